@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -23,6 +24,7 @@ MOST_PANELS = 100
 COLUMNS = 4
 MODEL_AND_PAIR = ("model", "pair")
 BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+SPEAKING = ("quantity", "observable", "endpoint")  # dims whose labels need no name before them
 OF_EACH = ("reason", "transition", "value")  # attributes of a result, and variables of a stack
 
 
@@ -98,27 +100,42 @@ def show_single_points(axes: Axes) -> None:
             line.set_marker("o")
 
 
-def write_legends(axes: Sequence[Axes], *, new: bool, together: bool) -> None:
-    """A legend in each panel that names something; one beside all panels where `together` and they name the same.
+def write_legends(axes: Sequence[Axes], *, new: bool, together: bool, widen: bool) -> None:
+    """A legend in each panel that names something; one beside all panels where `together` and one names what all do.
 
-    In a `new` figure of one panel it stands beside the panel where it would cover what is drawn. What names something
-    though nothing is drawn, such as the reason, is written into the panel.
+    In a `new` figure it stands beside the panel where it would cover what is drawn, and `widen` gives it room. What
+    names something though nothing is drawn, such as the reason, is written into the panel.
     """
     named = [one for one in axes if one.get_legend_handles_labels()[0]]
-    empty = [one for one in named if new and not np.isfinite(one.dataLim.get_points()).all()]
+    empty = [one for one in named if new and not _holds_data(one)]
     for one in empty:
         text = "\n".join(["nothing to draw:", *one.get_legend_handles_labels()[1]])
         one.text(0.5, 0.5, text, transform=one.transAxes, ha="center", va="center")
         one.set(xticks=[], yticks=[])
         one.minorticks_off()
     named = [one for one in named if one not in empty]
-    labels = {tuple(one.get_legend_handles_labels()[1]) for one in named}
-    if new and together and len(axes) > 1 and len(named) == len(axes) and len(labels) == 1:
-        axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
-        return
+    handles = [one.get_legend_handles_labels() for one in named]
+    most = max(handles, key=lambda one: len(one[1]), default=([], []))
+    same = all(set(one[1]) <= set(most[1]) for one in handles)
+    beside: dict[int, float] = {}
+    unnamed = [one for one in axes if one not in named and one.axison]
+    if new and together and len(axes) > 1 and named and not unnamed and same:
+        beside[0] = axes[0].figure.legend(*most, loc="outside right upper").get_window_extent().width
+        named = []
     for one in named:
-        if _covers(one, one.legend()) and new and len(axes) == 1:
-            one.legend(**BESIDE)
+        if _covers(one, one.legend()) and new:
+            column, width = round(one.bbox.x0), one.legend(**BESIDE).get_window_extent().width
+            beside[column] = max(width, beside.get(column, 0.0))
+    if beside and widen:
+        figure = axes[0].figure
+        figure.set_figwidth(figure.get_figwidth() + sum(beside.values()) / figure.dpi)
+
+
+def _holds_data(axes: Axes) -> bool:
+    """Whether anything is drawn, such as a named line across the whole panel."""
+    named = [line for line in axes.get_legend_handles_labels()[0] if isinstance(line, Line2D)]
+    lines = any(np.isfinite(line.get_xydata()).all(1).any() for line in named)
+    return lines or bool(np.isfinite(axes.dataLim.get_points()).all())
 
 
 def _covers(axes: Axes, legend: Legend) -> bool:
@@ -151,10 +168,14 @@ def write_titles(axes: np.ndarray, parts: Sequence[xr.Dataset], by: Sequence[str
 
 
 def _write_title(axes: Axes, labels: Sequence[str]) -> None:
-    """The labels above a panel; below each other where a line of them is wider than the panel."""
+    """The labels above a panel, in lines that are no wider than it; a label stays on a line that has room for it."""
     title = axes.set_title(", ".join(labels))
-    if title.get_window_extent().width > axes.get_window_extent().width:
-        title.set_text("\n".join(labels))
+    width, room = title.get_window_extent().width, axes.get_window_extent().width
+    if width > room:
+        letters = int(len(title.get_text()) * room / width)
+        whole = [label.replace(" ", "\N{NO-BREAK SPACE}") if len(label) <= letters else label for label in labels]
+        lines = textwrap.fill(", ".join(whole), letters, break_long_words=False)
+        title.set_text(lines.replace("\N{NO-BREAK SPACE}", " "))
 
 
 def _label(part: xr.Dataset, dim: str) -> str:
@@ -167,6 +188,8 @@ def _label(part: xr.Dataset, dim: str) -> str:
         return "{" + ", ".join(words_in(part) or str(label).split("/")) + "}"
     if dim == "component":
         return str(part["component_policy"].item())
+    if dim in SPEAKING:
+        return str(label).replace("_", " ")
     if dim == "n_agents":
         return f"N = {label:,}"
     return f"{dim} {label:g}" if isinstance(label, float) else f"{dim} {label}"

@@ -119,8 +119,11 @@ def plot(
             show_single_points(one)
         if one.get_legend() is legend:
             without.append(one)
-    write_legends(without, new=ax is None, together=len(without) == len(axes))
     write_titles(axes, panels, drawing.by, new=ax is None)
+    if ax is None and (layout := axes[0].figure.get_layout_engine()) is not None:
+        layout.execute(axes[0].figure)  # so that legends see the size that panels have in the end
+    many = len(axes) > 1 and ax is None and figsize is None
+    write_legends(without, new=ax is None, together=len(without) == len(axes), widen=many)
     return axes[0] if len(axes) == 1 else axes
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 # Numbers of agents are ordered, so their colours are too; the ends, yellow and almost black, are left out.
@@ -36,11 +37,16 @@ def last_change(rounds: np.ndarray, curves: np.ndarray) -> float:
     return float(min(rounds[-1], max(FEWEST_ROUNDS, 1.15 * last)))
 
 
+def whole_ticks(axis: Axis) -> None:
+    """Ticks at whole numbers only, even if there is no room for two."""
+    axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
 def show_rounds(axes: Axes, last: float) -> None:
     """The axis of rounds from 0 to the last, or further where these axes already show more; before drawing."""
     axes.set_xlabel("population round")
     if isinstance(ticks := axes.xaxis.get_major_locator(), MaxNLocator):
-        ticks.set_params(integer=True)
+        ticks.set_params(integer=True, min_n_ticks=1)
     automatic = axes.get_autoscalex_on()
     if last > 0 and not (automatic and axes.has_data()):
         axes.set_xlim(0, last if automatic else max(last, axes.get_xlim()[1]))
@@ -59,7 +65,7 @@ def show_sizes(axes: Axes, sizes: Sequence[int] | np.ndarray, *, logarithmic: bo
     if ratio == 1 and not logarithmic:
         axes.set_xticks([sizes[0]])
     elif ratio < MANY_TIMES and not logarithmic:
-        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
     else:
         axes.set_xscale("log")
         # Sizes need not span a decade, and labels of several decades need the room.

@@ -24,6 +24,7 @@ NAMES = ("model", "pair")
 DECIMALS = 4
 SMALL = 10.0**-DECIMALS
 SHOWN_ROWS, UPRIGHT_ROWS = 20, 6
+UNKNOWN = "–"
 LONG_TEXT = 40  # characters, more than a column of a terminal has
 
 
@@ -70,7 +71,8 @@ def shown_table(table: pd.DataFrame, width: int, rows: Sequence[str] = (), first
     """The table for a terminal: constant columns first, then the first rows and as many columns as fit.
 
     A few wide rows are shown upright, and texts that differ between rows below. Behind names and `rows` stand the
-    columns whose names begin as one of `first`. The words of each pair are left out beside the pair.
+    columns whose names begin as one of `first`. The words of each pair are left out beside the pair, and rows without
+    any other column.
     """
     names = [str(name) for name in table if not str(name).startswith("word_label_") or "pair" not in table]
     names.sort(key=lambda name: 0 if name in (*NAMES, *rows) else 1 if name.startswith(tuple(first)) else 2)
@@ -83,20 +85,29 @@ def shown_table(table: pd.DataFrame, width: int, rows: Sequence[str] = (), first
     widths = np.cumsum([max(map(len, (name, *column))) + 3 for name, column in cells.items()])
     fitting = int((widths < width).sum())
     upright = fitting < len(cells) and len(varying) <= UPRIGHT_ROWS
-    head = Table(box=None, show_header=False)
-    lines = {name: [_shown(cell)] for name, cell in same.items()} | (cells if upright else {})
-    for name, column in lines.items():
-        head.add_row(name, *map(escape, column))
-    if upright or not cells:
+    told = {name: [text] for name, cell in same.items() if (text := _shown(cell)) not in ("", UNKNOWN)}
+    unknown = ", ".join(name for name, cell in same.items() if _shown(cell) == UNKNOWN)
+    head = _upright(told | ({"not known": [unknown]} if unknown else {}))
+    if set(cells) <= set(rows):
         return Group(head, *below)
+    if upright:
+        return Group(head, Text(), _upright(cells), *below)
     more = (len(varying) - SHOWN_ROWS, "rows"), (len(cells) - fitting, "columns")
     left_out = ", ".join(f"{number} more {what}" for number, what in more if number > 0)
-    body = Table(box=SIMPLE_HEAD, caption=left_out and f"{left_out}: --out FILE", caption_justify="left")
+    body = Table(box=SIMPLE_HEAD)
     for name in list(cells)[:fitting]:
         body.add_column(name, justify="right" if pd.api.types.is_numeric_dtype(varying[name]) else "left")
     for row in list(zip(*cells.values(), strict=True)):
         body.add_row(*map(escape, row[:fitting]))
-    return Group(head, body, *below)
+    return Group(head, body, *([Text(f"{left_out}: --out FILE")] if left_out else []), *below)
+
+
+def _upright(columns: dict[str, list[str]]) -> Table:
+    """A line for each column of a table."""
+    lines = Table(box=None, show_header=False)
+    for name, column in columns.items():
+        lines.add_row(name, *map(escape, column))
+    return lines
 
 
 def _notes(name: str, table: pd.DataFrame) -> list[str]:
@@ -124,7 +135,7 @@ def _plain(cell: object) -> object:
 
 def _shown(cell: object) -> str:
     if isinstance(cell, float):
-        return "–" if math.isnan(cell) else f"{cell:.4g}"
+        return UNKNOWN if math.isnan(cell) else f"{cell:.4g}"
     return "" if cell is None else str(cell)
 
 

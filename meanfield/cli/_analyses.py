@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 def _attractors(solution: xr.Dataset) -> Iterator[str]:
     import numpy as np
 
+    import meanfield
+
     dims = solution["attractor"].dims
     for place in np.ndindex(*solution["attractor"].shape):
         end = solution.isel(dict(zip(dims, place, strict=True)))
         if end["attractor"].item() is not None:
-            note = "" if end["steady"] else f" (not steady: still moving at t = {end['end_time'].item():g})"
-            yield f"{_name(end)}: {end['attractor'].item()}{note}"
+            note = "" if end["steady"] else f", not steady: still moving at t = {end['end_time'].item():g}"
+            last = zip(meanfield.words_of(end), end["word_share"].isel(time=-1).values, strict=True)
+            shares = ", ".join(f"{word} {share:.3g}" for word, share in last)
+            yield f"{_name(end)}: {end['attractor'].item()} ({shares}{note})"
 
 
 def _ends(runs: xr.Dataset) -> Iterator[str]:
@@ -46,6 +50,16 @@ def _winners(times: xr.Dataset) -> Iterator[str]:
             rows = zip(one["quantile"].values, one["quantiles"].values, one["quantile_interval"].values, strict=True)
             rounds = [f"{100 * q:g} % {time:g} ({low:g} to {high:g})" for q, time, (low, high) in rows]
             yield f"{share}, rounds {', '.join(rounds)}" if one["wins"] else share
+
+
+def _chances(rare: xr.Dataset) -> Iterator[str]:
+    chance, error, (low, high) = rare["probability"].item(), rare["relative_error"].item(), rare["interval"].values
+    name = " ".join(str(rare[one].item()) for one in ("model", "pair") if one in rare.coords)
+    told = f"{name}, N = {rare['n_agents'].item():,}: ends at {rare['word'].item()} with chance {chance:.3g}"
+    told += f" ({rare['interval'].attrs['long_name']} {low:.3g} to {high:.3g})" if high == high else ""
+    yield told + (f", relative error {error:.2g}" if error == error else "")
+    if rare.attrs["reason"]:
+        yield rare.attrs["reason"]
 
 
 def _warnings(report: xr.Dataset) -> list[str]:
@@ -203,6 +217,7 @@ ANALYSES = (
         "rare_event",
         ("replication",),
         "published.nc White --model gpt-4o --pair African/White -n 1000 --runs 200 --out rare.nc",
+        summary=_chances,
         skip=("initial", "coordinate"),
     ),
     Analysis(
@@ -229,6 +244,7 @@ ANALYSES = (
         ("fixed_point",),
         "tipping --out norm_fixed_points.csv",
         skip=("agents",),
+        first=("regime", "stability", "accepted", "complying"),
     ),
     Analysis(
         "flag-game",

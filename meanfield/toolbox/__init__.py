@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from meanfield._population.single_policy import single_policy as single_policy
     from meanfield._population.single_policy import space_of as space_of
     from meanfield._population.single_policy import word_index as word_index
+    from meanfield._population.single_policy import word_number as word_number
     from meanfield._tables.printed_table import PrintedTable as PrintedTable
     from meanfield._tables.stability_table import CRITERIA as CRITERIA
     from meanfield.toolbox._arguments import LARGEST_SEED as LARGEST_SEED

@@ -21,6 +21,7 @@ from meanfield.toolbox import (
     weak_side,
     whole_number,
     wilson_interval,
+    word_number,
 )
 from validation._engine.arguments import LARGEST_POPULATION, names_of
 from validation.naming_game._convention import Convention, convention_of
@@ -131,8 +132,7 @@ def rare_event(
     4.1e-07 0.13
     """
     population = as_population(policy)
-    if word not in population.words:
-        raise InputError(f"word = {word!r}: expected one of {', '.join(population.words)}")
+    target = word_number(population.words, word)
     n = whole_number("n_agents", n_agents, 2, LARGEST_POPULATION)
     runs = whole_number("runs", runs, 2)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
@@ -144,7 +144,7 @@ def rare_event(
     composition = start_composition(population, initial)
     rules = Rules.of(cast.q, population.space)
     _check_memory(n, runs, replications, rules)
-    target, test = population.words.index(word), np.array([rule.first_test, rule.successes_needed(n)])
+    test = np.array([rule.first_test, rule.successes_needed(n)])
     name, weights = _weights(policy, population, rules, word, n, coordinate, alone=not cast.words and initial is None)
     game = Game(rules, cast.states(n, composition), test, max_rounds, target, weights)
     with tqdm(desc=population.name, unit="stage", disable=not progress, leave=False) as bar:

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, MemorySpace, Population, consensus, empty_memories
-from meanfield.toolbox import validate_composition, whole_number
+from meanfield.toolbox import validate_composition, whole_number, word_number
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,7 @@ def start_composition(population: Population, initial: str | xr.DataArray | np.n
     if initial is None:
         return empty_memories(population).values
     if isinstance(initial, str):
+        word_number(population.words, initial, "initial")
         return consensus(population, initial).values
     return validate_composition(initial, population)
 

@@ -106,23 +106,32 @@ def power(
 
 
 def power_lines(table: pd.DataFrame) -> list[str]:
-    """A sentence for each row of a table of powers."""
+    """A sentence for each bias and number of agents in a table of powers."""
     level, wanted = (float(table.attrs[f"option_{name}"]) for name in ("level", "wanted"))
-    return [_sentence(row, level, wanted) for row in table.to_dict("records")]
+    plans: dict[tuple[Any, ...], list[dict[Any, Any]]] = {}
+    for row in table.to_dict("records"):
+        plans.setdefault(tuple(row[name] for name in ("model", "pair", "kappa", "n_agents")), []).append(row)
+    return [_sentence(rows, level, wanted) for rows in plans.values()]
 
 
-def _sentence(row: dict[Any, Any], level: float, wanted: float) -> str:
+def _sentence(rows: list[dict[Any, Any]], level: float, wanted: float) -> str:
+    row = rows[0]
     words = "{" + ", ".join(row["pair"].split("/")) + "}" if row["pair"] else ""
     name = " ".join(filter(None, (row["model"], words)))
     winner = repr(row["word"]) if row["word"] else "the strong word"
     called = f"call a bias κ of {row['kappa']:.3g}" + (f" and not {row['against']:.3g}" if row["against"] else "")
     enough = np.isfinite(row["runs_needed"])
     needed = f"{row['runs_needed']:,.0f} runs are needed" if enough else f"{MOST_RUNS:,} runs do not suffice"
+    runs, powers = _listed([f"{one['runs']:,}" for one in rows]), _listed([f"{one['power']:.2f}" for one in rows])
     return (
-        f"{name + ': ' if name else ''}{row['runs']:,} runs of {row['n_agents']:,} agents {called} ({winner} wins with "
-        f"chance {row['chance']:.3f}) with probability {row['power']:.2f} at {100 * level:g} % confidence; "
+        f"{name + ': ' if name else ''}{runs} runs of {row['n_agents']:,} agents {called} ({winner} wins with "
+        f"chance {row['chance']:.3f}) with probability {powers} at {100 * level:g} % confidence; "
         f"{needed} for {wanted:g}"
     )
+
+
+def _listed(texts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 def _planned(runs: int | Sequence[int]) -> list[int]:

@@ -139,7 +139,8 @@ def report(table: pd.DataFrame) -> list[str]:
     """Lines of text: the verdict on each model, pair and experiment with its grounds, and last a summary.
 
     A line disagrees if one of its tests does after Holm's correction for their number. It has too few data if none of
-    its tests agrees either. The table of `validation.populations.power` has a sentence for each row instead.
+    its tests agrees either. The table of `validation.populations.power` has a sentence for each bias and number of
+    agents instead.
 
     Raises
     ------

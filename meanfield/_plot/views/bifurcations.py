@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from meanfield._plot.intervals import error_bars
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import show_shares
+from meanfield._plot.scales import show_shares, whole_ticks
 from meanfield._plot.words import NEUTRAL, word_colours, words_in
 
 MARKERS = {"fold": "o", "branch point": "D", "Hopf": "^"}
@@ -141,7 +140,7 @@ def flipped_by_number(axes: Axes, part: xr.Dataset, colours: dict[str, str], **s
     """The fraction of runs that flip against the number of committed agents, and the mean-field prediction."""
     _flipped(axes, part, 1, **style)
     axes.set_xlabel(f"agents committed to {part.attrs['committed_word']}, of {int(part.attrs['option_n_agents']):,}")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    whole_ticks(axes.xaxis)
 
 
 @draws(

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from meanfield._plot.endpoints import draw_fractions, endpoint_name
 from meanfield._plot.intervals import error_bars, forest, limits_of, name_rows, wilson
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import show_shares, show_sizes
+from meanfield._plot.scales import show_shares, show_sizes, whole_ticks
 from meanfield._plot.words import NEUTRAL, PALETTE
 
 FITTED, PAPER, MEASURED = PALETTE[0], PALETTE[1], "black"
@@ -122,7 +122,7 @@ def directions(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.axhline(1, color=NEUTRAL, linestyle=":")
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    whole_ticks(axes.xaxis)
     axes.set_xlabel("direction, from the best known")
     axes.set_ylabel("standard error along it")
 

@@ -35,7 +35,7 @@ def endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
         axes.plot(part["evidence"], curve, **{"color": colour, "label": endpoint_name(name), **style})
         runs = part["run_evidence"].values[drawn & (part["run_endpoint"].values == name)]
         axes.plot(runs, np.full(len(runs), TICKS + APART * row), "|", color=colour)
-    axes.set_xlabel("share of the evidence for the rival")
+    axes.set_xlabel("rival's share\nof the evidence")
     show_shares(axes, "probability")
     if drawn.any():
         axes.set_ylim(-0.03, TICKS + APART * len(COLOURS))

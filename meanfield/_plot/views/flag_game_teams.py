@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from meanfield._plot.endpoints import draw_fractions, endpoint_name
 from meanfield._plot.intervals import error_bars, forest, name_rows
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import show_shares, show_sizes
+from meanfield._plot.scales import show_shares, show_sizes, whole_ticks
 from meanfield._plot.words import NEUTRAL, PALETTE, model_name
 from meanfield.toolbox._errors import InputError
 
@@ -174,7 +174,7 @@ def uplift(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
 
 def _show_number(axes: Axes, part: xr.Dataset) -> None:
     second = model_name(list(part.attrs["models"])[1])
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    whole_ticks(axes.xaxis)
     axes.set_xlabel(f"{second} among {part.attrs['option_n_agents']} agents")
 
 

@@ -9,10 +9,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
 
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import show_shares
+from meanfield._plot.scales import show_shares, whole_ticks
 from meanfield._plot.words import NEUTRAL, PALETTE, model_name
 from meanfield.toolbox._errors import InputError
 
@@ -140,7 +139,7 @@ def links(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     mesh = axes.pcolormesh(*places, values, **{"shading": "nearest", "cmap": "viridis", "vmin": 0, **style})
     axes.set_aspect("equal")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True))
+        whole_ticks(axis)
     axes.set_xlabel("source")
     axes.set_ylabel("agent")
     axes.figure.colorbar(mesh, ax=axes, label=values.attrs["long_name"])

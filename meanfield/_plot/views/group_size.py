@@ -55,6 +55,7 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
         axes.set_xlim(sizes.min(), sizes.max())
     else:
         _draw_law(axes, part, str(part["strong_word"].item()), colours, **style)
+        sizes = np.array(_ends(sizes))
         critical = part["n_critical"].item()
         if np.isfinite(critical) and critical > 0:
             level = 100 * float(part.attrs["option_level"])
@@ -84,12 +85,17 @@ def memory_of_majority(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
 def _draw_law(axes: Axes, part: xr.Dataset, word: str, colours: dict[str, str], **style: Any) -> None:
     """Φ(κ√N - c/√N) as a line, and the numbers of agents of the result as points on it."""
     sizes = part["n_agents"].values
-    grid = np.geomspace(sizes.min(), sizes.max(), POINTS)
+    grid = np.geomspace(*_ends(sizes), POINTS)
     label = f"{over(words_in(part), word)}, κ = {_number(part['kappa'].item())}"
     look = {"color": colours.get(word, NEUTRAL), "label": label, **style}
     (line,) = axes.plot(grid, ndtr(deviations(part, grid)), **look)
     axes.plot(sizes, part["probability"], color=line.get_color(), marker=".", linestyle="none")
     axes.ticklabel_format(axis="y", useOffset=False)
+
+
+def _ends(sizes: np.ndarray) -> tuple[float, float]:
+    """The ends of the line: around one number of agents a decade each way, so that its place on the law is seen."""
+    return (sizes.min(), sizes.max()) if len(sizes) > 1 else (max(1, sizes[0] / 10), 10 * sizes[0])
 
 
 def _without_law(axes: Axes, part: xr.Dataset, what: str) -> None:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from meanfield._plot.intervals import error_bars, forest, name_rows, wilson
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import show_shares
+from meanfield._plot.scales import show_shares, whole_ticks
 from meanfield._plot.words import NEUTRAL, PALETTE, model_name
 
 PARAMETERS = {"uptake": "uptake α", "rewrite": "rewrite γ", "literal": "literal α(1 - γ)"}
@@ -58,8 +58,6 @@ def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
     entries = part["social_entries"].values
     trials = part["count"].sum("response").values
     asked = trials > 0
-    where = f"{part['evidence'].item()} evidence, m = {part['bandwidth'].item()}"
-    axes.set_title(f"{model_name(part['model'].item())}, {where},\n{part['relation'].item()} social evidence")
     if not asked.any():
         axes.text(0.5, 0.5, "not asked", ha="center", transform=axes.transAxes)
         axes.set_axis_off()
@@ -70,6 +68,7 @@ def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
         share = part["count"].sel(response=name).values[asked] / trials[asked]
         axes.plot(entries, part["predicted"].sel(response=name), **{"color": colour, "label": label, **style})
         error_bars(axes, places, share, *wilson(share, trials[asked]), color=colour)
+    whole_ticks(axes.xaxis)
     axes.set_xlabel("social entries in memory")
     show_shares(axes, "share of answers")
 

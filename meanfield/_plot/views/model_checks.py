@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 
 from meanfield._plot.intervals import error_bars
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import show_shares
+from meanfield._plot.scales import show_shares, whole_ticks
 from meanfield._plot.words import NEUTRAL, PALETTE, words_in
 
 # The groups of questions of [004] Table S2
@@ -120,5 +120,6 @@ def checked_mass(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     if unknown := int(part["median_mass"].isnull().sum()):
         axes.plot([], [], " ", label=f"not recorded: {unknown}")
     axes.axhline(part.attrs["option_least_mass"], color=NEUTRAL, linestyle=":", label="least that passes")
+    whole_ticks(axes.xaxis)
     axes.set_xlabel("number of the policy")
     show_shares(axes, "captured mass")

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from meanfield._plot.intervals import forest, name_rows
 from meanfield._plot.registry import Draw, draws
@@ -136,7 +137,8 @@ def _effect_view(measure: str) -> Draw:
         axes.axvline(0, color="black", linewidth=0.8)
         name_rows(axes, names)
         axes.tick_params(axis="y", labelsize="x-small")
-        axes.set_xlabel(f"change of {MEASURES[measure]},\nprobability + 10 %", loc="right")
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.set_xlabel(f"change of {MEASURES[measure]},\nprobability + 10 %")
 
     effects.__doc__ = f"The largest changes of {MEASURES[measure]} if a probability grows by a tenth."
     return effects

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from meanfield._plot.intervals import name_rows
 from meanfield._plot.registry import draws
+from meanfield._plot.scales import whole_ticks
 from meanfield._plot.views import norms
 from meanfield._plot.words import PALETTE
 
@@ -75,9 +76,9 @@ def unparsed(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     """How often each operation had no usable answer."""
     axes.barh(range(part.sizes["operation"]), part["unparsed"], **{"color": PALETTE[0], **style})
     name_rows(axes, [str(name).replace("_", " ") for name in part["operation"].values])
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    whole_ticks(axes.xaxis)
     axes.set_xlim(0, max(1, 1.05 * part["unparsed"].max().item()))
-    axes.set_xlabel("operations without a usable answer")
+    axes.set_xlabel(f"operations without a usable answer: {int(part['unparsed'].sum())}")
 
 
 def _show_days(axes: Axes, time: np.ndarray) -> None:

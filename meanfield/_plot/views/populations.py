@@ -90,6 +90,9 @@ def times(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     """Observed median numbers of interactions against predicted ones, by verdict."""
     _observed(axes, part, ("time",), **style)
     here = part.isel({part["quantity"].dims[0]: part["quantity"].values == "time"})
+    if not (here["predicted"].notnull() & here["observed"].notnull()).any():
+        axes.plot([], [], " ", label="no observed beside a predicted time")
+        return
     ends = limits_of(np.log(here["predicted"].values), np.log(here["observed"].values))
     axes.plot(np.exp(ends), np.exp(ends), color="0.6", linewidth=0.8, zorder=0)
     if ends[1] - ends[0] > np.log(MANY_TIMES):

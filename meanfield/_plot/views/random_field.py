@@ -106,3 +106,4 @@ def levels(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
         for k, m in enumerate(part["m"].values[part["stability"].values == status]):
             look = {"color": "black", "linewidth": 1, "linestyle": line, **style}
             axes.axhline(m, label=f"_{k}" if k else f"m*, {status}", **look)
+    axes.set_ylabel(axes.get_ylabel() or "truth minus rival, m")

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
+from meanfield._plot.intervals import name_rows
 from meanfield._plot.registry import draws
+from meanfield._plot.scales import size_label, whole_ticks
 from meanfield._plot.words import NEUTRAL
 
+EDGE = 0.1  # decades
 LONGEST = 1e15  # lifetime that is drawn; beyond, the barrier in the legend tells enough
-WIDTH = 36  # letters of a line in a legend
+WIDTH = 36  # letters of a line in a legend, or beside a row
 WIDE = 5  # ratio of chances, from which on their axis is logarithmic
 
 
@@ -25,31 +27,46 @@ WIDE = 5  # ratio of chances, from which on their axis is logarithmic
     "fixed_point word: word_share?; word: word?; fixed_point state: composition?",
 )
 def lifetime_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The mean lifetime of each attractor against the number of agents, up to 1e15, and its barrier."""
+    """The mean lifetime of each attractor, up to 1e15, and its barrier: against N, or a row for each of a single N."""
     sizes = part["n_agents"].values
-    for number in range(part.sizes["fixed_point"]):
-        one = part.isel(fixed_point=number)
-        place, word = _place(one)
-        lifetimes, barrier, why = one["lifetime"].values, one["barrier"].item(), str(one["reason"].item())
-        seen, beyond = lifetimes <= LONGEST, lifetimes > LONGEST
-        kept = np.isinf(barrier)
-        label = (
-            f"{place}, never left"
-            if kept
-            else f"{place}, barrier {'unknown' if np.isnan(barrier) else f'{barrier:.3g}'}"
-        )
-        if beyond.any() and not kept:
-            label += f"\nbeyond {LONGEST:g} from N = {sizes[beyond].min():,} on"
-        if kept or np.isnan(lifetimes).any():
-            label += f"\nnot drawn{f': {why}' if why else ''}"
-        label = "\n".join(textwrap.fill(line, WIDTH) for line in label.split("\n"))
-        look = {"color": colours.get(word, f"C{number}"), "marker": ".", "label": label, **style}
-        axes.plot(sizes[seen], lifetimes[seen], **look)
-    axes.set_yscale("log")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("number of agents N")
+    named = [_named(part.isel(fixed_point=number)) for number in range(part.sizes["fixed_point"])]
     units = part["lifetime"].attrs["units"]
-    axes.set_ylabel("mean lifetime" if units == "1" else f"mean lifetime ({units})")
+    label = "mean lifetime" if units == "1" else f"mean lifetime ({units})"
+    shown = sizes[(part["lifetime"] <= LONGEST).any("fixed_point").values]
+    for number, (name, word) in enumerate(named):
+        lifetimes = part["lifetime"].isel(fixed_point=number).values
+        seen = lifetimes <= LONGEST
+        look = {"color": colours.get(word, f"C{number}"), **style}
+        if len(shown) == 1:
+            axes.plot(lifetimes[seen], np.full(seen.sum(), number), **{"marker": "o", **look})
+        else:
+            axes.plot(sizes[seen], lifetimes[seen], **{"marker": ".", "label": name, **look})
+    if len(shown) == 1:
+        name_rows(axes, [name for name, _ in named])
+        axes.set_xscale("log")
+        low, high = np.log10(axes.dataLim.intervalx)
+        axes.set_xlim(10 ** np.floor(low - EDGE), 10 ** np.ceil(high + EDGE))
+        axes.set_xlabel(f"{label}, {size_label(shown[0])}")
+        return
+    axes.set_yscale("log")
+    whole_ticks(axes.xaxis)
+    axes.set_xlabel("number of agents N")
+    axes.set_ylabel(label)
+
+
+def _named(attractor: xr.Dataset) -> tuple[str, str]:
+    """An attractor with its barrier, and why its lifetimes are not drawn; and the word that most say there."""
+    place, word = _place(attractor)
+    sizes, lifetimes = attractor["n_agents"].values, attractor["lifetime"].values
+    barrier, why = attractor["barrier"].item(), str(attractor["reason"].item())
+    beyond, kept = lifetimes > LONGEST, np.isinf(barrier)
+    known = "barrier unknown" if np.isnan(barrier) else f"barrier {barrier:.3g}"
+    lines = [f"{place}, {'never left' if kept else known}"]
+    if beyond.any() and not kept:
+        lines.append(f"beyond {LONGEST:g} from N = {sizes[beyond].min():,} on")
+    if kept or np.isnan(lifetimes).any():
+        lines.append(f"not drawn{f': {why}' if why else ''}")
+    return "\n".join(textwrap.fill(line, WIDTH) for line in lines), word
 
 
 def _place(attractor: xr.Dataset) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from scipy.stats import binom
 
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import show_shares
+from meanfield._plot.scales import show_shares, whole_ticks
 from meanfield._plot.words import NEUTRAL, PALETTE, words_in
 
 EXTRACT, MEASURE = "policy_extraction.extract", "policy_extraction.measure"
@@ -29,6 +29,7 @@ def captured_mass(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style
     for k, label in enumerate(part["order_label"].values):
         look = {"color": PALETTE[k % len(PALETTE)], "marker": ".", "linestyle": "none", "label": str(label), **style}
         axes.plot(part["state"], part["captured_mass"].isel(order=k), **look)
+    whole_ticks(axes.xaxis)
     axes.set_xlabel("memory state")
     show_shares(axes, "captured mass, T = 1")
 
@@ -49,6 +50,7 @@ def log_probability(axes: Axes, part: xr.Dataset, colours: dict[str, str], **sty
             label = {"label": word} if fill == "full" or bounded.all() else {}
             look = {"color": colours[word], "marker": "o", "markersize": 4, "linestyle": "none", "fillstyle": fill}
             axes.plot(part["state"].values[chosen], value[chosen], **{**look, **label, **style})
+    whole_ticks(axes.xaxis)
     axes.set_xlabel("memory state")
     axes.set_ylabel("log-probability, T = 1 (nat)")
 
@@ -65,7 +67,9 @@ def calibration(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
         look = {"color": PALETTE[number], "label": f"{name} part, {len(levels)} predictions", **style}
         axes.plot(LEVELS, np.searchsorted(levels, LEVELS, side="right") / len(levels), **look)
     fewest = min((int((names == name).sum()) for name in np.unique(names)), default=0)
-    if fewest:
+    if not fewest:
+        axes.plot([], [], " ", label="no predictions")
+    else:
         low, high = (binom.ppf(q, fewest, LEVELS) / fewest for q in (0.025, 0.975))
         axes.fill_between(LEVELS, low, high, color=NEUTRAL, alpha=0.2, linewidth=0, label="95 % of right models")
     axes.set_xlim(0, 1)

@@ -163,6 +163,18 @@ def test_each_command_takes_what_the_one_before_wrote(command, policies, tmp_pat
     assert pd.read_csv("table.csv")["row"].tolist()[:2] == ["candidate", "candidate"]
 
 
+def test_the_end_of_a_solution_and_a_rare_chance_are_told(command, two_attractors):
+    code, out, _ = command("solve", two_attractors)
+    share = meanfield.solve(conformist())["word_share"].isel(time=-1).values
+    assert (code, out) == (0, f"conformist {{a, b}}: a (a {share[0]:.3g}, b {share[1]:.3g})\n")
+    options = {"n_agents": 12, "runs": 20, "seed": 1}
+    code, out, _ = command("rare-event", two_attractors, "b", "-n", 12, "--runs", 20, "--seed", 1)
+    rare = validation.rare_event(conformist(), "b", **options)
+    low, high = rare["interval"].values
+    chance = f"chance {rare['probability'].item():.3g} (99 % interval {low:.3g} to {high:.3g})"
+    assert code == 0 and f"N = 12: ends at b with {chance}" in out
+
+
 def test_simulation_says_how_many_runs_found_no_consensus(command, tmp_path):
     policy = meanfield.make_policy(np.array([0.5, 0.97, 0.5, 0.5, 0.03]), ["a", "b"])
     meanfield.save(policy.drop_vars("pair"), tmp_path / "p.nc")

@@ -140,7 +140,7 @@ def test_simulated_values_beside_measured_ones():
     np.testing.assert_allclose(simulated.get_xydata(), [[4, 0.45], [8, 0.6]])
     np.testing.assert_allclose(inside.get_xydata(), [[4, 0.4]])
     np.testing.assert_allclose(outside.get_xydata(), [[8, 0.2]])
-    assert outside.get_markerfacecolor() == "white" and axes.get_title() == "quantity polarization"
+    assert outside.get_markerfacecolor() == "white" and axes.get_title() == "polarization"
     np.testing.assert_allclose(bars_of(axes, 1), [[8, 0.1, 0.3]])
     labels = axes.get_legend_handles_labels()[1]
     assert labels == ["simulated, ± SE", "measured, 95 %", "simulated lies outside"]

@@ -59,6 +59,12 @@ def test_the_law_against_the_number_of_agents():
     assert (axes.get_xscale(), axes.get_xlabel()) == ("log", "number of agents N")
 
 
+def test_one_number_of_agents_is_a_point_on_the_law_around_it():
+    curve, points = meanfield.plot(meanfield.group_size_law(majority(0.53), n_agents=24)).lines[:2]
+    np.testing.assert_allclose(curve.get_xdata()[[0, -1]], [2.4, 240])
+    assert points.get_xdata().tolist() == [24]
+
+
 def test_the_majority_law_against_the_number_of_agents_and_over_rounds():
     policy = meanfield.make_policy(np.array([0.6, 0.75, 0.5, 0.6, 0.3]), ["a", "b"])
     law = meanfield.group_size_law(policy, n_agents=[10, 100], rounds=[0, 1, 2])

@@ -64,7 +64,7 @@ def test_a_panel_for_each_policy_that_was_measured(solutions: xr.Dataset):
     assert all(len(set(one.values())) == 2 for one in colours)
 
 
-@pytest.mark.parametrize(("width", "title"), [(1.2, "random\n{a, b}"), (6.0, "random, {a, b}")])
+@pytest.mark.parametrize(("width", "title"), [(1.2, "random,\n{a, b}"), (6.0, "random, {a, b}")])
 def test_a_title_wider_than_its_panel_has_several_lines(solution: xr.Dataset, width: float, title: str):
     axes = meanfield.plot(solution, plt.figure(figsize=(width, 3)).add_subplot())
     assert axes.get_title() == title
@@ -153,6 +153,26 @@ def test_a_legend_that_would_cover_curves_stands_beside_them(solution: xr.Datase
     axes, plain = meanfield.plot(many), meanfield.plot(solution)
     assert axes.get_legend().get_window_extent().x0 > axes.bbox.x1
     assert plain.get_legend().get_window_extent().x1 < plain.bbox.x1
+
+
+def test_legends_beside_panels_widen_the_figure_and_leave_the_panels_their_width(solution: xr.Dataset):
+    shares = np.random.default_rng(1).random((300, 2))
+    full = xr.Dataset({"word_share": (("time", "word"), shares)}, attrs=solution.attrs)
+    full = full.assign_coords(time=np.arange(300.0), round=("time", np.arange(300.0)))
+    words = [("a", "b"), ("c", "d")]
+    parts = [full.assign_coords(word_label=("word", list(pair)), pair="/".join(pair)) for pair in words]
+    panels = meanfield.plot(xr.concat(parts, "pair", coords="different", compat="equals"))
+    panels[0].figure.draw_without_rendering()
+    empty = meanfield.plot(
+        xr.concat([one * 0 for one in parts], "pair", coords="different", compat="equals").assign_attrs(solution.attrs)
+    )
+    empty[0].figure.draw_without_rendering()
+    for axes in panels:
+        assert axes.get_legend().get_window_extent().x0 > axes.bbox.x1
+        assert axes.bbox.width > 0.9 * empty[0].bbox.width
+    assert meanfield.plot(xr.concat(parts, "pair", coords="different", compat="equals"), figsize=(4, 3))[
+        0
+    ].figure.get_size_inches().tolist() == [4, 3]
 
 
 def test_a_result_without_numbers_is_refused(solutions: xr.Dataset):

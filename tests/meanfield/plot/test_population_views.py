@@ -94,3 +94,5 @@ def test_observed_times_against_predicted_ones(tests):
     assert axes.containers[0].lines[0].get_xydata().tolist() == [[120, 100], [4000, 5000]]
     assert (axes.get_xscale(), axes.xaxis.get_major_formatter()(1000.0)) == ("log", "1,000")
     assert meanfield.plot(tests.isel(index=[3]), view="times").get_xscale() == "linear"
+    without = meanfield.plot(tests.isel(index=[0, 1]), view="times")
+    assert without.texts[0].get_text().startswith("nothing to draw:") and not without.containers

@@ -61,6 +61,7 @@ def test_solutions_are_lines_for_axes_over_time():
         assert [line.get_ydata()[0] for line in lines] == result["m"].values[result["stability"] == status].tolist()
         assert lines and all(line.get_linewidth() == 3 for line in lines)
     assert axes.get_legend_handles_labels()[1] == ["m*, stable", "m*, unstable"], "one entry for each"
+    assert axes.get_legend() and not axes.texts and axes.get_ylabel() == "truth minus rival, m"
 
 
 def test_solutions_are_filled_where_stable():

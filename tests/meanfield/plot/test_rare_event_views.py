@@ -23,6 +23,19 @@ def test_lifetimes_are_drawn_up_to_the_longest_with_their_barriers(lifetimes):
     assert axes.get_yscale() == "log" and axes.get_ylabel() == "mean lifetime (rounds)"
 
 
+def test_one_size_has_a_row_for_each_attractor(lifetimes):
+    axes = meanfield.plot(lifetimes.sel(n_agents=10))
+    found = lifetimes["lifetime"].sel(n_agents=10).values
+    np.testing.assert_array_equal([line.get_xydata()[0] for line in axes.lines], np.stack([found, [0, 1]], axis=1))
+    barriers = [f"barrier {barrier:.3g}" for barrier in lifetimes["barrier"].values]
+    assert [label.get_text().split(", ")[1] for label in axes.get_yticklabels()] == barriers
+    assert (axes.get_xscale(), axes.get_xlabel()) == ("log", "mean lifetime (rounds), N = 10")
+    (beyond,) = meanfield.plot(lifetimes.sel(n_agents=500)).texts
+    assert beyond.get_text().count("beyond 1e+15 from N = 500 on") == 2
+    alone = meanfield.plot(lifetimes.sel(n_agents=[10, 500]))
+    assert alone.get_xlabel() == axes.get_xlabel() and alone.get_yticklabels()[0].get_text().endswith("N = 500 on")
+
+
 def test_attractors_without_a_lifetime_say_why(lifetimes):
     reason = xr.full_like(lifetimes["reason"], "this is the only attractor", dtype=object)
     empty = lifetimes.assign(

@@ -267,6 +267,9 @@ def test_sentences():
         "95 % confidence; 72 runs are needed for 0.8"
     )
     assert lines[1].endswith("; 10,000 runs do not suffice for 0.8")
+    several = report(power(0.09, n_agents=[24, 100], runs=[10, 1000, 20]))
+    assert len(several) == 2 and several[0].startswith("10, 1,000 and 20 runs of 24 agents call a bias κ of 0.09 ")
+    assert "with probability 0.11, 1.00 and 0.31 at 95 % confidence" in several[0]
     (line,) = report(power(conformist(), n_agents=24, runs=10, against=0.2))
     assert (
         line.startswith("conformist {a, b}: 10 runs of 24 agents call a bias κ of ") and "and not 0.2 ('a' wins" in line
