@@ -146,7 +146,7 @@ def extract(
             check_kept({"model": backend.name, "identity": backend.identity, **backend.provenance})
         # A service that answers within a day has all pairs before the first wait.
         for plan in missing if len(missing) > 1 and isinstance(backend, Submitting) else []:
-            kept.answers(plan.key(backend)).submit(backend, plan.words, *plan.questions())
+            kept.answers(plan.key(backend)).submit(backend, plan.words, *plan.questions(), sampling)
         total = sum(plan.n_prompts for plan in missing)
         with tqdm(total=total, desc=backend.name, unit="prompt", disable=not progress) as bar:
             for plan in missing:

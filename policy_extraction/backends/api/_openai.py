@@ -174,6 +174,7 @@ class OpenAIBackend:
         self._chosen = ChosenTokens(self._server, prefill, top_logprobs, tokenizer) if exact else None
         self._batches, self._poll = bool(batches), float(poll)
         self._measuring: tuple[str, ...] = ()
+        self._good: object = None  # what was asked for last, once a caller could use an answer
         self.name = model
         # The number counts the rules of censoring: records made by another rule are measured again.
         asked = f"{model}|{prefill}|{top_logprobs}|{json.dumps(extra, sort_keys=True)}"
@@ -194,7 +195,7 @@ class OpenAIBackend:
             begins a new answer instead of continuing the prefix.
         """
         asked = longest(prompts)
-        self._measuring = ()
+        self._measuring, self._good = (), None
         if self._batches or self._exactly(asked, words, anew=True):
             return
 
@@ -223,7 +224,7 @@ class OpenAIBackend:
         """As in `Backend`; prompt by prompt, as the answers come.
 
         Prompts are sent in the order of their texts, in which neighbours share the longest beginnings: a server that
-        keeps beginnings reads few of them twice.
+        keeps beginnings reads few of them twice. The first one is sent alone: if its answer is of no use, no more are.
 
         Raises
         ------
@@ -252,7 +253,7 @@ class OpenAIBackend:
 
             return measured
 
-        yield from self._each(map(job, _in_order(prompts)))
+        yield from self._in_turn(list(map(job, _in_order(prompts))), tuple(words))
 
     def score_later(
         self,
@@ -288,6 +289,7 @@ class OpenAIBackend:
         for scores in self._each([run, *map(job, _in_order(prompts))], len(prompts) + 1):
             if scores is not None:
                 yield scores
+                batches.taken += 1
 
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
@@ -310,7 +312,7 @@ class OpenAIBackend:
 
             return written
 
-        for number, text in self._each(map(job, range(len(prompts)))):
+        for number, text in self._in_turn(list(map(job, range(len(prompts)))), temperature):
             texts[number] = text
         return texts
 
@@ -372,6 +374,13 @@ class OpenAIBackend:
         openings = openings_after("" if self._prefill == "user" else prompt.answer_prefix)
         log_p, censored = await measure(words, ask, follow_ups, openings)
         return Scores(np.array([number]), log_p[None], censored[None])
+
+    def _in_turn(self, jobs: list[Any], what: object) -> Iterator[Any]:
+        """Their results; the first job is alone until a caller goes on after an answer to `what` is asked."""
+        alone = int(self._good != what)
+        for part in filter(None, (jobs[:alone], jobs[alone:])):
+            yield from self._each(part)
+            self._good = what
 
     def _each(self, jobs: Any, concurrency: int | None = None) -> Iterator[Any]:
         try:
