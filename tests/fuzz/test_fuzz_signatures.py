@@ -53,7 +53,7 @@ AWKWARD += ["None", "'x'", "'\\0'", "'x' * 300", "[]", "['x', 1]", "object()", "
 # Arrays in, arrays out, under jax.jit; and language models, which have tests of their own.
 ELSEWHERE = tuple(door for door in DOORS if door.startswith(("meanfield.core", "policy_extraction")))
 # As many rounds or interactions are played as were asked for.
-LONG = {("max_rounds", "2**31"), ("interactions", "2**31")}
+LONG = {(name, "2**31") for name in ("max_rounds", "rounds", "interactions", "interactions_per_agent", "kappa")}
 # Where all arguments are checked, but for those of `RAW`
 CHECKED = ("theory.flag_game",)
 RAW = {"theory.flag_game.mechanism2.memory_conflict_response"}

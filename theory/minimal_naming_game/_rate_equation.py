@@ -17,7 +17,7 @@ import numpy as np
 import sympy as sp
 
 from meanfield import TIME_PER_ROUND, InputError, ReactionModel
-from meanfield.toolbox import real_number, whole_number
+from meanfield.toolbox import one_of, real_number, whole_number
 
 RULES = ("both", "listener")
 SPECIES = ("A", "B", "AB")  # the lexicons of agents who are not committed, in the order of every result
@@ -127,8 +127,7 @@ def _hears(hearer: Agent, word: int) -> Agent:
 
 def check_rule(rule: str) -> None:
     """Refuse a rule that is not in RULES."""
-    if rule not in RULES:
-        raise InputError(f"rule = {rule!r}: expected one of {', '.join(map(repr, RULES))}")
+    one_of("rule", rule, RULES)
 
 
 def two_word_agents() -> list[Agent]:

@@ -124,7 +124,7 @@ def compare(
     >>> validation.compare(meanfield.solve(policy), runs)["trajectory_agrees"].values
     array([False,  True])
     """
-    real_number("time_per_round", time_per_round, above=0)
+    time_per_round = real_number("time_per_round", time_per_round, above=0)
     check_level(level)
     real_number("theory_error", theory_error, above=0)
     policy = solution if isinstance(solution, Population) or "q" in getattr(solution, "data_vars", ()) else None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, whole_number
+from meanfield.toolbox import LARGEST_SEED, instance, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import NoLogProbabilitiesError, Scores
 from policy_extraction.backends.api._arguments import (
@@ -167,7 +167,7 @@ class OpenAIBackend:
             raise InputError("batches = True: expected exact = False, as such servers have no batches")
         extra = checked_fields(extra_body)
         address = checked_address(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
-        meter = Meter(limits)
+        meter = Meter(instance("limits", limits, Limits))
         key = find_key(api_key, address)
         self._server = Server(model, address, key, meter, max_retries, backoff, timeout, extra, reasoning_tokens)
         self._prefill, self._top_logprobs, self._concurrency = prefill, top_logprobs, concurrency
