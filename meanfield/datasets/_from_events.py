@@ -32,7 +32,7 @@ from meanfield.datasets._log_table import (
     texts_in,
     with_columns,
 )
-from meanfield.toolbox._arguments import is_number, one_or_several, shown, whole_number
+from meanfield.toolbox._arguments import is_number, shown, whole_number
 from meanfield.toolbox._errors import InputError
 
 COLUMNS = ("run", "step", "agent", "partner", "said", "heard")
@@ -244,7 +244,9 @@ def _words(
 
 
 def _all_texts(given: object) -> bool:
-    return isinstance(given, Collection) and all(isinstance(one, str) for one in one_or_several(given))
+    return (
+        isinstance(given, Collection) and getattr(given, "ndim", 1) > 0 and all(isinstance(one, str) for one in given)
+    )
 
 
 def _is_word(word: object) -> bool:

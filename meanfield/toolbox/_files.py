@@ -49,6 +49,8 @@ def path_of(path: str | os.PathLike[str], name: str = "path") -> Path:
     try:
         found = Path(path)
         found.is_file()
+        if "\0" in str(found):
+            raise ValueError("embedded null byte")
     except (TypeError, ValueError, OSError) as error:  # no path, one with a NUL, one that is too long
         raise InputError(f"{name} = {shown(path)}: expected the name of a file ({reason(error)})") from None
     return found

@@ -187,7 +187,6 @@ class RateEquation:
     jacobian: sp.Matrix
 
 
-@cache
 def rate_equation(rule: str = "both") -> RateEquation:
     """The two-word minimal naming game with bias p and committed agents, as [004] SI describes it.
 
@@ -222,6 +221,12 @@ def rate_equation(rule: str = "both") -> RateEquation:
     >>> equation.rhs[0].subs(dict.fromkeys(equation.committed, 0)).factor()
     (p*x_A*x_AB + p*x_AB**2 - x_A*x_B)/2
     """
+    check_rule(rule)
+    return _derived(rule)
+
+
+@cache
+def _derived(rule: str) -> RateEquation:
     x = sp.symbols("x_A x_B x_AB", real=True)
     committed = sp.symbols("c_A c_B", real=True)
     p = sp.Symbol("p", real=True)

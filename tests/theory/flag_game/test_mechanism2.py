@@ -440,7 +440,7 @@ def test_the_published_teams(data_folder: Path) -> None:
         ({"evidence": "some"}, "evidence = 'some'"),
         ({"relation": "none"}, "relation = 'none'"),
         ({"uptake": 2}, "uptake = 2"),
-        ({"social_share": "a"}, "social_share = 'a': expected numbers"),
+        ({"social_share": "a"}, "social_share has dtype <U1: expected real numbers"),
         ({"leak": None}, "leak has dtype object: expected real numbers"),
         ({"n_countries": 2.5}, "n_countries = 2.5"),
         ({"leak": 0}, "leak = 0"),

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from meanfield import InputError
 from meanfield.toolbox import check_memory, in_threads, instance, shown, whole_number
 from theory.flag_game.mechanism1._parameters import Mechanism1
 from theory.pairs import next_pair, pair_limits
