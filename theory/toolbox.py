@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from meanfield.toolbox import lazy_door
 
 if TYPE_CHECKING:
+    from theory.flag_game._pictures.flags import check_pool as check_pool
     from theory.flag_game.mechanism1._counts import INTERVAL_LEVEL as INTERVAL_LEVEL
     from theory.flag_game.mechanism1._endpoints import CONSENSUS_PERCENT as CONSENSUS_PERCENT
     from theory.flag_game.mechanism1._endpoints import POLAR_PERCENT as POLAR_PERCENT

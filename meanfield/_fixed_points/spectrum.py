@@ -22,8 +22,8 @@ from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.stacks import as_games
 from meanfield._reactions.modes import modes_at
 from meanfield.core._space import MemorySpace
+from meanfield.toolbox._arguments import whole_number
 from meanfield.toolbox._columns import Columns, labelled
-from meanfield.toolbox._errors import InputError
 
 DENSE_SIZE = 100  # below, LAPACK is faster than Arnoldi and finds every eigenvalue
 RESTARTS = 15  # of Arnoldi iteration, which takes one to five where float64 suffices
@@ -102,9 +102,7 @@ def spectrum(
 def _number(k: int | None, most: int) -> int:
     if k is None and most:
         return min(4, most)
-    if k is None or not 1 <= k <= most:
-        raise InputError(f"k = {k}: expected 1 to {most} eigenvalues")
-    return k
+    return whole_number("k", k, 1, most)
 
 
 def _columns(values: np.ndarray, errors: np.ndarray, unit: str, **further: tuple[np.ndarray, str]) -> Columns:

@@ -27,6 +27,7 @@ from meanfield.core._export import exported
 from meanfield.core._game import WordGame
 from meanfield.core._space import MemorySpace
 from meanfield.core._spectrum import leading_eigenvalues
+from meanfield.toolbox._arguments import one_of
 from meanfield.toolbox._columns import Columns
 from meanfield.toolbox._errors import InputError
 
@@ -155,8 +156,7 @@ def sensitivity(
 
 
 def validate_options(of: str, fixed_point: object, word: str | None) -> None:
-    if of not in NEEDS:
-        raise InputError(f"of = {of!r}: expected one of {', '.join(NEEDS)}")
+    one_of("of", of, NEEDS)
     for name, value in (("fixed_point", fixed_point), ("word", word)):
         needed = NEEDS[of] == name
         if needed != (value is not None):

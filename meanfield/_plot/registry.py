@@ -108,7 +108,7 @@ def view_of(result: object, name: str | None) -> View:
     if kind not in VIEWS:
         raise InputError(f"result has attrs['kind'] = {kind}: expected one of {', '.join(sorted(VIEWS))}")
     known = VIEWS[kind]
-    if name is not None and name not in known:
+    if name is not None and name not in list(known):
         raise InputError(f"view = {name!r}: expected {' or '.join(known)} for the kind {kind}")
     possible = [view for view, drawing in known.items() if all(needed in result for needed in drawing.needs)]
     chosen = name or next(iter(possible or known))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
 from scipy import special
 
+from meanfield.toolbox._arguments import one_or_several
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import canonical_order, real_numbers
 
@@ -50,7 +51,7 @@ def convention(word_share: np.ndarray | xr.DataArray, words: Sequence[str]) -> s
     >>> meanfield.convention(np.array([0.9, 0.1]), ["his", "her"])
     'mixed'
     """
-    Q, words = _words_last(word_share), list(words) if isinstance(words, Iterable) else []
+    Q, words = _words_last(word_share), one_or_several(words)
     if Q.shape != (len(words),):
         raise InputError(f"word_share has shape {Q.shape}: expected ({len(words)},), one for each of words")
     return words[int(np.argmax(Q))] if success_rate(Q) >= CONSENSUS_SUCCESS_RATE else MIXED

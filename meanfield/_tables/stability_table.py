@@ -19,6 +19,7 @@ from meanfield._population.observables import MIXED
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import each_policy
+from meanfield.toolbox._arguments import one_or_several
 from meanfield.toolbox._errors import InputError
 
 # True consensus states of the published policies leave [π]^2H with probability 4e-5 at most, the two that are none with
@@ -101,10 +102,9 @@ def stability_table(
     4      woman/man    candidate    man       1.000      -0.311     0.000    man
     5      woman/man  fixed_point    man       1.000      -0.311     0.000    man
     """
-    unknown = [name for name in criteria if name not in CRITERIA]
-    if unknown or isinstance(criteria, str):
+    if isinstance(criteria, str) or any(name not in CRITERIA for name in one_or_several(criteria)):
         raise InputError(f"criteria = {criteria!r}: expected some of {', '.join(CRITERIA)}, in a list")
-    stacks = list(policies) if isinstance(policies, Iterable) and not isinstance(policies, Policies) else [policies]
+    stacks = one_or_several(policies)
     total = sum(1 for stack in stacks for _ in _each(stack))
     if total == 0:
         raise InputError("policies is empty: expected at least one policy")

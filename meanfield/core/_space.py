@@ -9,7 +9,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from meanfield.toolbox._arguments import whole_number
+from meanfield.toolbox._arguments import shown, whole_number
 from meanfield.toolbox._errors import InputError
 
 MOST_DIGITS = 1000  # of the number of states, which is computed and told exactly
@@ -81,6 +81,7 @@ class MemorySpace:
 
     def offset(self, length: int) -> int:
         """The first state that remembers `length` interactions."""
+        length = whole_number("length", length, 0, self.memory_length + 1)
         return (self.n_digits**length - 1) // (self.n_digits - 1)
 
     @cached_property
@@ -95,20 +96,21 @@ class MemorySpace:
 
     def state(self, memory: Memory) -> int:
         """The number of a memory, a sequence of pairs (own word, partner's word), oldest first."""
-        if len(memory) > self.memory_length:
-            raise InputError(f"memory of {len(memory)} interactions: expected at most H = {self.memory_length}")
+        try:
+            pairs = [(own, partner) for own, partner in memory]
+        except (TypeError, ValueError):
+            raise InputError(f"memory = {shown(memory)}: expected pairs of numbers of words") from None
+        if len(pairs) > self.memory_length:
+            raise InputError(f"memory of {len(pairs)} interactions: expected at most H = {self.memory_length}")
         state = 0
-        for own, partner in memory:
-            for word in (own, partner):
-                if not 0 <= word < self.n_words:
-                    raise InputError(f"word {word} in memory {list(memory)}: expected 0 to {self.n_words - 1}")
+        for pair in pairs:
+            own, partner = (whole_number("word in memory", word, 0, self.n_words - 1) for word in pair)
             state = 1 + self.n_digits * state + self.n_words * own + partner
         return state
 
     def memory(self, state: int) -> tuple[tuple[int, int], ...]:
         """The memory with number `state`, as pairs (own word, partner's word), oldest first."""
-        if not 0 <= state < self.n_states:
-            raise InputError(f"state {state}: expected 0 to {self.n_states - 1}")
+        state = whole_number("state", state, 0, self.n_states - 1)
         pairs = []
         while state > 0:
             state, digit = divmod(state - 1, self.n_digits)

@@ -21,6 +21,7 @@ from meanfield.datasets._ai_norms_tables import (
 from meanfield.datasets._fetch import download
 from meanfield.toolbox._csv import read_csv
 from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._files import path_of
 
 COLUMNS = {
     "choice_counts.csv.gz": ("model", "options", "memory_length", "state", "choice", "count"),
@@ -129,7 +130,7 @@ def ai_norms(
     >>> real = meanfield.datasets.ai_norms(ordered=True)  # doctest: +SKIP
     >>> real.events.groupby("run").size().describe()  # doctest: +SKIP
     """
-    given = path if path is not None else os.environ.get("MEANFIELD_DATA") or None
+    given = path_of(path) if path is not None else os.environ.get("MEANFIELD_DATA") or None
     tables = _found(given, COLUMNS)
     if tables and not ordered:
         if missing := [name for name in COLUMNS if name not in tables]:

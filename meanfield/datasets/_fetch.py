@@ -11,6 +11,7 @@ import pooch
 
 from meanfield.toolbox._cache_folder import cache_folder
 from meanfield.toolbox._errors import InputError, reason
+from meanfield.toolbox._files import path_of
 
 LARGEST_DOWNLOAD = 2**22  # bytes; the largest published file has 2.3 million
 
@@ -25,7 +26,7 @@ def find_local(folder: str, name: str, path: str | os.PathLike[str] | None, upst
     for source, place in (("path", path), ("MEANFIELD_DATA", os.environ.get("MEANFIELD_DATA") or None)):
         if place is None:
             continue
-        place = Path(place)
+        place = path_of(place, source)
         candidates = [place, place / name, place / folder / name, place / upstream]
         for candidate in candidates:
             if candidate.is_file():

@@ -11,6 +11,7 @@ import pandas as pd
 
 from meanfield.datasets._fetch import download, find_local
 from meanfield.datasets._flag_pool import FLAG_POOL
+from meanfield.toolbox._arguments import one_of
 from meanfield.toolbox._csv import read_csv
 from meanfield.toolbox._errors import InputError
 
@@ -139,8 +140,7 @@ def flag_game(table: str, path: str | os.PathLike[str] | None = None) -> pd.Data
     26       Palestine  horizontal             black white green      red
     27           Sudan  horizontal               red white black    green
     """
-    if table not in TABLES:
-        raise InputError(f"table = {table!r}: expected one of {', '.join(TABLES)}")
+    one_of("table", table, TABLES)
     known = TABLES[table]
     if table == "flag_pool" and path is None:
         return _read(StringIO(FLAG_POOL), table)

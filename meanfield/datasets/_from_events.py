@@ -244,7 +244,9 @@ def _words(
 
 
 def _all_texts(given: object) -> bool:
-    return isinstance(given, Collection) and all(isinstance(one, str) for one in given)
+    return (
+        isinstance(given, Collection) and getattr(given, "ndim", 1) > 0 and all(isinstance(one, str) for one in given)
+    )
 
 
 def _is_word(word: object) -> bool:

@@ -70,6 +70,8 @@ def _values(cells: list[Any]) -> str:
 def read_table(given: Table, name: str, sep: str | None, encoding: str) -> pd.DataFrame:
     """The table, or that in the file; cells of text files are text, and none of them is taken for missing."""
     if isinstance(given, pd.DataFrame):
+        if sep is not None:
+            raise InputError(f"sep = {shown(sep)}: expected None beside a table, which is read already")
         return given
     if not isinstance(given, (str, os.PathLike)):
         raise InputError(f"{name} is a {type(given).__name__}: expected a pandas.DataFrame or the path of a file")

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from meanfield._tables.stability_table import CRITERIA as CRITERIA
     from meanfield.toolbox._arguments import LARGEST_SEED as LARGEST_SEED
     from meanfield.toolbox._arguments import check_level as check_level
+    from meanfield.toolbox._arguments import instance as instance
     from meanfield.toolbox._arguments import is_number as is_number
+    from meanfield.toolbox._arguments import one_of as one_of
     from meanfield.toolbox._arguments import one_or_several as one_or_several
     from meanfield.toolbox._arguments import real_number as real_number
     from meanfield.toolbox._arguments import shown as shown
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from meanfield.toolbox._errors import shortened as shortened
     from meanfield.toolbox._expect import expect as expect
     from meanfield.toolbox._files import check_working_folder as check_working_folder
+    from meanfield.toolbox._files import existing_file as existing_file
+    from meanfield.toolbox._files import path_of as path_of
     from meanfield.toolbox._files import whole_file as whole_file
     from meanfield.toolbox._intervals import wilson_interval as wilson_interval
     from meanfield.toolbox._labels import canonical_order as canonical_order

@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from meanfield.toolbox._errors import InputError
 
 LARGEST_SEED = 2**63 - 1  # what NetCDF attrs and arrays of whole numbers hold
 SHOWN = 60  # characters of a wrong value
+
+T = TypeVar("T")
 
 
 def whole_number(name: str, value: object, least: int = 0, most: int | None = None) -> int:
@@ -63,6 +65,21 @@ def _span(*bounds: int | float | None) -> str:
     each = zip(("of at least", "at most", "above", "below"), bounds, strict=True)
     told = [f"{words} {bound:g}" for words, bound in each if bound is not None]
     return " " + " and ".join(told[::-1] if above is not None else told) if told else ""
+
+
+def one_of(name: str, value: object, known: Iterable[str]) -> str:
+    """`value`; InputError unless it is one of the known texts."""
+    known = list(known)
+    if not isinstance(value, str) or value not in known:
+        raise InputError(f"{name} = {shown(value)}: expected one of {', '.join(known)}")
+    return value
+
+
+def instance(name: str, value: object, kind: type[T]) -> T:
+    """`value`; InputError unless it is of this kind."""
+    if not isinstance(value, kind):
+        raise InputError(f"{name} = {shown(value)}: expected a {kind.__name__}")
+    return value
 
 
 def one_or_several(values: object) -> list[Any]:

@@ -44,14 +44,22 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     return path
 
 
-def existing_file(path: str | os.PathLike[str], name: str = "path") -> Path:
-    """`path` as a Path if a file is there, else InputError; `name` is that of the argument."""
+def path_of(path: str | os.PathLike[str], name: str = "path") -> Path:
+    """`path` as a Path, else InputError; `name` is that of the argument."""
     try:
         found = Path(path)
-        there = found.is_file()
+        found.is_file()
+        if "\0" in str(found):
+            raise ValueError("embedded null byte")
     except (TypeError, ValueError, OSError) as error:  # no path, one with a NUL, one that is too long
         raise InputError(f"{name} = {shown(path)}: expected the name of a file ({reason(error)})") from None
-    if there:
+    return found
+
+
+def existing_file(path: str | os.PathLike[str], name: str = "path") -> Path:
+    """`path` as a Path if a file is there, else InputError; `name` is that of the argument."""
+    found = path_of(path, name)
+    if found.is_file():
         return found
     if not found.is_dir():
         raise InputError(f"{name} = {found}: there is no such file")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from meanfield.toolbox._errors import InputError, StorageError, reason
+from meanfield.toolbox._files import path_of
 
 Line = dict[str, Any]
 
@@ -46,7 +47,7 @@ class ResumableLog:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, key: Line, what: str) -> None:
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else path_of(path, "log")
         self.lines: list[Line] = []
         self._key, self._what = key, what
         self._lock = threading.Lock()

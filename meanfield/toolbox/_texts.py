@@ -22,7 +22,7 @@ def validate_text(text: object, name: str) -> None:
 
 def validate_words(words: object, name: str) -> None:
     """InputError unless they are distinct, non-empty texts."""
-    if isinstance(words, str) or not isinstance(words, (Sequence, np.ndarray)):
+    if isinstance(words, str) or not isinstance(words, (Sequence, np.ndarray)) or not np.ndim(words):
         raise InputError(f"{name} = {words!r}: expected a sequence of words")
     if not len(words):
         raise InputError(f"{name} = {words!r}: expected at least two words")

@@ -12,7 +12,7 @@ from policy_extraction.backends._backend import Scores
 from policy_extraction.prompts._games import check_games, check_tabulable, one_game
 from policy_extraction.prompts._orders import Order, orders
 from policy_extraction.prompts._questions import all_memories, prompts
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt
 
 SpokenMemory: TypeAlias = tuple[tuple[str, str], ...]
 Law: TypeAlias = Callable[[SpokenMemory, Order], Mapping[str, float]]
@@ -70,6 +70,7 @@ class TableBackend:
     ) -> None:
         words = one_game(words)
         check_games([words], memory_length)
+        check_prompt(template, payoffs)
         check_tabulable([words], memory_length)
         self.name, self.identity = name, identity
         self.provenance: dict[str, str | int | float] = {}

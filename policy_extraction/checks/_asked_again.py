@@ -11,12 +11,12 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import MemorySpace, ModelError
-from meanfield.toolbox import LARGEST_SEED, labelled, stamp, whole_number, word_coords
+from meanfield.toolbox import LARGEST_SEED, instance, labelled, stamp, whole_number, word_coords
 from policy_extraction.backends._backend import Backend
 from policy_extraction.prompts._games import check_games, one_game
 from policy_extraction.prompts._orders import orders
 from policy_extraction.prompts._questions import trial_prompts
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, prompt_options
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
 
 WAYS = ("together", "alone")
 MOST = 10_000  # prompts
@@ -85,6 +85,8 @@ def asked_again(
     """
     words = one_game(words)
     check_games([words], memory_length)
+    instance("backend", backend, Backend)
+    check_prompt(template, payoffs)
     whole_number("seed", seed, 0, LARGEST_SEED)
     space, presented = MemorySpace(len(words), memory_length), orders(words)
     n_prompts, draw = space.n_states * len(presented), random.Random(seed)

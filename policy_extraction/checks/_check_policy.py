@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, each_policy
-from meanfield.toolbox import expect, real_number, stamp
+from meanfield.toolbox import expect, one_or_several, real_number, stamp
 from policy_extraction.checks._fingerprint import find_gap, multiples
 from policy_extraction.prompts._orders import default_number
 
@@ -150,7 +150,7 @@ def _each(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Dataset]:
     if not isinstance(policies, xr.Dataset):
         if isinstance(policies, str) or not isinstance(policies, Iterable):
             raise InputError(f"policies is a {type(policies).__name__}: expected xarray.Datasets")
-        for one in policies:
+        for one in one_or_several(policies):
             yield from _each(one)
     elif "q" in policies or "log_probability" not in policies:
         yield from each_policy(policies)

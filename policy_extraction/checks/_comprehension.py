@@ -7,13 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield.toolbox import LARGEST_SEED, labelled, real_number, stamp, whole_number, word_coords
+from meanfield.toolbox import LARGEST_SEED, instance, labelled, real_number, stamp, whole_number, word_coords
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._comprehension_questions import KINDS, Asked, parse, questions_about
 from policy_extraction.measuring._spoken import derived_seed
 from policy_extraction.prompts._games import check_games, one_game
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, longest, prompt_options
+from policy_extraction.prompts._template import (
+    NAMING_GAME,
+    Payoffs,
+    Prompt,
+    Template,
+    check_prompt,
+    longest,
+    prompt_options,
+)
 
 MOST_AGENTS = 10_000
 # With quotation marks and the end of the value: a number has a token a digit, a word up to four.
@@ -93,6 +101,8 @@ def comprehension(
     """
     words = one_game(words)
     check_games([words], memory_length)
+    instance("backend", backend, Backend)
+    check_prompt(template, payoffs)
     whole_number("n", n, 2, MOST_AGENTS)
     whole_number("seed", seed, 0, LARGEST_SEED)
     if per_kind is not None:

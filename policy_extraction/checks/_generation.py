@@ -9,13 +9,23 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, MemorySpace, words_of
-from meanfield.toolbox import LARGEST_SEED, is_number, labelled, labels_of, single_policy, space_of, stamp, whole_number
+from meanfield.toolbox import (
+    LARGEST_SEED,
+    instance,
+    is_number,
+    labelled,
+    labels_of,
+    single_policy,
+    space_of,
+    stamp,
+    whole_number,
+)
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._exact_test import check_outcomes, count_interval, exact_test, share_interval
 from policy_extraction.measuring._spoken import Spoken, answer_length, check_prefix, derived_seed, speak
 from policy_extraction.prompts._orders import orders
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, longest, prompt_options
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt, longest, prompt_options
 
 ALARM = 0.05
 ALARM_LEVEL = 0.99  # of the interval of the number of alarms
@@ -108,6 +118,8 @@ def generation_test(
     policy = single_policy(policy)
     words, space = words_of(policy), _space(policy, memory_length)
     temperature = _temperature(policy, temperature)
+    instance("backend", backend, Backend)
+    check_prompt(template, payoffs)
     _check_provenance(policy, template, payoffs)
     for name, value, most in (("n", n, MANY), ("max_tries", max_tries, MANY), ("seed", seed, LARGEST_SEED)):
         whole_number(name, value, 0 if name == "seed" else 1, most)

@@ -14,13 +14,13 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace, UnparsedError
-from meanfield.toolbox import LARGEST_SEED, ResumableLog, labelled, stamp, whole_number, word_coords
+from meanfield.toolbox import LARGEST_SEED, ResumableLog, instance, labelled, stamp, whole_number, word_coords
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._sampling import check_temperature
 from policy_extraction.measuring._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
 from policy_extraction.prompts._games import check_games, one_game
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, prompt_options
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
 
 MOST_CHOICES = 10_000_000  # in all rounds of all runs
 FORMAT = 1  # of a log
@@ -114,6 +114,8 @@ def live_population(
     """
     words = one_game(words)
     check_games([words], memory_length)
+    instance("backend", backend, Backend)
+    check_prompt(template, payoffs)
     check_temperature(temperature)
     check_prefix(template)
     limits = {"n_agents": (n_agents, 2), "rounds": (rounds, 1), "runs": (runs, 1), "max_tries": (max_tries, 1)}

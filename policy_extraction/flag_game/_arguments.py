@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from meanfield import InputError
-from meanfield.toolbox import shown
+from meanfield.toolbox import one_of, shown
 from policy_extraction._toolbox.texts import check_kept, check_name
 from policy_extraction.flag_game._asking import Agent
 from policy_extraction.flag_game._protocols import PROTOCOLS
@@ -17,8 +17,7 @@ def check_team(
     agents: Sequence[Agent], crops: Sequence[bytes], countries: Sequence[str], protocol: str, manager: Agent | None
 ) -> None:
     """InputError unless they can play this protocol together."""
-    if protocol not in PROTOCOLS:
-        raise InputError(f"protocol = {protocol!r}: expected one of {', '.join(PROTOCOLS)}")
+    one_of("protocol", protocol, PROTOCOLS)
     if len(agents) < 2:
         raise InputError(f"agents: there are {len(agents)}, expected at least 2")
     if len(crops) != len(agents):

@@ -11,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import stamp, whole_number
+from meanfield.toolbox import instance, one_or_several, stamp, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.flag_game._arguments import check_agent, check_countries, check_crop
 from policy_extraction.flag_game._asking import Agent, Asker, Question
@@ -89,7 +89,8 @@ def probe_memory_conflict(
     >>> found["lure_count"].values[[0, -1]]
     array([ 0, 20])
     """
-    countries = tuple(countries)
+    countries = tuple(one_or_several(countries))
+    instance("prompts", prompts, FlagGamePrompts)
     check_agent("agent", agent)
     check_crop("crop", crop)
     check_countries(countries)
@@ -98,8 +99,8 @@ def probe_memory_conflict(
             raise InputError(f"{name} = {country!r}: expected one of {', '.join(countries)}")
     if target == lure:
         raise InputError(f"lure = {lure!r}: expected another country than the target")
-    for name, value in {"entries": entries, "trials": trials, "entries * trials": entries * trials}.items():
-        whole_number(name, value, 1, MANY)
+    entries, trials = whole_number("entries", entries, 1, MANY), whole_number("trials", trials, 1, MANY)
+    whole_number("entries * trials", entries * trials, 1, MANY)
     whole_number("m", m, 1, 3)
     said = _messages(m, (target, lure), reasons, prompts)
     rules = {"protocol": "memory conflict", "messages": said, "entries": int(entries)}

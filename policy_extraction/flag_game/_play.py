@@ -11,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import stamp, whole_number
+from meanfield.toolbox import instance, one_or_several, stamp, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.flag_game._arguments import check_team
 from policy_extraction.flag_game._asking import Agent, Asker
@@ -142,7 +142,8 @@ def play(
     >>> game["initial_report"].values[0].tolist(), game["final_report"].values[0].tolist()
     (['France', 'France', 'Peru', 'Peru'], ['France', 'France', 'France', 'France'])
     """
-    countries, agents, crops = tuple(countries), tuple(agents), tuple(crops)
+    countries, agents, crops = (tuple(one_or_several(each)) for each in (countries, agents, crops))
+    instance("prompts", prompts, FlagGamePrompts)
     check_team(agents, crops, countries, protocol, manager)
     whole_number("m", m, 1, 3)
     check_alpha(alpha, protocol)

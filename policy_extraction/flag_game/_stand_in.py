@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from meanfield import InputError
-from meanfield.toolbox import real_number
+from meanfield.toolbox import instance, one_or_several, real_number
 from policy_extraction.flag_game._arguments import check_countries, check_crop
 from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
 from policy_extraction.flag_game._prompts import ALLOWED, TASKS, FlagGamePrompts, Task
@@ -76,11 +76,13 @@ class StandIn:
         prompts: FlagGamePrompts = FLAG_GAME_002,
         name: str = "stand-in",
     ) -> None:
-        self.countries = tuple(countries)
+        self.countries = tuple(one_or_several(countries))
         check_countries(self.countries)
         real_number("uptake", uptake, least=0, most=1)
         if answers not in ANSWERS:
             raise InputError(f"answers = {answers!r}: expected {' or '.join(map(repr, ANSWERS))}")
+        instance("prompts", prompts, FlagGamePrompts)
+        instance("compatibility", compatibility, Mapping)
         self._p = {crop: self._checked(crop, p) for crop, p in compatibility.items()}
         self._uptake, self._grounded, self._answers, self.name = uptake, grounded, answers, name
         self._prompts = [(kind, _reader(getattr(prompts, kind), prompts.retry)) for kind in TASKS]

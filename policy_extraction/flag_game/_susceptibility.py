@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meanfield import InputError
-from meanfield.toolbox import real_number
+from meanfield.toolbox import instance, real_number
 from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
 from policy_extraction.flag_game._prompts import FlagGamePrompts
 
@@ -40,6 +40,7 @@ def susceptibility_line(alpha: float, protocol: str = "pairwise", prompts: FlagG
     Give somewhat more weight to your own crop than to transcript memory.
     """
     check_alpha(alpha, protocol)
+    instance("prompts", prompts, FlagGamePrompts)
     task = prompts.message if protocol == "pairwise" else prompts.decision
     return task.line(alpha).rstrip("\n")
 

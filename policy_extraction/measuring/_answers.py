@@ -185,8 +185,15 @@ class Answers:
         log_p[held], censored[held] = kept[held], bounds[held]
         return log_p, censored
 
-    def submit(self, backend: Backend, words: Sequence[str], asked: Sequence[Asked], prompts: Sequence[Prompt]) -> None:
-        """Leave all unknown answers with a back end that can be asked later, without waiting for them."""
+    def submit(
+        self,
+        backend: Backend,
+        words: Sequence[str],
+        asked: Sequence[Asked],
+        prompts: Sequence[Prompt],
+        sampling: Sampling,
+    ) -> None:
+        """Leave all unknown answers with a back end that can be asked later, without waiting for them; as `ask`."""
         missing = np.flatnonzero(np.isnan(self.get(asked, len(words))[0]).any(axis=1))
         if not isinstance(backend, Submitting) or self._path is None or not len(missing):
             return
@@ -196,6 +203,7 @@ class Answers:
         ):
             check_log_probabilities(scores.log_probability)
             self.put([left[number] for number in scores.numbers], scores.log_probability, scores.censored)
+            _check_decided(scores.log_probability, scores.censored, sampling, backend.name)
 
     @property
     def _journal(self) -> Path | None:

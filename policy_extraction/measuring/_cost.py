@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, labelled, real_number, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, instance, labelled, real_number, stamp, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends.api._chosen import steps
 from policy_extraction.backends.api._limits import MINUTE, Limits
@@ -22,7 +22,7 @@ from policy_extraction.backends.local._source import SMOLLM2, find
 from policy_extraction.backends.local._tokens import questions
 from policy_extraction.prompts._games import Words, check_games, games_of
 from policy_extraction.prompts._orders import orders
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, prompt_options
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
 
 COUNTED = 256  # prompts of each memory length
 CHARACTERS = 3.3  # a token, as SmolLM2 reads a prompt with five remembered interactions
@@ -94,6 +94,8 @@ def cost(
     """
     games, stacked = games_of(words)
     check_games(games, memory_length)
+    check_prompt(template, payoffs)
+    instance("limits", limits, Limits)
     whole_number("answer_tokens", answer_tokens, 1, MANY)
     most = None if budget is None else whole_number("budget", budget, 1, MANY)
     if prompts_per_second is not None:

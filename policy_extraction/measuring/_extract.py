@@ -22,7 +22,7 @@ from policy_extraction.measuring._sampling import Sampling
 from policy_extraction.prompts._games import Words, check_games, check_tabulable, check_text, games_of
 from policy_extraction.prompts._orders import Order, orders
 from policy_extraction.prompts._questions import all_memories, prompts, trial_prompts
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, prompt_options
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
 
 
 def extract(
@@ -121,6 +121,7 @@ def extract(
     """
     games, stacked = games_of(words)
     check_games(games, memory_length)
+    check_prompt(template, payoffs)
     check_tabulable(games, memory_length)
     sampling = Sampling(temperature, undecided=undecided)
     kept = RecordCache(cache)
@@ -146,7 +147,7 @@ def extract(
             check_kept({"model": backend.name, "identity": backend.identity, **backend.provenance})
         # A service that answers within a day has all pairs before the first wait.
         for plan in missing if len(missing) > 1 and isinstance(backend, Submitting) else []:
-            kept.answers(plan.key(backend)).submit(backend, plan.words, *plan.questions())
+            kept.answers(plan.key(backend)).submit(backend, plan.words, *plan.questions(), sampling)
         total = sum(plan.n_prompts for plan in missing)
         with tqdm(total=total, desc=backend.name, unit="prompt", disable=not progress) as bar:
             for plan in missing:

@@ -12,7 +12,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace
-from meanfield.toolbox import shown
+from meanfield.toolbox import instance, one_or_several, shown
 from policy_extraction._toolbox.texts import check_kept
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._answers import Answers, Memory
@@ -23,7 +23,7 @@ from policy_extraction.prompts._games import check_games, one_game
 from policy_extraction.prompts._orders import Order
 from policy_extraction.prompts._orders import orders as presentation_orders
 from policy_extraction.prompts._questions import trial_prompts
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, prompt_options
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
 
 
 def lazy_policy(
@@ -107,6 +107,8 @@ def lazy_policy(
     >>> f([(), ((0, 0), (1, 1)), ()]).round(2).tolist(), f.prompts_asked
     ([[0.5, 0.5], [0.75, 0.25], [0.5, 0.5]], 4)
     """
+    instance("backend", backend, Backend)
+    check_prompt(template, payoffs)
     words = one_game(words)
     presented = _presented(words, memory_length, orders, seed)
     sampling = Sampling(temperature, top_k, top_p, over, floor, None, undecided)
@@ -251,8 +253,9 @@ def _presented(
         raise InputError(f"memory_length = {memory_length} with {len(words)} words: expected fewer than 2^63 states")
     if orders is None or isinstance(orders, (int, np.integer)):
         return presentation_orders(words, orders, seed)
-    given = [tuple(order) for order in orders]
-    if not given or len(set(given)) < len(given) or any(sorted(order) != sorted(words) for order in given):
+    given = [tuple(one_or_several(order)) for order in one_or_several(orders)]
+    wanted = sorted(words)
+    if not given or len(set(given)) < len(given) or any(sorted(map(str, order)) != wanted for order in given):
         raise InputError(
             f"orders = {shown(orders)}: expected a number, or different orders of the words {shown(words)}"
         )

@@ -12,7 +12,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, fixed_points, words_of
-from meanfield.toolbox import labelled, shown, stamp, whole_number
+from meanfield.toolbox import instance, labelled, shown, stamp, whole_number
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
@@ -152,6 +152,7 @@ def robustness(
     {'order': 0.92, 'wording': 0.0, 'quotation': 0.0, 'temperature': 0.0, 'interactions': 0.08}
     """
     words = one_game(words)
+    instance("payoffs", payoffs, Payoffs)
     if len(words) != 2:
         raise InputError(f"words: there are {len(words)}, expected 2; see prompt_variants")
     wordings = list(TEMPLATES.values()) if templates is None else templates
@@ -191,7 +192,7 @@ def _check_levels(name: str, levels: Any, key: Callable[[Any], object]) -> None:
         keys = {key(level) for level in levels}
         if levels and len(keys) == len(levels) and all(keys):
             return
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     raise InputError(f"{name} = {shown(levels)}: expected a sequence of one or more, all different")
 

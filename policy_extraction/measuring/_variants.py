@@ -11,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, each_policy, group_size_law, stability_table, validate_policy, words_of
-from meanfield.toolbox import expect, labels_of, name_of, stamp
+from meanfield.toolbox import expect, instance, labels_of, name_of, stamp
 from policy_extraction.measuring._extract import extract
 from policy_extraction.prompts._template import NAMING_GAME, TEMPLATES, Payoffs, Template
 
@@ -38,6 +38,7 @@ def newest_first(template: Template) -> Template:
     >>> [line[:10] for line in prompt.system.splitlines() if line.startswith("{'round'")]
     ["{'round':2", "{'round':1"]
     """
+    instance("template", template, Template)
     return replace(template, name=f"{template.name} newest first", newest_first=True)
 
 
@@ -67,6 +68,7 @@ def unquoted(template: Template) -> Template:
     >>> NAMING_GAME.option, unquoted(NAMING_GAME).option, unquoted(NAMING_GAME).answer_prefix
     ("'$word'", '$word', "{'value': ")
     """
+    instance("template", template, Template)
     bare = template
     for field, slots in (("option", ("word",)), ("line", ("own", "partner"))):
         text = getattr(template, field)
@@ -116,6 +118,7 @@ def standard_variants(template: Template = NAMING_GAME) -> dict[str, Variant]:
     newest round first
     words unquoted
     """
+    instance("template", template, Template)
     other = next(published for published in TEMPLATES.values() if published.name != template.name)
     return {
         template.name: template,

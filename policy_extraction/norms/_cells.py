@@ -89,7 +89,7 @@ def cells_of(agents: Sequence[Any], behaviours: Sequence[Any]) -> list[Cell]:
 def check_cells(agents: Sequence[Any], behaviours: Sequence[Any]) -> None:
     """InputError unless scenes with these agents and behaviours exist."""
     for what, found in (("agents", agents), ("behaviours", behaviours)):
-        names = [one.name for one in found]
+        names = [getattr(one, "name", one) for one in found]
         if len(names) < 2 or len(set(names)) < len(names):
             raise InputError(f"{what} = {names}: expected two or more with different names")
         for name in names:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield.toolbox import stamp
+from meanfield.toolbox import one_or_several, stamp
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._cache import RecordCache
 from policy_extraction.norms._asking import Probed, probe
@@ -119,8 +119,8 @@ def probe_operations(
     """
     check_arguments(backend, prompts, temperature)
     kept = RecordCache(cache)
-    agents = list(agents)
-    behaviours = list(behaviours.values() if isinstance(behaviours, Mapping) else behaviours)
+    agents = one_or_several(agents)
+    behaviours = [*behaviours.values()] if isinstance(behaviours, Mapping) else one_or_several(behaviours)
     check_cells(agents, behaviours)
     cells = cells_of(agents, behaviours)
     asked = [scene.asked(cell, prompts) for scene in SCENES for cell in cells]

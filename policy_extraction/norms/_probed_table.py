@@ -153,5 +153,5 @@ def _given(name: str, labels: Mapping[str, str], unprobed: xr.Dataset | None) ->
         raise InputError(f"unprobed = None: expected operation probabilities, since {entry} has no probe")
     try:
         return float(unprobed[name].sel(labels))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, IndexError):
         raise InputError(f"unprobed: {entry} is missing, which has no probe") from None

@@ -19,7 +19,8 @@ MOST_TEXT = 2_000_000_000  # characters; all prompts of a game are in working me
 def games_of(words: Sequence[str] | Sequence[Sequence[str]]) -> tuple[list[Words], bool]:
     """The words of each game, and whether several games were given; InputError for anything else."""
     expected = "expected words as in ('his', 'her'), or a sequence of such sequences"
-    if isinstance(words, str) or not isinstance(words, Sequence) or not words:
+    known = isinstance(words, Sequence) and not isinstance(words, str)
+    if not known or not words or not all(isinstance(each, Sequence) for each in words):
         raise InputError(f"words = {shown(words)}: {expected}")
     stacked = not any(isinstance(word, str) for word in words)
     games: list[Words] = [tuple(game) for game in (words if stacked else [words])]  # pyright: ignore

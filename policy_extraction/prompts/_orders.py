@@ -9,7 +9,7 @@ from math import ceil, factorial
 import numpy as np
 
 from meanfield import InputError
-from meanfield.toolbox import shown, whole_number
+from meanfield.toolbox import one_or_several, shown, whole_number
 
 ALL_ORDERS_UP_TO = 3  # words
 SAMPLE = 24  # orders at least, for more words
@@ -60,7 +60,7 @@ def orders(words: Sequence[str], number: int | None = None, seed: int = 0) -> li
     >>> sorted(order[0] for order in orders("ABCD", 4))
     ['A', 'B', 'C', 'D']
     """
-    words = tuple(words)
+    words = tuple(words if isinstance(words, str) else one_or_several(words))
     n_words = len(words)
     if not 2 <= n_words <= MOST_WORDS or len(set(words)) < n_words:
         raise InputError(f"words = {shown(words)}: expected 2 to {MOST_WORDS} different words")

@@ -6,10 +6,13 @@ import string
 from collections.abc import Mapping, Sequence, Set
 
 from meanfield import InputError
+from meanfield.toolbox import shown
 
 
 def check_slots(place: str, texts: Sequence[str], needed: Set[str], allowed: Set[str] = frozenset()) -> None:
     """InputError unless the texts together have all needed slots, and no others except allowed ones."""
+    if wrong := [text for text in texts if not isinstance(text, str)]:
+        raise InputError(f"{place} = {shown(wrong[0])}: expected text")
     templates = [string.Template(text) for text in texts]
     if not all(template.is_valid() for template in templates):
         raise InputError(f"{place} has a $ that starts no slot; a dollar sign is written $$")

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from meanfield import InputError
-from meanfield.toolbox import is_number, shown
+from meanfield.toolbox import instance, is_number, shown
 from policy_extraction._toolbox.texts import check_name
 from policy_extraction.prompts._slots import check_slots, fill
 from policy_extraction.prompts._toml import TEXT, YES_OR_NO, check_layout, packaged_toml, read_toml
@@ -155,6 +155,7 @@ class Template:
         payoffs
             Points of a round.
         """
+        instance("payoffs", payoffs, Payoffs)
         lines = [
             fill(self.line, {"round": i, "own": own, "partner": partner, "payoff": payoffs.of(own, partner)})
             for i, (own, partner) in enumerate(memory, start=1)
@@ -170,6 +171,12 @@ class Template:
             "score": sum(payoffs.of(own, partner) for own, partner in memory),
         }
         return Prompt(fill(self.system, slots), fill(self.user, slots), self.answer_prefix)
+
+
+def check_prompt(template: object, payoffs: object) -> None:
+    """InputError unless these are a template and payoffs."""
+    instance("template", template, Template)
+    instance("payoffs", payoffs, Payoffs)
 
 
 def prompt_options(template: Template, payoffs: Payoffs) -> dict[str, str | float]:

@@ -7,11 +7,10 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from meanfield import InputError
-from meanfield.toolbox import shown
+from meanfield.toolbox import path_of, shown
 
 LARGEST = 200_000  # bytes
 # Python's reader needs memory quadratic in the number of names in a key.
@@ -28,7 +27,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
 
 def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
     """The content of the file; `InputError` if it can't be read or is no TOML. `what` names the expected content."""
-    path = Path(path)
+    path = path_of(path)
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)

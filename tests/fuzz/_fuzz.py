@@ -158,6 +158,7 @@ def _work(connection, folder: Path) -> None:
     for variable in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "MEANFIELD_CACHE"):
         os.environ[variable] = str(folder)
     os.environ.pop("MEANFIELD_DATA", None)
+    os.environ["HF_HUB_OFFLINE"] = "1"
     tempfile.tempdir = str(folder)
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)

@@ -13,7 +13,7 @@ import xarray as xr
 
 import meanfield
 from meanfield import InputError
-from meanfield.toolbox import MIXED, labelled, stability_columns, stamp
+from meanfield.toolbox import MIXED, labelled, one_or_several, real_numbers, shown, stability_columns, stamp
 from theory.minimal_naming_game._rate_equation import SPECIES, RateEquation, check_rule, rate_equation
 
 Number = float | Fraction | sp.Rational
@@ -23,6 +23,7 @@ WORDS = ("A", "B")
 # WIDTH, and far larger for any other pair: SAME lies between.
 WIDTH = sp.Rational(1, 10**40)
 SAME = sp.Rational(1, 10**30)
+LEAST_TOLD = "and none between 0 and 1e-30"  # SAME
 # Eigenvalues carry the rounding of float64, about 1e-16; a fold is approached as the root of the distance.
 EIGENVALUE_ERROR = 1e-10
 
@@ -63,7 +64,7 @@ def drift(x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), r
     >>> drift([0, 0.9, 0], p=0.5, committed=(0.1, 0)).round(4)
     array([ 0.   , -0.045,  0.045])
     """
-    x = np.asarray(x, dtype=float)
+    x = real_numbers(x, "x")
     if x.shape[-1:] != (len(SPECIES),):
         raise InputError(f"x has shape {x.shape}: expected (..., {len(SPECIES)}), for {', '.join(SPECIES)}")
     bias, minorities = _exact_parameters(p, committed, rule)
@@ -213,7 +214,7 @@ def _fold(p: Number, rule: str, committed_b: Number) -> tuple[Exact, sp.Poly] | 
     bias, _ = _exact_parameters(p, (0, 0), rule)
     minority = _exact(committed_b)
     if minority is None or not 0 <= minority <= 1:
-        raise InputError(f"committed_b = {committed_b}: expected a fraction, 0 to 1")
+        raise InputError(f"committed_b = {shown(committed_b)}: expected a fraction, 0 to 1, {LEAST_TOLD}")
     equation = rate_equation(rule)
     c = equation.committed[0]
     if bias == 1 and minority == 0:
@@ -287,16 +288,19 @@ def _exact_parameters(p: Number, committed: tuple[Number, Number], rule: str) ->
     check_rule(rule)
     bias = _exact(p)
     if bias is None or not 0 <= bias <= 1:
-        raise InputError(f"p = {p}: expected a probability, 0 to 1")
-    minorities = tuple(_exact(fraction) for fraction in committed)
+        raise InputError(f"p = {shown(p)}: expected a probability, 0 to 1, {LEAST_TOLD}")
+    minorities = tuple(map(_exact, one_or_several(committed)))
     if len(minorities) != 2 or any(c is None or c < 0 for c in minorities) or sum(minorities) > 1:
-        raise InputError(f"committed = {committed}: expected two fractions, none negative, that sum to at most 1")
+        raise InputError(
+            f"committed = {shown(committed)}: expected two fractions, 0 or more, that sum to at most 1, {LEAST_TOLD}"
+        )
     return bias, minorities
 
 
 def _exact(value: Number) -> Exact | None:
     """The number that `value` prints as, or None where that is none."""
     try:
-        return sp.Rational(value if isinstance(value, (int, Fraction, sp.Rational)) else repr(float(value)))
+        exact = sp.Rational(value if isinstance(value, (int, Fraction, sp.Rational)) else repr(float(value)))
     except (TypeError, ValueError):  # nan and inf
         return None
+    return None if 0 < exact < SAME else exact

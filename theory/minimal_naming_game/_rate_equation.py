@@ -17,7 +17,7 @@ import numpy as np
 import sympy as sp
 
 from meanfield import TIME_PER_ROUND, InputError, ReactionModel
-from meanfield.toolbox import real_number, whole_number
+from meanfield.toolbox import one_of, real_number, whole_number
 
 RULES = ("both", "listener")
 SPECIES = ("A", "B", "AB")  # the lexicons of agents who are not committed, in the order of every result
@@ -127,8 +127,7 @@ def _hears(hearer: Agent, word: int) -> Agent:
 
 def check_rule(rule: str) -> None:
     """Refuse a rule that is not in RULES."""
-    if rule not in RULES:
-        raise InputError(f"rule = {rule!r}: expected one of {', '.join(map(repr, RULES))}")
+    one_of("rule", rule, RULES)
 
 
 def two_word_agents() -> list[Agent]:
@@ -188,7 +187,6 @@ class RateEquation:
     jacobian: sp.Matrix
 
 
-@cache
 def rate_equation(rule: str = "both") -> RateEquation:
     """The two-word minimal naming game with bias p and committed agents, as [004] SI describes it.
 
@@ -223,6 +221,12 @@ def rate_equation(rule: str = "both") -> RateEquation:
     >>> equation.rhs[0].subs(dict.fromkeys(equation.committed, 0)).factor()
     (p*x_A*x_AB + p*x_AB**2 - x_A*x_B)/2
     """
+    check_rule(rule)
+    return _derived(rule)
+
+
+@cache
+def _derived(rule: str) -> RateEquation:
     x = sp.symbols("x_A x_B x_AB", real=True)
     committed = sp.symbols("c_A c_B", real=True)
     p = sp.Symbol("p", real=True)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from meanfield.toolbox import whole_number
+from meanfield import InputError
+from meanfield.toolbox import instance, shown, whole_number
 
 # Memories of at most one interaction (own word, partner's word), in the order of meanfield.MemorySpace(2, 1).
 MEMORIES = ((), (0, 0), (0, 1), (1, 0), (1, 1))
@@ -78,7 +79,12 @@ def reaction_tensor(q: tuple[sp.Expr, ...]) -> list[list[list[sp.Expr]]]:
     >>> sp.expand(sum(P[k][1][2] for k in range(5)))
     1
     """
-    says = [(q[i], 1 - q[i]) for i in SPECIES]
+    try:
+        says = [(sp.sympify(each), 1 - sp.sympify(each)) for each in q]
+    except (TypeError, ValueError, AttributeError):
+        says = []
+    if len(says) != len(SPECIES):
+        raise InputError(f"q = {shown(q)}: expected {len(SPECIES)} expressions")
     return [
         [
             # With H = 1 the new memory is (own, partner's) whatever the old one was, and never empty.
@@ -157,6 +163,7 @@ def reduced_jacobian(equation: RateEquation, eliminated: int) -> sp.Matrix:
     """
     eliminated = whole_number("eliminated", eliminated, 0, len(MEMORIES) - 1)
     kept = [i for i in SPECIES if i != eliminated]
+    instance("equation", equation, RateEquation)
     jacobian = equation.rhs.jacobian(sp.Matrix(equation.x))
     return sp.Matrix(4, 4, lambda i, j: jacobian[kept[i], kept[j]] - jacobian[kept[i], eliminated])
 

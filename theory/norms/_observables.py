@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, ReactionModel
+from meanfield.toolbox import real_numbers
 from theory.norms._model import CHANNELS
 from theory.norms._society import STANDARDS
 from theory.norms._states import NORM_STATES
@@ -85,7 +86,7 @@ def observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) ->
 
 def _labelled(composition: xr.DataArray | np.ndarray, labels: list[str]) -> xr.DataArray:
     if not isinstance(composition, xr.DataArray):
-        values = np.asarray(composition, dtype=np.float64)
+        values = real_numbers(composition, "composition")
         dims = [*(f"dim_{k}" for k in range(values.ndim - 1)), "state"]
         composition = xr.DataArray(values, dims=dims if values.ndim else ())
     if composition.sizes.get("state") != len(labels):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 
 from meanfield import InputError
+from meanfield.toolbox import instance, is_number, one_of, one_or_several
 
 KINDS = ("injunctive", "descriptive")
 SYNTHESIS_THRESHOLD = 350.0
@@ -54,9 +53,8 @@ class PersonalNorm:
             raise InputError(f"content = {self.content!r}: expected text")
         if not is_utility(self.utility):
             raise InputError(f"utility = {self.utility!r} of {self.content!r}: expected a number from 1 to 100")
-        if self.kind not in KINDS:
-            raise InputError(f"kind = {self.kind!r} of {self.content!r}: expected one of {', '.join(KINDS)}")
-        if (self.activated, self.valid) not in STATES:
+        one_of("kind", self.kind, KINDS)
+        if (self.activated, self.valid) not in list(STATES):
             expected = ", ".join(f"{flags} ({name})" for flags, name in STATES.items())
             raise InputError(f"(activated, valid) = {(self.activated, self.valid)}: expected {expected}")
 
@@ -102,9 +100,7 @@ class NormDatabase:
     norms: tuple[PersonalNorm, ...] = ()
 
     def __post_init__(self) -> None:
-        for norm in self.norms:
-            if not isinstance(norm, PersonalNorm):
-                raise InputError(f"norms hold {norm!r}: expected PersonalNorms")
+        object.__setattr__(self, "norms", tuple(instance("norms", n, PersonalNorm) for n in one_or_several(self.norms)))
         contents = [norm.content for norm in self.norms]
         for content in contents:
             if contents.count(content) > 1:
@@ -133,7 +129,7 @@ class NormDatabase:
 
     def informed_of(self, norm: PersonalNorm) -> NormDatabase:
         """The database with `norm` as information: neither activated nor valid until it passes the check."""
-        return NormDatabase((*self.norms, replace(norm, activated=False, valid=False)))
+        return NormDatabase((*self.norms, replace(instance("norm", norm, PersonalNorm), activated=False, valid=False)))
 
     def accepted(self, content: str) -> NormDatabase:
         """The database with the information `content` qualified: it passed the check."""
@@ -169,10 +165,11 @@ class NormDatabase:
         InputError
             If a norm is missing, not qualified or named twice, or the weights do not fit.
         """
+        contents = one_or_several(contents)
         subset = [self.find(content) for content in contents]
         if len(subset) < (1 if with_others else 2) or len(set(contents)) < len(contents):
             least = "one" if with_others else "two"
-            raise InputError(f"contents = {list(contents)!r}: expected {least} or more different norms")
+            raise InputError(f"contents = {contents!r}: expected {least} or more different norms")
         for norm in subset:
             if not norm.qualified:
                 raise InputError(f"contents hold {norm.content!r}, which is {norm.state}: expected qualified norms")
@@ -192,12 +189,12 @@ class NormDatabase:
 
 def is_utility(value: object) -> bool:
     """Whether `value` is a number from 1 to 100."""
-    return isinstance(value, Real) and not isinstance(value, bool) and 1 <= float(value) <= 100
+    return is_number(value) and 1 <= value <= 100  # type: ignore[operator]
 
 
 def _weighted_mean(utilities: Sequence[float], weights: Sequence[float] | None) -> float:
-    weights = [1.0] * len(utilities) if weights is None else list(weights)
-    if len(weights) != len(utilities) or not all(math.isfinite(w) and w > 0 for w in weights):
+    weights = [1.0] * len(utilities) if weights is None else one_or_several(weights)
+    if len(weights) != len(utilities) or not all(is_number(w) and w > 0 for w in weights):
         raise InputError(f"weights = {weights!r}: expected {len(utilities)} positive numbers")
     weights = [w / max(weights) for w in weights]  # sums of huge ones overflow
     mean = sum(w * u for w, u in zip(weights, utilities, strict=True)) / sum(weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from meanfield import InputError
-from meanfield.toolbox import real_number
+from meanfield.toolbox import one_of, real_number
 from theory.norms._personal_norm import SYNTHESIS_THRESHOLD
 
 
@@ -60,9 +60,7 @@ class NormRates:
     def synthesises(self, type: str, utility: float) -> bool:
         """Whether a norm of this utility brings an agent of this type above the threshold."""
         others = {"entrepreneur": self.other_utility_entrepreneur, "ordinary": self.other_utility_ordinary}
-        if type not in others:
-            raise InputError(f"type = {type!r}: expected {' or '.join(others)}")
-        return others[type] + utility > self.threshold
+        return others[one_of("type", type, others)] + real_number("utility", utility) > self.threshold
 
 
 def rates_of(rates: NormRates | None) -> NormRates:

@@ -11,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import real_number, stamp
+from meanfield.toolbox import one_or_several, real_number, stamp
 from theory.norms._emergence import emergence, emergence_measures
 from theory.norms._operations import OPERATIONS, default_operations, operations_sha256, validate_operations
 
@@ -73,7 +73,7 @@ def sensitivity(
     table = validate_operations(default_operations() if operations is None else operations)
     if isinstance(names, str):
         raise InputError(f"names = {names!r}: expected a list of names")
-    chosen = list(OPERATIONS if names is None else names)
+    chosen = one_or_several(list(OPERATIONS) if names is None else names)
     if not chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"names = {chosen}: expected one or more different ones")
     for name in chosen:

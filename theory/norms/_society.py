@@ -12,6 +12,7 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from meanfield import InputError
+from meanfield.toolbox import one_of, one_or_several
 from theory.norms._personal_norm import KINDS, PersonalNorm, is_utility
 
 TYPES = ("entrepreneur", "ordinary")
@@ -61,8 +62,7 @@ class Behaviour:
     def __post_init__(self) -> None:
         if not _is_text(self.name):
             raise InputError(f"name = {self.name!r}: expected the name of a behaviour")
-        if self.kind not in KINDS:
-            raise InputError(f"kind = {self.kind!r} of {self.name}: expected one of {', '.join(KINDS)}")
+        one_of("kind", self.kind, KINDS)
         if not is_utility(self.utility):
             raise InputError(f"utility = {self.utility!r} of {self.name}: expected a number from 1 to 100")
         for name, texts in (("standards", self.standards), ("shows", self.shows)):
@@ -117,8 +117,7 @@ class NormAgent:
     def __post_init__(self) -> None:
         if not _is_text(self.name):
             raise InputError(f"name = {self.name!r}: expected the name of an agent")
-        if self.type not in TYPES:
-            raise InputError(f"type = {self.type!r} of {self.name}: expected one of {', '.join(TYPES)}")
+        one_of("type", self.type, TYPES)
         if not isinstance(self.description, str):
             raise InputError(f"description = {self.description!r} of {self.name}: expected text")
         if not isinstance(self.prefers, Mapping):
@@ -156,16 +155,15 @@ def behaviour_of(behaviour: str | Behaviour) -> Behaviour:
     """
     if isinstance(behaviour, Behaviour):
         return behaviour
-    if not isinstance(behaviour, str) or behaviour not in BEHAVIOURS:
-        raise InputError(f"behaviour = {behaviour!r}: expected one of {', '.join(BEHAVIOURS)}")
-    return BEHAVIOURS[behaviour]
+    return BEHAVIOURS[one_of("behaviour", behaviour, BEHAVIOURS)]
 
 
 def behaviours_of(behaviours: Iterable[str | Behaviour]) -> tuple[Behaviour, ...]:
     """The behaviours of these names; InputError unless they are one or more different ones."""
     if isinstance(behaviours, str) or not isinstance(behaviours, Iterable):
         raise InputError(f"behaviours = {behaviours!r}: expected a list of names")
-    chosen = tuple(behaviour_of(one) for one in behaviours)
+    listed = [*behaviours] if isinstance(behaviours, Mapping) else one_or_several(behaviours)
+    chosen = tuple(map(behaviour_of, listed))
     if not chosen or len({one.name for one in chosen}) < len(chosen):
         raise InputError(f"behaviours = {[one.name for one in chosen]}: expected one or more different ones")
     return chosen
@@ -179,7 +177,7 @@ def behaviours_sha256(behaviours: Iterable[Behaviour]) -> str:
 
 def agents_of(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
     """The agents; InputError unless they are one or more `NormAgent`s with different names."""
-    found = tuple(agents) if isinstance(agents, Iterable) else ()
+    found = tuple(one_or_several(agents))
     if not found or not all(isinstance(one, NormAgent) for one in found):
         raise InputError(f"agents = {agents!r}: expected one or more NormAgents")
     names = [one.name for one in found]
@@ -216,8 +214,7 @@ def as_ordinary(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
 
 def check_standard(name: str, standard: str) -> None:
     """InputError unless `standard` is 'for' or 'against'."""
-    if standard not in STANDARDS:
-        raise InputError(f"{name} = {standard!r}: expected one of {', '.join(STANDARDS)}")
+    one_of(name, standard, STANDARDS)
 
 
 def _is_text(value: object) -> bool:

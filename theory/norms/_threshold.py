@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, solve
-from meanfield.toolbox import real_number, stamp, whole_number
+from meanfield.toolbox import check_memory, real_number, real_numbers, stamp, whole_number
 from theory.norms._emergence import DAYS
 from theory.norms._model import reaction_model
 from theory.norms._observables import observables
@@ -91,10 +91,8 @@ def entrepreneur_threshold(
     one = behaviour_of(behaviour)
     real_number("opposing", opposing, least=0, below=1)
     points = whole_number("points", points, 3)
-    try:
-        ends = np.asarray(times, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"times = {times!r}: expected numbers") from None
+    check_memory(1000 * points, f"points = {points}", "fewer points")
+    ends = real_numbers(times, "times")
     if ends.ndim != 1 or not ends.size or not ends[0] > 0:
         raise InputError(f"times = {times!r}: expected increasing times above 0")
     operations = default_operations() if operations is None else operations

@@ -17,6 +17,7 @@ from meanfield.toolbox import (
     check_level,
     expect,
     real_number,
+    shown,
     stamp,
     whole_number,
     wilson_interval,
@@ -26,6 +27,7 @@ from validation.comparison._error_in_n import error_in_n
 from validation.naming_game._simulate import simulate
 
 LONGEST = 2000.0  # units of time to wait for a steady state, the default of `meanfield.solve`
+PLAN = {"runs": 400, "seed": 0, "rounds": 30, "max_rounds": 1000}  # of runs that are simulated here
 SHARE = ("n_agents", "round", "word", "run")
 
 
@@ -34,10 +36,10 @@ def compare(
     simulation: xr.Dataset | None = None,
     *,
     n_agents: int | Sequence[int] | None = None,
-    runs: int = 400,
-    seed: int = 0,
-    rounds: int = 30,
-    max_rounds: int = 1000,
+    runs: int | None = None,
+    seed: int | None = None,
+    rounds: int | None = None,
+    max_rounds: int | None = None,
     time_per_round: float = TIME_PER_ROUND,
     level: float = 0.99,
     theory_error: float = 1e-6,
@@ -60,9 +62,9 @@ def compare(
         Result of `simulate` with recorded rounds and at least two runs. None for a policy or a population, which is
         then simulated here.
     n_agents, runs, seed, max_rounds
-        As for `simulate`, where it is simulated here.
+        As for `simulate`, where it is simulated here, and only there; None for 400 runs, seed 0 and 1000 rounds.
     rounds
-        Rounds that are recorded and compared, where it is simulated here.
+        Rounds that are recorded and compared, where it is simulated here; None for 30.
     time_per_round
         Units of the solution's time in one round, 2 for [004] Eq. 1.
     level
@@ -122,18 +124,22 @@ def compare(
     >>> validation.compare(meanfield.solve(policy), runs)["trajectory_agrees"].values
     array([False,  True])
     """
-    real_number("time_per_round", time_per_round, above=0)
+    time_per_round = real_number("time_per_round", time_per_round, above=0)
     check_level(level)
     real_number("theory_error", theory_error, above=0)
     policy = solution if isinstance(solution, Population) or "q" in getattr(solution, "data_vars", ()) else None
+    plan = {"n_agents": n_agents, "runs": runs, "seed": seed, "rounds": rounds, "max_rounds": max_rounds}
+    given = {name: value for name, value in plan.items() if value is not None}
     if simulation is None:
         if policy is None or n_agents is None:
             raise InputError("simulation = None: expected the result of simulate, or a policy and n_agents = numbers")
-        plan = {"runs": whole_number("runs", runs, 2), "seed": seed, "max_rounds": max_rounds, "progress": progress}
-        rounds = whole_number("rounds", rounds, 1, whole_number("max_rounds", max_rounds, 1))
-        simulation = simulate(policy, n_agents=n_agents, record_rounds=rounds, **plan)
-    elif n_agents is not None:
-        raise InputError(f"n_agents = {n_agents}: expected None beside a simulation, which has its own numbers")
+        plan = PLAN | given
+        whole_number("runs", plan["runs"], 2)
+        last = whole_number("rounds", plan.pop("rounds"), 1, whole_number("max_rounds", plan["max_rounds"], 1))
+        simulation = simulate(policy, record_rounds=last, progress=progress, **plan)
+    elif given:
+        told = ", ".join(f"{name} = {shown(value)}" for name, value in given.items())
+        raise InputError(f"{told}: expected None beside a simulation, which has its own")
     simulation = ensembles("simulation", simulation)
     if "word_share" not in simulation:
         raise InputError("simulation has no word_share: expected one that recorded the word share of some rounds")

@@ -11,9 +11,21 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, column_numbers, expect, read_csv, stamp, whole_number
+from meanfield.toolbox import (
+    LARGEST_SEED,
+    check_memory,
+    column_numbers,
+    expect,
+    one_or_several,
+    read_csv,
+    real_number,
+    shown,
+    stamp,
+    whole_number,
+)
 from theory.flag_game import FLAGS, Flag, crop_compatibility
 from theory.streams import splitmix
+from theory.toolbox import check_pool
 from validation.flag_game._endpoints import accuracy
 from validation.flag_game._gossip import simulate_gossip
 from validation.flag_game._gossip_team import SMALLEST_COMPATIBILITY
@@ -49,6 +61,8 @@ def sample_crops(
     """
     runs, n_agents = whole_number("runs", runs, 1), whole_number("n_agents", n_agents, 2)
     rng = np.random.default_rng(whole_number("seed", seed, 0, LARGEST_SEED))
+    flags = check_pool(flags)
+    check_memory(8 * runs * n_agents * len(flags), f"runs = {runs}, n_agents = {n_agents}", "fewer runs or agents")
     crops = {flag.country: crop_compatibility(flag.country, flags=flags, noise=noise).values for flag in flags}
     countries = list(crops)
     hidden = [countries[k] for k in rng.integers(0, len(countries), runs)]
@@ -122,9 +136,9 @@ def predict_composition(
     >>> teams["collective_accuracy"].values.round(2)  # with none, one and two agents that are GPT-5.4
     array([[0.74, 0.71, 0.68]])
     """
-    if len(rewrite) != 2:
-        raise InputError(f"rewrite = {rewrite!r}: expected two models and their γ")
-    alphas = [float(value) for value in uptake]
+    if not isinstance(rewrite, Mapping) or len(rewrite) != 2:
+        raise InputError(f"rewrite = {shown(rewrite)}: expected two models and their γ")
+    alphas = [real_number("uptake", value, least=0, most=1) for value in one_or_several(uptake)]
     if not alphas or len(set(alphas)) < len(alphas):
         raise InputError(f"uptake = {alphas}: expected one value or several different ones")
     p, truth = sample_crops(runs, n_agents, seed=seed, noise=noise, flags=flags)

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import check_level, expect, shown, stamp, wilson_interval
+from meanfield.toolbox import check_level, expect, real_number, shown, stamp, wilson_interval
 from theory.flag_game.mechanism1 import ENDPOINTS
 from theory.toolbox import CONSENSUS_PERCENT, POLAR_PERCENT
 
@@ -72,10 +72,8 @@ def endpoints(
     >>> ends["correct"].values  # of the vote, with even chances where answers are level
     array([1. , 0.5, 0.2])
     """
-    if not 0.5 < consensus <= 1:
-        raise InputError(f"consensus = {consensus}: expected a share above 0.5, at most 1")
-    if not 0 < faction <= 0.5:
-        raise InputError(f"faction = {faction}: expected a share above 0, at most 0.5")
+    real_number("consensus", consensus, above=0.5, most=1)
+    real_number("faction", faction, above=0, most=0.5)
     answers = _with_agents_last(reports)
     true = _truth(truth, answers)
     _check_known(countries, reports=answers, truth=true)

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
+from meanfield.toolbox import shown
 from validation._engine.arguments import LARGEST_POPULATION
 from validation.flag_game._gossip_kernel import Team
 
@@ -125,8 +126,8 @@ def make_team(
 def _array(name: str, value: object, expected: str) -> np.ndarray:
     try:
         return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} = {value!r}: expected {expected}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} = {shown(value)}: expected {expected}") from None
 
 
 def _by_agent(name: str, value: float | Sequence[float], n_agents: int, least: float, most: float) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import stamp, whole_number, word_coords
+from meanfield.toolbox import one_or_several, shown, stamp, whole_number, word_coords
 from theory import minimal_naming_game
 from theory.toolbox import check_rule
 from validation._engine.arguments import LARGEST_POPULATION
@@ -266,6 +266,7 @@ def _singles(initial: str | Sequence[int], n_words: int, n_free: int) -> list[in
 
 
 def _numbers(name: str, values: Sequence[int], n_words: int) -> list[int]:
-    if not isinstance(values, (Sequence, np.ndarray)) or len(values) != n_words:
-        raise InputError(f"{name} = {values!r}: expected {n_words} numbers of agents, one for each word")
-    return [whole_number(f"{name}[{word}]", value, 0) for word, value in enumerate(values)]
+    given = one_or_several(values)
+    if len(given) != n_words:
+        raise InputError(f"{name} = {shown(values)}: expected {n_words} numbers of agents, one for each word")
+    return [whole_number(f"{name}[{word}]", value, 0) for word, value in enumerate(given)]

@@ -51,7 +51,7 @@ class Convention:
     def successes_needed(self, n_agents: int) -> int:
         """The fewest successes in three rounds of N interactions that count as consensus."""
         # The decimal that was written, so that 98 % of 150 is 147 and not a rounding error more
-        return math.ceil(Fraction(str(self.success_rate)) * ROUNDS_AVERAGED * n_agents)
+        return math.ceil(Fraction(str(self.success_rate)) * ROUNDS_AVERAGED * whole_number("n_agents", n_agents, 1))
 
 
 # The authors' code of [004] looks for the first time after four rounds, of which it calls the first 0. [000] and [001]

@@ -18,7 +18,7 @@ import zarr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, Population, StorageError, each_policy, words_of
-from meanfield.toolbox import LARGEST_SEED, check_memory, policy_hash, shown, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, check_memory, path_of, policy_hash, shown, stamp, whole_number
 from validation._engine.arguments import check_ensembles, name_in, population_sizes
 from validation.naming_game._simulate import ROUNDS_PLAYED, simulate
 
@@ -170,7 +170,7 @@ def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
     ...     found["pair"].values.tolist(), bool(found["done"].all())
     (['his/her', 'woman/man'], True)
     """
-    if not (Path(store) / "zarr.json").exists():
+    if not (path_of(store, "store") / "zarr.json").exists():
         raise InputError(f"store = {os.fspath(store)}: expected a folder that a sweep has written")
     group = zarr.open_group(store, mode="r")
     about = json.loads(str(group.attrs["sweep"]))

@@ -9,6 +9,7 @@ import pandas as pd
 
 from meanfield import InputError, MemorySpace
 from meanfield.datasets import RealPopulations
+from meanfield.toolbox import instance
 from validation.populations._conditions import SUBJECT, read_runs
 
 EVENTS = ("run", "step", "agent", "partner", "said", "heard")
@@ -49,6 +50,7 @@ class Choices(NamedTuple):
 
 def ordered_subjects(populations: RealPopulations) -> list[tuple[tuple[str, str, int], pd.DataFrame, pd.DataFrame]]:
     """Model, options and memory length, their checked runs and their events; InputError where runs are not in order."""
+    instance("populations", populations, RealPopulations)
     events, runs = populations.events, populations.runs
     if events is None or "run" not in runs:
         raise InputError(

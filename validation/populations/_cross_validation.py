@@ -17,7 +17,7 @@ from validation.populations._baselines import BASELINES, Law, policy_law
 from validation.populations._choices import Choices, choices_of, ordered_subjects
 from validation.populations._empirical_policy import estimated_policy, why_not_tabulable
 from validation.populations._folds import check_by, folds_of
-from validation.populations._subject import Options, Row, Subject
+from validation.populations._subject import Options, Row, Subject, draws_and_runs
 
 POLICY = "policy"
 RESAMPLES = 4000
@@ -85,7 +85,7 @@ def cross_validate(
     1  2 of 2            800  majority word       1.0        1.0  agrees
     """
     folds, seed = check_by(by, folds), whole_number("seed", seed, 0, LARGEST_SEED)
-    draws, runs = whole_number("draws", draws, 1), whole_number("runs", runs, 1)
+    draws, runs = draws_and_runs(draws, runs)
     window = None if window is None else whole_number("window", window, 1)
     check_level(level)
     options = Options(draws, runs, seed, level, window, 1.0)

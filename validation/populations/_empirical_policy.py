@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 from meanfield import InputError, MemorySpace, make_policy, words_of
-from meanfield.toolbox import LARGEST_SEED, column_numbers, expect, single_policy, whole_number
+from meanfield.toolbox import LARGEST_SEED, column_numbers, expect, one_or_several, shown, single_policy, whole_number
 
 COLUMNS = ("model", "options", "memory_length", "state", "choice", "count")
 MOST_CHOICES = 10**9  # in a row of the table, so that sums are exact
@@ -209,8 +209,8 @@ def single_table(counts: pd.DataFrame, words: Sequence[str] | None) -> tuple[pd.
         if len(values) > 1:
             raise InputError(f"counts holds {len(values)} values of {column}: select one, as in {column} = {values[0]}")
     options = str(counts["options"].iloc[0]).split("_")
-    chosen = list(options if words is None else words)
-    if sorted(chosen) != sorted(options) or len(set(options)) < max(2, len(options)):
+    chosen = one_or_several(options if words is None else words)
+    if sorted(map(shown, chosen)) != sorted(map(shown, options)) or len(set(options)) < max(2, len(options)):
         raise InputError(f"words = {chosen}: expected at least two that differ, in any order: {', '.join(options)}")
     return counts, chosen
 

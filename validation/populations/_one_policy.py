@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
-from meanfield.toolbox import LARGEST_SEED, check_level, whole_number
+from meanfield.toolbox import LARGEST_SEED, check_level, check_memory, whole_number
 from validation.populations._choices import ordered_subjects
 from validation.populations._conditions import CONDITION
 from validation.populations._departures import (
@@ -126,6 +126,7 @@ def one_policy(
     3     runs     policy      36     0.01  disagrees
     """
     imitations, seed = whole_number("imitations", imitations, 1), whole_number("seed", seed, 0, LARGEST_SEED)
+    check_memory(64 * imitations, f"imitations = {imitations}", "fewer imitations")
     period = None if period is None else whole_number("period", period, 1)
     check_level(level)
     rows: list[Row] = []

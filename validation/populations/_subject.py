@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import make_policy, words_of
-from meanfield.toolbox import LARGEST_SEED, wilson_interval
+from meanfield.toolbox import LARGEST_SEED, check_memory, whole_number, wilson_interval
 from validation.naming_game import LazyPolicy
 from validation.naming_game._lazy_policy import Memory
 from validation.naming_game._stopped_runs import Ends, play_real_runs
@@ -38,6 +38,13 @@ class Options(NamedTuple):
     level: float
     window: int | None
     sharpness: float
+
+
+def draws_and_runs(draws: int, runs: int, numbers: int = 1) -> tuple[int, int]:
+    """Both as whole numbers; InputError if so many runs of so many draws, with `numbers` of each, are too many."""
+    draws, runs = whole_number("draws", draws, 1), whole_number("runs", runs, 1)
+    check_memory(8 * draws * runs * numbers, f"draws = {draws}, runs = {runs}", "fewer draws or runs")
+    return draws, runs
 
 
 class _Played(NamedTuple):

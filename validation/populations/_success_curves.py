@@ -18,6 +18,7 @@ from validation.populations._choices import choices_of, ordered_subjects
 from validation.populations._conditions import Condition, conditions, with_lengths
 from validation.populations._folds import folds_of
 from validation.populations._statistics import p_value_of
+from validation.populations._subject import draws_and_runs
 
 IMITATIONS = 2000
 PLACE = ["model", "pair", "memory_length", "n_agents", "fold", "round"]
@@ -85,9 +86,8 @@ def success_curves(
     2  2 of 2      1     4      0.58       0.60
     3  2 of 2      2     4      0.54       0.60
     """
-    rounds, draws, runs = (
-        whole_number(name, number, 1) for name, number in (("rounds", rounds), ("draws", draws), ("runs", runs))
-    )
+    rounds = whole_number("rounds", rounds, 1)
+    draws, runs = draws_and_runs(draws, runs, rounds)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
     check_level(level)
     parts = []

@@ -12,12 +12,12 @@ from tqdm.auto import tqdm
 import meanfield
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
-from meanfield.toolbox import LARGEST_SEED, check_level, real_number, whole_number
+from meanfield.toolbox import LARGEST_SEED, check_level, instance, real_number, whole_number
 from validation.populations._back_off import BackOffPolicy, back_off_or_why
 from validation.populations._conditions import SUBJECT, option_key, read_runs
 from validation.populations._empirical_policy import check_columns, empirical_policy, why_not_tabulable
 from validation.populations._power import power_lines
-from validation.populations._subject import AGREES, DISAGREES, TOO_FEW, Options, Row, Subject
+from validation.populations._subject import AGREES, DISAGREES, TOO_FEW, Options, Row, Subject, draws_and_runs
 
 
 def validate(
@@ -103,7 +103,8 @@ def validate(
     """
     if isinstance(populations, (str, os.PathLike)):
         populations = meanfield.datasets.ai_norms(populations)
-    draws, runs = whole_number("draws", draws, 1), whole_number("runs", runs, 1)
+    instance("populations", populations, RealPopulations)
+    draws, runs = draws_and_runs(draws, runs)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
     window = None if window is None else whole_number("window", window, 1)
     check_level(level)

@@ -84,15 +84,19 @@ class Batches:
         self._size, self._one_by_one = MOST_REQUESTS, False
         self._failed = self._over = False
         self.alive = 0  # coroutines that have not ended
+        self.given = self.taken = 0  # results, and those after which the caller went on
         self.submitted: list[str] = []
 
     async def job(self, measured: Callable[[], Any]) -> Any:
         """The result of a coroutine that asks."""
         try:
-            return await measured()
+            result = await measured()
         except Exception:
             self._failed = True
             raise
+        else:
+            self.given += 1
+            return result
         finally:
             self.alive -= 1
 
@@ -126,6 +130,8 @@ class Batches:
             while self.alive:
                 while len(self._waiting) < self.alive:
                     await asyncio.sleep(0)
+                while self.taken < self.given:  # the caller may have no use for more
+                    await asyncio.sleep(PAUSE)
                 if self._failed or not (await self._submit(client) or wait):
                     return
                 await (self._look(client) if self._open else asyncio.sleep(PAUSE))
@@ -138,6 +144,7 @@ class Batches:
         """Submit what no open batch holds; True if an answer came at once."""
         while left := [waiting for waiting in self._waiting.values() if waiting.file not in self._open]:
             async with self._journal.alone() as notes:
+                self._server.left_out |= notes.refused(self._server.left_out)
                 if self._replied(notes.replies()):
                     return True
                 found = notes.files(waiting.key for waiting in left)
@@ -149,6 +156,7 @@ class Batches:
                     if len(left) > 1 and notes.empty():
                         first = max(left, key=lambda waiting: waiting.request.most.tokens_in)
                         notes.replied(first.key, await self._try(client, first))
+                        notes.refused(self._server.left_out)
                         return True
                     part = self._portion(left)
                     if not part:

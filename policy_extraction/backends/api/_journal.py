@@ -19,6 +19,7 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS files (file TEXT PRIMARY KEY, batch TEXT, ended TEXT NOT NULL, uploaded REAL NOT NULL)",
     "CREATE TABLE IF NOT EXISTS requests (key TEXT PRIMARY KEY, file TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS checked_replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL, checksum)",
+    "CREATE TABLE IF NOT EXISTS left_out (field TEXT PRIMARY KEY) WITHOUT ROWID",
 )
 
 
@@ -48,6 +49,11 @@ class Notes:
                 self._tables.execute("DELETE FROM checked_replies WHERE key IS ?", row[:1])
                 warnings.warn("a damaged reply among the notes of batches was removed, to be asked again", stacklevel=2)
         return found
+
+    def refused(self, fields: Iterable[str]) -> frozenset[str]:
+        """Note fields that the service refuses; those that any process found."""
+        self._tables.executemany("INSERT OR IGNORE INTO left_out VALUES (?)", ((field,) for field in fields))
+        return frozenset(field for (field,) in self._tables.execute("SELECT field FROM left_out"))
 
     def files(self, keys: Iterable[str]) -> dict[str, str]:
         """The file in which each request was uploaded last, without those that never were."""

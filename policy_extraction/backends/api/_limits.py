@@ -11,7 +11,7 @@ from functools import reduce
 from itertools import accumulate, takewhile
 
 from meanfield import InputError, ModelError
-from meanfield.toolbox import is_number, shown
+from meanfield.toolbox import is_number, shown, whole_number
 
 MINUTE = 60.0  # seconds
 PRICED_TOKENS = 1_000_000
@@ -90,6 +90,7 @@ class Limits:
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
         """The cost of these tokens, in the currency of the prices."""
+        tokens_in, tokens_out = whole_number("tokens_in", tokens_in), whole_number("tokens_out", tokens_out)
         return ((self.input_price or 0.0) * tokens_in + (self.output_price or 0.0) * tokens_out) / PRICED_TOKENS
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, whole_number
+from meanfield.toolbox import LARGEST_SEED, instance, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import NoLogProbabilitiesError, Scores
 from policy_extraction.backends.api._arguments import (
@@ -167,13 +167,14 @@ class OpenAIBackend:
             raise InputError("batches = True: expected exact = False, as such servers have no batches")
         extra = checked_fields(extra_body)
         address = checked_address(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
-        meter = Meter(limits)
+        meter = Meter(instance("limits", limits, Limits))
         key = find_key(api_key, address)
         self._server = Server(model, address, key, meter, max_retries, backoff, timeout, extra, reasoning_tokens)
         self._prefill, self._top_logprobs, self._concurrency = prefill, top_logprobs, concurrency
         self._chosen = ChosenTokens(self._server, prefill, top_logprobs, tokenizer) if exact else None
         self._batches, self._poll = bool(batches), float(poll)
         self._measuring: tuple[str, ...] = ()
+        self._good: object = None  # what was asked for last, once a caller could use an answer
         self.name = model
         # The number counts the rules of censoring: records made by another rule are measured again.
         asked = f"{model}|{prefill}|{top_logprobs}|{json.dumps(extra, sort_keys=True)}"
@@ -194,7 +195,7 @@ class OpenAIBackend:
             begins a new answer instead of continuing the prefix.
         """
         asked = longest(prompts)
-        self._measuring = ()
+        self._measuring, self._good = (), None
         if self._batches or self._exactly(asked, words, anew=True):
             return
 
@@ -223,7 +224,7 @@ class OpenAIBackend:
         """As in `Backend`; prompt by prompt, as the answers come.
 
         Prompts are sent in the order of their texts, in which neighbours share the longest beginnings: a server that
-        keeps beginnings reads few of them twice.
+        keeps beginnings reads few of them twice. The first one is sent alone: if its answer is of no use, no more are.
 
         Raises
         ------
@@ -252,7 +253,7 @@ class OpenAIBackend:
 
             return measured
 
-        yield from self._each(map(job, _in_order(prompts)))
+        yield from self._in_turn(list(map(job, _in_order(prompts))), tuple(words))
 
     def score_later(
         self,
@@ -288,6 +289,7 @@ class OpenAIBackend:
         for scores in self._each([run, *map(job, _in_order(prompts))], len(prompts) + 1):
             if scores is not None:
                 yield scores
+                batches.taken += 1
 
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
@@ -310,7 +312,7 @@ class OpenAIBackend:
 
             return written
 
-        for number, text in self._each(map(job, range(len(prompts)))):
+        for number, text in self._in_turn(list(map(job, range(len(prompts)))), temperature):
             texts[number] = text
         return texts
 
@@ -372,6 +374,13 @@ class OpenAIBackend:
         openings = openings_after("" if self._prefill == "user" else prompt.answer_prefix)
         log_p, censored = await measure(words, ask, follow_ups, openings)
         return Scores(np.array([number]), log_p[None], censored[None])
+
+    def _in_turn(self, jobs: list[Any], what: object) -> Iterator[Any]:
+        """Their results; the first job is alone until a caller goes on after an answer to `what` is asked."""
+        alone = int(self._good != what)
+        for part in filter(None, (jobs[:alone], jobs[alone:])):
+            yield from self._each(part)
+            self._good = what
 
     def _each(self, jobs: Any, concurrency: int | None = None) -> Iterator[Any]:
         try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from meanfield import InputError
+from meanfield.toolbox import instance, path_of
 from policy_extraction.backends.local import _embedded
 from policy_extraction.backends.local._libraries import require_libraries
 
@@ -31,7 +32,9 @@ def find(model: str | Path, gguf_file: str | None = None) -> Source:
 
     Raises InputError if there is no such model, or the hub can't be reached and the model is not downloaded yet.
     """
-    if model == SMOLLM2 and gguf_file is None:
+    if gguf_file is not None:
+        instance("gguf_file", gguf_file, str)
+    elif model == SMOLLM2:
         path = _embedded.gguf_path()
         return Source(SMOLLM2, f"{SMOLLM2} sha256:{_embedded.sha256(path)}", str(path.parent), path.name)
     if str(model).startswith(("http://", "https://")):
@@ -39,7 +42,7 @@ def find(model: str | Path, gguf_file: str | None = None) -> Source:
             f"model = {model}: expected a name or a folder; a server's model is OpenAIBackend(name, base_url=…), or "
             "--base-url with a command"
         )
-    path = Path(model).expanduser()
+    path = path_of(model, "model").expanduser()
     if path.is_file() and path.suffix == ".gguf" and gguf_file is None:
         path, gguf_file = path.parent, path.name
     if path.is_dir():

@@ -28,7 +28,7 @@ from policy_extraction.measuring._sampling import check_temperature
 from policy_extraction.measuring._spoken import check_prefix
 from policy_extraction.prompts._games import check_games, one_game
 from policy_extraction.prompts._orders import orders
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt
 
 MOST_MEMORIES = 6000  # that the posterior takes; more would take minutes for each batch
 LONGEST = 7  # interactions
@@ -176,6 +176,7 @@ def measure(
     True
     """
     words = one_game(words)
+    check_prompt(template, payoffs)
     chosen = _goal(goal, word, words)
     real_number("tolerance", tolerance, above=0)
     whole_number("seed", seed, 0, LARGEST_SEED)

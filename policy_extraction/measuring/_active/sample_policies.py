@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, make_policy, words_of
-from meanfield.toolbox import LARGEST_SEED, expect, single_policy, space_of, whole_number
+from meanfield.toolbox import LARGEST_SEED, check_memory, expect, single_policy, space_of, whole_number
 from policy_extraction.measuring._active.explore import choices
 from policy_extraction.measuring._active.explore import posterior_of as exact_posterior
 from policy_extraction.measuring._active.features import features, mirror_pairs
@@ -66,6 +66,7 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     if "posterior_parameters" not in policy.attrs:
         raise InputError("policy: expected the result of policy_extraction.measure, but its attrs are gone")
     n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)
+    check_memory(8 * n * policy["q"].size, f"n = {n}", "fewer draws")
     q, asked, space = policy["q"].values, policy["asked"].values, space_of(policy)
     pairs = mirror_pairs(space)
     measured = np.flatnonzero(asked[pairs].all(axis=1))

@@ -23,7 +23,7 @@ from policy_extraction.measuring._predicted.memories import codes_of, memory_of,
 from policy_extraction.measuring._predicted.population import Function, Game
 from policy_extraction.prompts._games import one_game
 from policy_extraction.prompts._orders import balanced_number
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt
 
 LONGEST = 5  # interactions; there are 4^H patterns of a word
 MOST_CONTRASTS = 6000  # that the posterior takes; more would take minutes for each batch
@@ -131,6 +131,7 @@ def predicted_policy(
     (('word',), 120)
     """
     words = one_game(words)
+    check_prompt(template, payoffs)
     memory_length = whole_number("memory_length", memory_length, 1)
     if memory_length > LONGEST:
         raise InputError(f"memory_length = {memory_length}: expected at most {LONGEST}; see lazy_policy")

@@ -78,7 +78,7 @@ def test_spectrum_lies_in_the_disc_that_the_tangent_space_allows():
         ({"composition": np.ones(5)}, "composition sums to 5"),
         ({"composition": np.ones(4) / 4}, r"shape \(4,\): expected \(5,\)"),
         ({"composition": np.ones(5) / 5, "k": 0}, "k = 0"),
-        ({"composition": np.ones(5) / 5, "k": 5}, "k = 5: expected 1 to 4 eigenvalues"),
+        ({"composition": np.ones(5) / 5, "k": 5}, "k = 5: expected a whole number from 1 to 4"),
     ],
 )
 def test_wrong_input_is_named(arguments, message):

@@ -535,7 +535,7 @@ def test_wrong_models_are_named(change, message):
         (lambda model: meanfield.solve(model, times=[1.0]), "initial = None: a ReactionModel has no default"),
         (lambda model: meanfield.solve(model, initial=np.ones(2) / 2), "times = None: a ReactionModel has no default"),
         (lambda model: meanfield.solve(model, max_time=9.0), "max_time = 9.0: a ReactionModel"),
-        (lambda model: meanfield.spectrum(model, np.ones(2) / 2, k=2), "k = 2: expected 1 to 1 eigenvalues"),
+        (lambda model: meanfield.spectrum(model, np.ones(2) / 2, k=2), "k = 2: expected a whole number from 1 to 1"),
         (lambda model: meanfield.spectrum(model, np.ones(2)), "composition sums to 2"),
         (lambda model: reaction_model(random_policy(0, 2, 3)).tensor(), "the model has 85 states: expected at most 64"),
     ],

@@ -183,6 +183,14 @@ def test_no_batch_is_submitted_to_a_server_that_cannot_measure(tmp_path):
         extract(backend(url), cache=tmp_path, **GAME)
 
 
+@pytest.mark.parametrize("words", [("his", "her"), [("his", "her"), ("the", "x")]], ids=["one pair", "two pairs"])
+def test_no_batch_is_submitted_after_an_answer_that_decides_nothing(words, tmp_path):
+    seen = Behaviour(KnownModel.of(FIRST_WORDS, rare=["his", "the"]), batches=BatchService())
+    with serving(seen) as url, refused("does not determine the probabilities"):
+        extract(backend(url, top_logprobs=2), cache=tmp_path, words=words, memory_length=1)
+    assert seen.batches is not None and not seen.batches.files and bill(seen) == 1
+
+
 def test_all_pairs_are_submitted_before_the_first_wait(tmp_path):
     seen = behaviour(looks=5)
     with serving(seen) as url:
@@ -268,6 +276,23 @@ def test_control_c_ends_the_wait_at_once(tmp_path):
         next(iter(service.batches.values()))["left"] = 1
         extract(backend(url), cache=tmp_path, **GAME)
     assert bill(seen) == PROMPTS
+
+
+@pytest.mark.parametrize("failure", ["rejected", "cancelled"])
+def test_another_process_knows_what_the_service_refuses(failure, tmp_path):
+    """Also where the first one ended before any batch was made."""
+    seen = behaviour(failure)
+    seen.refused = ["top_p", "temperature"]
+    service = seen.batches
+    assert service is not None
+    with serving(seen) as url:
+        with pytest.raises((InputError, ServerError)):
+            extract(backend(url), cache=tmp_path, **GAME)
+        assert len(service.batches) == (failure == "cancelled")
+        found = extract(backend(url), cache=tmp_path, **GAME)
+    assert found.attrs["option_left_out"] == "temperature top_p"
+    sent = [request["body"] for file in service.files.values() for request in file if "body" in request]
+    assert sent and not any({"top_p", "temperature"} & body.keys() for body in sent)
 
 
 def test_two_processes_share_one_batch(tmp_path):

@@ -587,9 +587,12 @@ def test_wrong_limits_are_refused_by_name(name):
 
 @pytest.mark.parametrize("concurrency", [1, 5])
 def test_requests_overlap(concurrency):
-    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), gather=concurrency)
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
     with serving(behaviour) as url:
-        scores(backend(url, prefill="assistant", concurrency=concurrency), PROMPTS)
+        server = backend(url, prefill="assistant", concurrency=concurrency)
+        scores(server, PROMPTS[:1])  # the first prompt of a measurement is alone
+        behaviour.gather = concurrency
+        scores(server, PROMPTS)
     assert behaviour.most_in_flight == concurrency
 
 
@@ -597,7 +600,7 @@ def test_an_interrupt_leaves_no_thread_and_sends_nothing_more():
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["", "", "", *["500"] * 50])
     with serving(behaviour) as url:
         portions = backend(url, prefill="assistant", concurrency=2, backoff=100.0).score(PROMPTS * 5, HIS_HER)
-        next(portions)
+        next(portions), next(portions)  # the first prompt is alone
         assert "requests" in [thread.name for thread in threading.enumerate()]
         begin = time.monotonic()
         portions.close()

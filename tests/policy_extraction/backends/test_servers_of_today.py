@@ -197,11 +197,12 @@ def test_null_for_a_token_that_nobody_asked_for_ends_no_measurement(prefill):
 # --- too few listed tokens -------------------------------------------------------------------------------------------
 
 
-def test_too_few_listed_tokens_are_told_at_the_first_prompts(tmp_path):
-    seen = Behaviour(KnownModel.of(FIRST_WORDS, rare=["his"]), delay=0.05)
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_too_few_listed_tokens_are_told_at_the_first_prompts(concurrency, tmp_path):
+    seen = Behaviour(KnownModel.of(FIRST_WORDS, rare=["his"]))
     game = {"words": HIS_HER, "memory_length": 2, "cache": tmp_path}
     with serving(seen) as url:
-        few = backend(url, top_logprobs=2, concurrency=1)
+        few = backend(url, top_logprobs=2, concurrency=concurrency)
         with refused("does not determine the probabilities .*top_logprobs.*answers are kept in"):
             extract(few, **game)
         assert len(seen.requests) <= 4
@@ -209,7 +210,7 @@ def test_too_few_listed_tokens_are_told_at_the_first_prompts(tmp_path):
             extract(few, **game)  # known answers are looked at before others are asked for
         with pytest.raises(InputError, match="does not determine"):
             lazy_policy(few, HIS_HER, 2, cache=tmp_path)([(), ((0, 0),)])
-        before, seen.delay = len(seen.requests), 0.0
+        before = len(seen.requests)
         bounds = extract(few, **game, undecided="bound")
         assert len(seen.requests) - before < 42 + 1, "what was answered is not asked again"
     assert (bounds["q_low"] < bounds["q_high"]).any()

@@ -499,7 +499,7 @@ NOISE = BEHAVIOURS["noise"]
         (lambda: PersonalNorm("Tip.", 80, "moral"), "kind = 'moral'"),
         (lambda: PersonalNorm("Tip.", 80, "descriptive", activated=True, valid=False), "activated, valid"),
         (lambda: NormDatabase((TIP, replace(TIP, utility=90))), "2 times"),
-        (lambda: NormDatabase(("Be kind.",)), "expected PersonalNorms"),
+        (lambda: NormDatabase(("Be kind.",)), "norms = 'Be kind.': expected a PersonalNorm"),
         (lambda: NormAgent("Ann", "leader", "", {}), "type = 'leader'"),
         (lambda: NormAgent("Ann", "ordinary", "", {"noise": "F"}), r"prefers\['noise'\] of Ann = 'F'"),
         (lambda: NormAgent(" ", "ordinary", "", {}), "name = ' '"),

@@ -412,8 +412,12 @@ def test_a_policy_needs_a_plan(options: dict, message: str) -> None:
     solution, simulation = made_up(noisy(np.random.default_rng(0)))
     with pytest.raises(InputError, match="simulation = None"):
         validation.compare(solution, n_agents=10)
-    with pytest.raises(InputError, match="n_agents = 10: expected None beside a simulation"):
-        validation.compare(solution, simulation, n_agents=10)
+    plan = {"n_agents": 10, "runs": 400, "seed": 0, "rounds": 5, "max_rounds": 9}
+    with pytest.raises(InputError, match=r"n_agents = 10, runs = 400, .* max_rounds = 9: expected None beside a sim"):
+        validation.compare(solution, simulation, **plan)
+    for name, value in plan.items():
+        with pytest.raises(InputError, match=f"{name} = {value}: expected None beside a simulation"):
+            validation.compare(random_policy(3, memory_length=1), simulation, **{name: value})
 
 
 def test_the_table_prints_as_text() -> None:

@@ -287,7 +287,7 @@ def test_one_word_from_single_words_is_consensus() -> None:
         ({"committed": 3}, "committed = 3: expected 2 numbers of agents"),
         ({"stores_invented": "no"}, "stores_invented = 'no': expected True or False"),
         ({"p_invented": 1.5}, "p_invented = 1.5: expected a probability"),
-        ({"rule": "speaker"}, "rule = 'speaker': expected one of 'both', 'listener'"),
+        ({"rule": "speaker"}, "rule = 'speaker': expected one of both, listener"),
         ({"initial": "full"}, "initial = 'full': expected 'empty' or 'even'"),
         ({"initial": "even", "committed": [1, 0]}, "initial = 'even': expected 9 agents to be a multiple of 2 words"),
         ({"initial": [8, 3]}, "initial = [8, 3]: expected at most the 10 agents who are not committed"),

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from meanfield.toolbox import in_threads
+from meanfield import InputError
+from meanfield.toolbox import check_memory, in_threads, instance, shown, whole_number
 from theory.flag_game.mechanism1._parameters import Mechanism1
 from theory.pairs import next_pair, pair_limits
 from theory.streams import next_bits, seed_streams
@@ -47,8 +48,6 @@ def play(
 ) -> Ends:
     """`runs` runs among N agents; a run depends on (parameters, seed, N, its number) only, not on threads.
 
-    Arguments are not checked; `validation.flag_game.simulate` checks them and labels the result.
-
     Parameters
     ----------
     parameters
@@ -66,6 +65,11 @@ def play(
     -------
     Ends
 
+    Raises
+    ------
+    InputError
+        If an argument is not as described, or the runs would take too much memory.
+
     See Also
     --------
     validation.flag_game.simulate : the same runs, labelled
@@ -79,7 +83,13 @@ def play(
     >>> ends.truth_votes.shape, round(ends.truth_votes.mean().item() / 16, 1)
     ((1000,), 0.6)
     """
+    instance("parameters", parameters, Mechanism1)
+    n_agents, runs = whole_number("n_agents", n_agents, 2), whole_number("runs", runs, 1)
+    seed = whole_number("seed", seed)
+    if not callable(report):
+        raise InputError(f"report = {shown(report)}: expected a function")
     times = parameters.interactions_per_agent + 1 if trajectories else 1
+    check_memory(16 * runs * (times + 1) + 8 * n_agents, f"runs = {runs}, n_agents = {n_agents}", "fewer of both")
     ends = Ends(np.empty((1, runs), np.int64), np.empty((1, runs, times)), np.empty((1, runs, times)))
     _play([parameters], n_agents, seed, ends, report)
     return Ends(*(one[0] for one in ends))

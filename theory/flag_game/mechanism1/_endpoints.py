@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.toolbox import check_memory, whole_number
+
 CORRECT, WRONG, POLARIZED, FRAGMENTED = ENDPOINTS = (
     "correct_consensus",
     "wrong_consensus",
@@ -41,6 +43,11 @@ def endpoints_of_votes(n_agents: int) -> np.ndarray:
     n_agents
         N ≥ 2.
 
+    Raises
+    ------
+    InputError
+        If it is no number of agents, or too large for the memory.
+
     See Also
     --------
     read_counts : measured numbers of runs in these classes
@@ -51,6 +58,8 @@ def endpoints_of_votes(n_agents: int) -> np.ndarray:
     >>> [ENDPOINTS[place] for place in endpoints_of_votes(4)]
     ['wrong_consensus', 'polarization', 'polarization', 'polarization', 'correct_consensus']
     """
+    n_agents = whole_number("n_agents", n_agents, 2)
+    check_memory(16 * n_agents, f"n_agents = {n_agents}", "fewer agents")
     votes = np.arange(n_agents + 1)
     bands = vote_bands(n_agents)
     classes = np.full(n_agents + 1, ENDPOINTS.index(FRAGMENTED))

@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from meanfield import InputError
-from meanfield.toolbox import column_numbers, read_csv, whole_number
+from meanfield.toolbox import column_numbers, one_of, read_csv, real_numbers, shown, whole_number
 
 RESPONSES = ("private_evidence", "social_evidence", "other_private_compatible", "other_incompatible")
 STRONG = "strong_private_evidence"
@@ -96,14 +96,13 @@ def memory_conflict_response(
     """
     shares = {"social_share": social_share, "uptake": uptake, "rewrite": rewrite, "similarity": similarity}
     for name, value in (shares | {"leak": leak, "compatible": compatible}).items():
-        if np.asarray(value).dtype.kind not in "iuf":
-            raise InputError(f"{name} = {value!r}: expected numbers")
+        if not real_numbers(value, name).size:
+            raise InputError(f"{name} = {shown(value)}: expected numbers")
         if name != "compatible" and not ((np.asarray(value) >= 0) & (np.asarray(value) <= 1)).all():
             raise InputError(f"{name} = {value!r}: expected from 0 to 1")
     whole_number("n_countries", n_countries, 2)
     for name, value, known in (("evidence", evidence, EVIDENCE.values()), ("relation", relation, RELATIONS)):
-        if value not in known:
-            raise InputError(f"{name} = {value!r}: expected one of {', '.join(known)}")
+        one_of(name, value, known)
     if leak == 0:
         raise InputError("leak = 0: expected a number above 0, so that every answer has a chance")
     least, most = (2, n_countries) if relation == "compatible" else (1, n_countries - 1)

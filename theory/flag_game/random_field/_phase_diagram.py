@@ -9,7 +9,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError
-from meanfield.toolbox import labelled, stamp, whole_number
+from meanfield.toolbox import check_memory, labelled, one_or_several, stamp, whole_number
 from theory.flag_game.random_field._field_law import FieldLaw, numbers
 from theory.flag_game.random_field._fixed_points import check_coupling
 
@@ -85,7 +85,7 @@ def phase_diagram(
     array([[0., 1.],
            [0., 1.]])
     """
-    sizes = [whole_number("n_agents", n, 1) for n in n_agents]
+    sizes = [whole_number("n_agents", n, 1) for n in one_or_several(n_agents)]
     if not sizes or len(set(sizes)) < len(sizes):
         raise InputError(f"n_agents = {sizes}: expected one population size or several different ones")
     samples, seed = whole_number("samples", samples, 1), whole_number("seed", seed, 0)
@@ -96,6 +96,7 @@ def phase_diagram(
         check_coupling(float(coupling), beta)
     if not np.isfinite(beta) or not (couplings > 0).all():
         raise InputError(f"beta = {beta}, J = {couplings.tolist()}: expected finite numbers above 0")
+    check_memory(8 * samples * max(sizes), f"samples = {samples}, n_agents = {sizes}", "fewer samples or agents")
     counted = [_counted(sample_fields(_law_among(n, fields_of), n, samples, seed), couplings, beta) for n in sizes]
     columns = {
         name: (("n_agents", "J"), values, text)

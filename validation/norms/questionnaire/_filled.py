@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 from meanfield import InputError
+from meanfield.toolbox import existing_file
 from validation.norms.questionnaire._form import FORMAT, TASKS, Form
 
 BEST = 7
@@ -42,7 +42,7 @@ def read_evaluation(path: str | os.PathLike[str]) -> Form:
     [{'input': 'loud guests', 'output': 'yes', 'score': 6}]
     """
     try:
-        form = json.loads(Path(path).read_text(encoding="utf-8"))
+        form = json.loads(existing_file(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"path = {path}: can't be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from meanfield import InputError
+from meanfield.toolbox import existing_file, one_or_several
 
 Record = Mapping[str, Any]
 
@@ -49,9 +50,9 @@ def agent_operations(records: str | os.PathLike[str] | Iterable[Record], agent: 
 def _exchanges(records: str | os.PathLike[str] | Iterable[Record]) -> Iterator[tuple[str, Record]]:
     """Each record and its place; those of an event one by one."""
     if isinstance(records, (str, os.PathLike)):
-        lines = _lines_of_file(Path(records))
+        lines = _lines_of_file(existing_file(records, "records"))
     else:
-        lines = ((f"records[{k}]", record) for k, record in enumerate(records))
+        lines = ((f"records[{k}]", record) for k, record in enumerate(one_or_several(records)))
     for where, line in lines:
         if not isinstance(line, Mapping):
             raise InputError(f"{where} is a {type(line).__name__}, expected a record with operation, agent and so on")

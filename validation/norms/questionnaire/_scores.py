@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import labelled, stamp
+from meanfield.toolbox import labelled, one_or_several, stamp
 from validation.norms.questionnaire._filled import filled_scores
 from validation.norms.questionnaire._form import TASKS, Form
 
@@ -52,7 +52,7 @@ def questionnaire_scores(forms: Iterable[Form]) -> xr.Dataset:
     >>> scores["score"].item(), scores["standard_error"].item()
     (6.5, 0.5)
     """
-    each = [filled_scores(form, f"forms[{k}]") for k, form in enumerate(forms)]
+    each = [filled_scores(form, f"forms[{k}]") for k, form in enumerate(one_or_several(forms))]
     if not each:
         raise InputError("forms is empty: expected one or more")
     # (form, task): sum of the means of questions, number of questions with items, number of items
