@@ -115,7 +115,7 @@ def design(
     >>> meanfield.group_size_law(changed)["strong_word"].item()
     'B'
     >>> changed["memory"].values[:3].tolist(), changed["change"].values[:3].round(3)
-    (['B/A B/A', 'A/B A/B', 'empty'], array([-0.092, -0.087, -0.016]))
+    (['B/A B/A', 'A/B A/B', 'empty'], array([-0.076, -0.073, -0.014]))
 
     A convention that twenty agents keep twice as long:
 
