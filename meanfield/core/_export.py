@@ -96,7 +96,7 @@ def _load(path: Path) -> Any:
 @cache
 def _lower_a_solution() -> None:
     """Let JAX look up LAPACK, as it does when it lowers a program and not when it loads one, which would then crash."""
-    jax.jit(jnp.linalg.solve).lower(jnp.eye(1), jnp.ones(1))
+    jax.jit(jnp.linalg.solve).lower(np.eye(1), np.ones(1))
 
 
 @cache

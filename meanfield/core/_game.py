@@ -125,8 +125,8 @@ class WordGame(PairGame):
 
     def __init__(self, q, share=None, committed=None) -> None:
         self.q = jnp.asarray(q)
-        zeros = jnp.zeros(self.q.shape[-1], self.q.dtype)
-        self.committed = zeros if committed is None else jnp.asarray(committed, self.q.dtype)
+        committed = np.zeros(self.q.shape[-1]) if committed is None else committed
+        self.committed = jnp.asarray(committed, self.q.dtype)
         if share is None:
             if self.q.ndim != 2:
                 raise ValueError(f"share = None: expected shape {self.q.shape[:-2]}, one share for each species")

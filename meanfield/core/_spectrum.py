@@ -64,8 +64,7 @@ def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenva
     array([-0.2+0.j, -1. +0.j])
     """
     shape, size = x.shape, x.size
-    classes = np.asarray(game.classes).ravel()
-    mass = np.asarray(game.masses(x), float).ravel()
+    classes, mass = (np.asarray(values).ravel() for values in _classes(game, x))
     part = np.asarray(x, float).ravel() / np.where(mass > 0, mass, 1)
     kept = mass > 0
     directions = int(kept.sum()) - len(np.unique(classes[kept]))
@@ -121,6 +120,12 @@ def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenva
     right, left = right[:, order].T, left[:, order].T
     left = left / (left * right).sum(-1, keepdims=True)
     return Eigenvalues(values[order], left.reshape(-1, *shape), right.reshape(-1, *shape))
+
+
+@eqx.filter_jit
+def _classes(game: Game, x: Array) -> tuple[Array, Array]:
+    """The class of each state, and its mass; one program, where each of their operations would be compiled."""
+    return game.classes, game.masses(x)
 
 
 @eqx.filter_jit
