@@ -11,11 +11,14 @@ import xarray as xr
 from meanfield._finite_size.group_size_law import DEFAULT_SIZES, group_size_law
 from meanfield._large_deviations.design import design
 from meanfield._large_deviations.lifetime import lifetime
+from meanfield.toolbox._arguments import real_number, whole_number
+from meanfield.toolbox._errors import InputError
 
 
 def intervention(policy: xr.Dataset, *, kappa: float = 0.0, progress: bool = False) -> xr.Dataset:
     """The smallest change that makes the other word strong: `design(policy, of="kappa", value=-kappa)`."""
     _warn("intervention(policy, kappa=kappa)", "design(policy, of='kappa', value=-kappa)")
+    kappa = real_number("kappa", kappa, least=0, most=0.5)
     changed = design(policy, of="kappa", value=-kappa, progress=progress)
     return changed.rename(value_before="kappa_before", value_after="kappa_after")
 
@@ -38,8 +41,12 @@ def prolong(
     """The smallest change with which a convention lives `factor` times as long: `design(policy, of="barrier", ...)`."""
     new = "design(policy, of='barrier', fixed_point=fixed_point, value=barrier + log(factor) / n_agents)"
     _warn("prolong(policy, ...)", new)
-    barrier = lifetime(policy, n_agents=n_agents)["barrier"].sel(fixed_point=fixed_point).item()
-    value = barrier + float(np.log(factor)) / n_agents
+    n_agents, factor = whole_number("n_agents", n_agents, 2), real_number("factor", factor, above=0)
+    barriers = lifetime(policy, n_agents=n_agents)["barrier"]
+    known = barriers["fixed_point"].values.tolist()
+    if fixed_point not in known:
+        raise InputError(f"fixed_point = {fixed_point!r}: expected an attractor, one of {known}")
+    value = barriers.sel(fixed_point=fixed_point).item() + float(np.log(factor)) / n_agents
     changed = design(policy, of="barrier", fixed_point=fixed_point, value=value, progress=progress)
     return changed.rename(value_before="barrier_before", value_after="barrier_after")
 

@@ -26,7 +26,7 @@ class Majority(NamedTuple):
 
 
 def majority(population: Population, point: xr.Dataset, *, with_correction: bool) -> Majority | str:
-    """Of the only attractor, `point`; or why there is no law."""
+    """The law of the only attractor, `point`, or why there is none."""
     mixture, decay = population.mixture, -point["eigenvalue"].item()
     x = point["composition"].values.reshape(mixture.q.shape[:2]) * mixture.share[:, None]
     word = int(point["word_share"].values.argmax())
@@ -42,10 +42,11 @@ def majority(population: Population, point: xr.Dataset, *, with_correction: bool
 
 def _never_left(population: Population, share: np.ndarray) -> str:
     """A reservation for conventions, beside the attractor, that agents never leave once all of them agree."""
-    space, q = population.space, population.mixture.q
-    kept = [bool((q[:, space.consensus_state(a), a] == 1).all()) for a in range(len(share))]
-    words = [word for word, stays, one in zip(population.words, kept, share, strict=True) if stays and one < 1]
-    return "".join(f"; it holds until all agree on {word!r}, which they never leave" for word in words)
+    space, (q, present, committed) = population.space, population.mixture
+    states = [space.consensus_state(a) for a in range(len(share))]
+    stays = (q[present > 0][:, states, range(len(share))] == 1).all(0) & (committed == committed.sum())
+    kept = [word for word, one, x in zip(population.words, stays, share, strict=True) if one and x < 1]
+    return "".join(f"; it holds until all agree on {word!r}, which they never leave" for word in kept)
 
 
 def memory_rounds(z: np.ndarray, correlation: Correlation) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield._finite_size.least_action_path import SMALLEST
 from meanfield._finite_size.next_order import (
     BESIDE,
     SEARCH,
@@ -29,6 +30,8 @@ FORGOTTEN = 10.0  # T, in units of the time in which the slowest mode fades
 FINEST, COARSEST, PARTS = 0.4, 1.2, 4  # step of time; the number of steps is a multiple of the third
 COARSE, MOST_STEPS = 0.8, 700  # step beyond which c is not computed
 LARGE = 1.0  # c
+ROUNDING = 1e-12  # of word shares
+ALIKE = "agents treat both words alike, so that either is ahead with the same probability"
 SMALLEST_STRETCH, GROWTH = 1 / 64, 1.5  # of the way of the bound from the attractor's word share to 1/2
 
 
@@ -87,14 +90,16 @@ def majority_path(
     said, uncommitted = mixture.q[..., word], float(attractor.sum())
     share = float((attractor * said).sum()) / uncommitted
     half = (0.5 - float(mixture.committed[word])) / uncommitted  # at which both words are said alike
-    if variance <= 0 and share == half:
+    if variance <= 0 and abs(share - half) < ROUNDING:
         return MajorityPath(0.0, 0.0, 0.0, ", where every agent says either word with chance 1/2")
     if share > 1 - FLOOR:
-        return MajorityPath(np.inf, np.nan, np.nan, ", where agents never say any other word")
-    least = float(said[:, -mixture.space.n_full :].min())
+        return MajorityPath(np.inf, 0.0, 0.0, ", where agents never say any other word")
+    if half <= 0:
+        return MajorityPath(np.inf, 0.0, 0.0, ", with half of the agents or more committed to its word")
+    least = float((mixture.share * said[:, -mixture.space.n_full :].min(1)).sum()) / uncommitted
     if least > half:
         reason = f", and agents say the majority word with chance {least:.3g} or more in every memory"
-        return MajorityPath(np.inf, np.nan, np.nan, reason)
+        return MajorityPath(np.inf, 0.0, 0.0, reason)
     mesh = _mesh(FORGOTTEN / decay)
     if mesh is None:
         return f"the attractor is slow (eigenvalue {-decay:.2g})"
@@ -104,6 +109,8 @@ def majority_path(
         if found is None:
             return f"no path was found from a share {share:.4g} of the majority word to {half:.4g}"
         kappa = found[1].kappa
+        if abs(kappa) < SMALLEST:
+            return MajorityPath(0.0, 0.0, 0.0, f"; {ALIKE}")
         if not with_correction:
             return MajorityPath(kappa, 0.0, 0.0, "")
         second = _next_order(bounds, found, half, BESIDE * float(np.sqrt(variance)))

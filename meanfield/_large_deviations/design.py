@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from meanfield._finite_size.law_path import LawPath, NoPath, law_path, reached, signed_law_path
 from meanfield._fixed_points.fixed_points import fixed_points
-from meanfield._fixed_points.points import all_points
+from meanfield._fixed_points.points import Points, all_points
 from meanfield._large_deviations.barrier import Barrier, barrier_of, barrier_slope
 from meanfield._large_deviations.escape import Landscape, landscape
 from meanfield._large_deviations.exits import NoExit
@@ -25,7 +25,7 @@ from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import labels_of, name_of, single_policy, space_of, words_of
 from meanfield._population.stacks import as_games
 from meanfield._population.tabulation import named_memories, text_of
-from meanfield.toolbox._arguments import real_number
+from meanfield.toolbox._arguments import real_number, whole_number
 from meanfield.toolbox._columns import Columns, labelled
 from meanfield.toolbox._errors import ConvergenceError, InputError
 
@@ -71,7 +71,7 @@ def design(
         population stands at the boundary between both words. A convention of N agents lives `factor` times as long,
         but for its prefactor, with a barrier larger by log(factor)/N.
     fixed_point, word
-        As for `sensitivity`. The fixed point or attractor is followed as the policy changes.
+        As for `sensitivity`. The changed policy has as many fixed points, or attractors, as before.
     progress
         Show a progress bar. A path takes seconds for memories of five interactions, and a search up to twenty or more.
 
@@ -153,7 +153,7 @@ def _not_found(name: str, before: Slope, value: float, reason: str) -> Convergen
 
 
 def _quantity(policy: xr.Dataset, of: str | Callable, number: int | None, word: str | None, value: float) -> Found:
-    """Its value and slope, those of other policies, and further columns of the result."""
+    """The value and slope of the policy, a function for those of other policies, and further columns of the result."""
     if callable(of):
         for option, given in (("fixed_point", number), ("word", word)):
             if given is not None:
@@ -176,14 +176,25 @@ def _own(policy: xr.Dataset, function: Callable) -> Found:
     alike = np.ones(policy.sizes["state"]) / policy.sizes["state"]
 
     def slope_of(policy: xr.Dataset) -> Slope:
+        q = policy["q"].values
         with jax.enable_x64(True):
-            value, gradient = jax.value_and_grad(function)(jnp.asarray(policy["q"].values))
-        return Slope(float(value), np.asarray(gradient), alike)
+            value, gradient = jax.value_and_grad(function)(jnp.asarray(q))
+        gradient = np.where(q == 0, 0.0, gradient)  # such words stay unsaid
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            raise InputError(f"of = {value:g}, and its gradient, are not finite: expected a function that is smooth")
+        return Slope(float(value), gradient, alike)
 
-    with jax.enable_x64(True):
-        given: Any = jax.eval_shape(function, jnp.asarray(policy["q"].values))
+    expected = "expected a function of q (state, word) that JAX can differentiate, with one real number"
+    try:
+        with jax.enable_x64(True):
+            given: Any = jax.eval_shape(function, jnp.asarray(policy["q"].values))
+    except TypeError as error:
+        raise InputError(
+            f"of can't be called with an array of JAX ({str(error).splitlines()[0]}): {expected}"
+        ) from error
     if getattr(given, "shape", None) != () or given.dtype.kind != "f":
-        raise InputError(f"of returned {given}: expected a function of q (state, word) with one real number")
+        found = f"an array of shape {given.shape}, {given.dtype}" if hasattr(given, "shape") else type(given).__name__
+        raise InputError(f"of returned {found}: {expected}")
     return slope_of(policy), slope_of, {}
 
 
@@ -259,28 +270,30 @@ def _critical_mass(policy: xr.Dataset, word: str) -> Found:
 
 
 def _fixed_point(policy: xr.Dataset, of: str, number: int | None) -> Found:
-    """The fixed point is followed: it is the nearest to the last one among those of the same stability."""
-    games = as_games(policy)
-    (points,) = all_points(games.mixtures, games.names, games.words)
-    before = slope_at_fixed_point(points, games.mixtures[0], "policy", of, int(number or 0))
-    kinds = [stability(*one) for one in zip(points.leading, points.error, strict=True)]
-    kind, last = kinds[int(number or 0)], points.composition[int(number or 0)]
+    """Of policies with fixed points of the same kinds; that of more than two words is the nearest of its kind."""
 
-    def slope_of(policy: xr.Dataset) -> Slope:
-        nonlocal last
+    def all_of(policy: xr.Dataset) -> tuple[Points, list[str]]:
         games = as_games(policy)
         (points,) = all_points(games.mixtures, games.names, games.words)
-        kinds = np.array([stability(*one) for one in zip(points.leading, points.error, strict=True)])
-        if not (kinds == kind).any():
-            raise InputError(f"the changed policy has no {kind} fixed point")
-        away = np.abs(points.composition - last).sum(tuple(range(1, points.composition.ndim)))
-        nearest = int(np.where(kinds == kind, away, np.inf).argmin())
-        value, found = slope_at_fixed_point(points, games.mixtures[0], "policy", of, nearest)
-        last = points.composition[nearest]
+        return points, [str(stability(*one)) for one in zip(points.leading, points.error, strict=True)]
+
+    def slope(policy: xr.Dataset, points: Points, number: int) -> Slope:
+        value, found = slope_at_fixed_point(points, as_population(policy).mixture, "policy", of, number)
         return Slope.of(value, found["derivative"][0], found["weight"][0])
 
-    value, found = before
-    return Slope.of(value, found["derivative"][0], found["weight"][0]), slope_of, {}
+    before, kinds = all_of(policy)
+    number = whole_number("fixed_point", number, 0, len(kinds) - 1)
+
+    def slope_of(policy: xr.Dataset) -> Slope:
+        points, found = all_of(policy)
+        if sorted(found) != sorted(kinds):
+            raise InputError(f"the changed policy has other fixed points: {', '.join(found)}")
+        if policy.sizes["word"] == 2:
+            return slope(policy, points, number)
+        away = np.abs(points.composition - before.composition[number]).sum((1, 2))
+        return slope(policy, points, int(np.where(np.array(found) == kinds[number], away, np.inf).argmin()))
+
+    return slope(policy, before, number), slope_of, {}
 
 
 def _label(policy: xr.Dataset, name: str, before: Slope, changed: Changed, columns: Columns) -> xr.Dataset:

@@ -34,7 +34,7 @@ STATIONARY = 5e-5  # residual, relative: κ, for one, is known to 2e-5 of its wa
 ROUGH = 1e-2  # of steps on the way
 VALUE_ERROR = 3e-5  # against the way that the value goes
 MAX_TURNS = 20
-SMALLEST_STEP = 1 / 8  # of that way
+SMALLEST_STEP = 1 / 32  # of that way
 DOUBLINGS = 100  # of μ
 
 Policy = Float[np.ndarray, "states words"]
@@ -49,14 +49,14 @@ class Slope(NamedTuple):
 
     @classmethod
     def of(cls, value: float, derivative: np.ndarray, passed: Vector) -> Slope:
-        """From a derivative as in `sensitivity`, and how often agents have each memory."""
+        """The slope from a derivative as in `sensitivity`, and how often agents have each memory."""
         n_words = derivative.shape[1] if derivative.ndim == 2 else 2
         by_word = derivative if derivative.ndim == 2 else np.stack([derivative, -derivative], axis=1)
         return cls(float(value), by_word * (n_words - 1) / n_words, np.maximum(passed / passed.sum(), RAREST))
 
     @property
     def derivative(self) -> np.ndarray:
-        """By what a word gains and the others lose in equal parts; of two words by what the first gains."""
+        """The derivative by what a word gains and the others lose in equal parts; of two words by the first's."""
         n_words = self.gradient.shape[1]
         gained = (self.gradient - self.gradient.mean(1, keepdims=True)) * n_words / (n_words - 1)
         return gained[:, 0] if n_words == 2 else gained
@@ -85,7 +85,7 @@ class LeastChange:
     """
 
     def __init__(self, policy: xr.Dataset, slope_of: SlopeOf, before: Slope, value: float, bar: tqdm) -> None:
-        """To a `value`, from that `before`."""
+        """A search for a `value`, from that `before`."""
         self._policy, self._slope_of, self._bar = policy, slope_of, bar
         self._start, self._end = before.value, value
         self.before = before
@@ -156,7 +156,7 @@ class LeastChange:
         return q
 
     def _slope(self, q: Policy) -> Slope | None:
-        """That of a policy, or None where there is none, and the reason."""
+        """The slope of a policy, or None where there is none, and the reason."""
         self.reason = ""
         if q is self._original:
             return self.before
@@ -184,7 +184,7 @@ class LeastChange:
                 mu = root_scalar(excess, bracket=(0.0, mu), xtol=max(1e-14 * abs(mu), 1e-300)).root
                 return (mu * tilt * self._metric * (self._q > 0)).ravel()
             mu *= 2
-        self.reason = "no change of the answers that have a probability above 0 suffices"
+        self.reason = "to first order no change of the answers that have a probability above 0 suffices"
         return None
 
 

@@ -163,6 +163,8 @@ def _other_criteria(policy: Policies, strong: str, criteria: Sequence[str]) -> d
         columns["basin"] = float(largest)
     if "law" in criteria:
         law = None if isinstance(policy, Population) else group_size_law(policy)
+        if law is not None and law["attractors"].item() != 2:  # no group ends at either word
+            law = None
         columns["strong_by_law"] = "" if law is None else str(law["strong_word"].item())
         columns["kappa"] = np.nan if law is None else float(law["kappa"].item())
     if columns:

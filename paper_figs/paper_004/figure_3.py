@@ -46,7 +46,7 @@ def _kappa(study: Study, table: xr.Dataset, strong: str) -> float:
     policy = study.policy(table["model"].item(), table["pair"].item())
     law = study.kept(f"law_{file_name(policy)}", lambda: meanfield.group_size_law(policy, n_agents=[24]), policy)
     sign = {strong: 1.0, weak_word(table): -1.0}.get(str(law["strong_word"].item()), np.nan)
-    return sign * float(law["kappa"])
+    return sign * float(law["kappa"].where(law["attractors"] == 2))
 
 
 @styled

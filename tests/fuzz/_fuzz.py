@@ -159,6 +159,7 @@ def _work(connection, folder: Path) -> None:
         os.environ[variable] = str(folder)
     os.environ.pop("MEANFIELD_DATA", None)
     os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ["MPLCONFIGDIR"] = str(folder / PROGRAMS)  # matplotlib writes its list of fonts at the first import
     tempfile.tempdir = str(folder)
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)

@@ -52,8 +52,9 @@ AWKWARD += ["None", "'x'", "'\\0'", "'x' * 300", "[]", "['x', 1]", "object()", "
 
 # Arrays in, arrays out, under jax.jit.
 ELSEWHERE = tuple(door for door in DOORS if door.startswith("meanfield.core"))
-# As many rounds or interactions are played as were asked for.
-LONG = {(name, "2**31") for name in ("max_rounds", "rounds", "interactions", "interactions_per_agent", "kappa")}
+# As many rounds, interactions or encounters are played as were asked for.
+LONG_GAMES = ("max_rounds", "rounds", "interactions", "interactions_per_agent", "encounters", "kappa")
+LONG = {(name, "2**31") for name in LONG_GAMES}
 UNCHECKED = (
     # Methods that a simulator or a measurement calls, many times, with what it has made
     *("validation.norms.TableOperations.", "validation.naming_game.LazyPolicy.", "policy_extraction.norms.Norm"),

@@ -64,7 +64,7 @@ NOTHING_LABELLED = {
     """,
     "files, which keep what they are given": """
         meanfield: cache_folder load save
-        meanfield.toolbox: check_working_folder whole_file
+        meanfield.toolbox: check_working_folder existing_file path_of whole_file
         validation.naming_game: open_sweep
     """,
     "arrays by position": """
@@ -73,8 +73,8 @@ NOTHING_LABELLED = {
     "what the rooms share": """
         meanfield.toolbox: PrintedTable number_hint
         meanfield.toolbox: check_memory read_csv column_numbers ResumableLog check_level is_number real_number shown
-            shortened whole_number real_numbers one_or_several labelled stability stability_columns expect labels_of
-            word_coords word_number
+            shortened whole_number real_numbers one_of one_or_several instance labelled stability stability_columns
+            expect labels_of word_coords word_number
     """,
     "a model, whose states have names": """
         meanfield: reaction_protocol

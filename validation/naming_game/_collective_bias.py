@@ -127,7 +127,9 @@ def _with_ends(law: xr.Dataset) -> xr.Dataset:
     if law["attractors"].item() != 1:
         return law
     without: dict = {name: law[name] * np.nan for name in ("probability", "kappa", "correction")}
-    return law.assign(without | {"strong_word": ((), "", law["strong_word"].attrs)}).assign_attrs(applies=0)
+    reason = f"{law.attrs['reason']}; with one attractor nothing is simulated"
+    law = law.assign(without | {"strong_word": ((), "", law["strong_word"].attrs)})
+    return law.assign_attrs(applies=0, reason=reason)
 
 
 def _ends(policy: xr.Dataset, law: xr.Dataset, sizes: list[int], runs: int, seed: int) -> _Ends:

@@ -11,7 +11,16 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 from meanfield import InputError, MemorySpace, make_policy, words_of
-from meanfield.toolbox import LARGEST_SEED, column_numbers, expect, one_or_several, shown, single_policy, whole_number
+from meanfield.toolbox import (
+    LARGEST_SEED,
+    check_memory,
+    column_numbers,
+    expect,
+    one_or_several,
+    shown,
+    single_policy,
+    whole_number,
+)
 
 COLUMNS = ("model", "options", "memory_length", "state", "choice", "count")
 MOST_CHOICES = 10**9  # in a row of the table, so that sums are exact
@@ -134,6 +143,7 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     """
     policy = single_policy(expect(policy, "empirical_policy", "policy"))
     n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)
+    check_memory(8 * n * policy["alpha"].size, f"n = {n}", "fewer draws")
     model = str(policy["model"].item()) if "model" in policy.coords else None
     return [
         make_policy(_draw(policy["alpha"].values, np.random.default_rng((seed, k))), words_of(policy), model=model)

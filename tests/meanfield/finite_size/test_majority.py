@@ -222,3 +222,29 @@ def test_three_words_are_refused():
     policy = meanfield.make_policy(np.full((10, 3), 1 / 3), ["a", "b", "c"])
     with pytest.raises(meanfield.InputError, match="policy has 3 words: expected 2"):
         majority_law(policy)
+
+
+def test_what_several_models_say_at_least_counts_by_their_shares():
+    sure, even = np.array([0.9, 0.95, 0.9, 0.9, 0.85]), np.array([0.5, 0.6, 0.5, 0.5, 0.4])
+    both = [meanfield.make_policy(q, ["A", "B"]) for q in (sure, even)]
+    law = majority_law(meanfield.Population(both, [0.5, 0.5]), n_agents=[2, 10])
+    assert np.isposinf(law["kappa"]) and law["correction"] == 0
+    assert "with chance 0.625 or more" in law.attrs["reason"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_policies_that_treat_both_words_alike_have_no_strong_word(seed):
+    """Random policies with one attractor and their mirror images."""
+    space = meanfield.MemorySpace(2, 2)
+    exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]
+    q = np.random.default_rng(seed).uniform(0.3, 0.7, space.n_states)
+    law = majority_law(meanfield.make_policy((q + 1 - q[exchanged]) / 2, ["A", "B"]), n_agents=[10, 100])
+    assert law["kappa"] == 0 and law["strong_word"].item() == "" and law["attractors"] == 1
+    np.testing.assert_array_equal(law["probability"], 0.5)
+
+
+def test_committed_agents_who_are_half_of_all_decide():
+    population = meanfield.Population(meanfield.make_policy(LEANING, ["A", "B"]), committed={"B": 0.6})
+    law = majority_law(population, n_agents=[10])
+    assert np.isposinf(law["kappa"]) and law["strong_word"].item() == "B"
+    assert "committed to its word" in law.attrs["reason"]

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("unchecked_types")
         (random_policy(3, 2, 2), {"of": "word_share", "fixed_point": 0}, 0.6),
         (random_policy(3, 3, 1), {"of": "word_share", "fixed_point": 0}, 0.4),
         (random_policy(3, 3, 1), {"of": "eigenvalue", "fixed_point": 0}, -0.55),
-        (conformist(), {"of": "eigenvalue", "fixed_point": 0}, -0.9),
+        (conformist(), {"of": "eigenvalue", "fixed_point": 0}, -0.55),
         (conformist(), {"of": "critical_mass", "word": "b"}, 0.1),
     ],
     ids=["share", "share of three", "eigenvalue of three", "eigenvalue", "critical mass"],
@@ -74,3 +74,12 @@ def test_former_names_warn_and_lead_to_the_new_ones():
         changed = meanfield.intervention(policy, kappa=0.05)
     assert changed["kappa_after"].item() == pytest.approx(-0.05, rel=1e-3)
     assert "intervention" not in dir(meanfield) and "prolong" not in meanfield.__all__
+
+
+def test_a_fixed_point_is_not_confused_with_another_one():
+    """Its share is asked to be that of the other attractor, which would be cheap to move there."""
+    policy = conformist()
+    shares = meanfield.fixed_points(policy)["word_share"].values[:, 0]
+    wanted = shares[2] + 0.001
+    with pytest.raises(meanfield.ConvergenceError, match=r"other fixed points|suffice"):
+        design(policy, of="word_share", fixed_point=0, value=wanted)

@@ -44,8 +44,8 @@ def test_number_of_states_of_the_paper():
         (lambda: MemorySpace(2, 0), "memory_length = 0"),
         (lambda: MemorySpace.from_sizes(1364, 2), "1364 states with 2 words"),
         (lambda: MemorySpace(2, 1).state([(0, 0), (0, 0)]), "memory of 2 interactions"),
-        (lambda: MemorySpace(2, 1).state([(0, 2)]), "word 2"),
-        (lambda: MemorySpace(2, 1).memory(5), "state 5"),
+        (lambda: MemorySpace(2, 1).state([(0, 2)]), "word in memory = 2"),
+        (lambda: MemorySpace(2, 1).memory(5), "state = 5"),
     ],
 )
 def test_wrong_input_is_named(call, message):
