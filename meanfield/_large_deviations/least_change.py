@@ -38,6 +38,7 @@ SMALLEST_STEP = 1 / 32  # of that way
 DOUBLINGS = 100  # of μ
 
 Policy = Float[np.ndarray, "states words"]
+Unknowns = Float[np.ndarray, " unknowns"]
 
 
 class Slope(NamedTuple):
@@ -114,17 +115,17 @@ class LeastChange:
         if slope is None or turned is None:
             return None
 
-        def size(state: Vector) -> float:
+        def size(state: Unknowns) -> float:
             moved, weight = _centred(self._moved(state), q[self._free]), slope.weight[self._free, None]
             return float(np.sqrt((weight * q[self._free] * moved**2).sum()))
 
         return Changed(q, slope, size(turned - state) / size(state))
 
-    def _solved(self, state: Vector, value: float, last: bool) -> Vector | None:
+    def _solved(self, state: Unknowns, value: float, last: bool) -> Unknowns | None:
         """The stationary change to a value, from the one to another value."""
         off, size = [np.inf], [0.0]
 
-        def turn(state: Vector) -> Vector:
+        def turn(state: Unknowns) -> Unknowns:
             q = self._at(state)
             slope = self._slope(q)
             turned = None if slope is None else self._turned(q, slope, value)
@@ -133,7 +134,7 @@ class LeastChange:
             off[0], size[0] = abs(slope.value - value), float(np.linalg.norm(turned))
             return turned
 
-        def done(residual: Vector) -> bool:
+        def done(residual: Unknowns) -> bool:
             tolerance, error = (STATIONARY, VALUE_ERROR) if last else (ROUGH, ROUGH)
             settled = np.linalg.norm(residual) <= tolerance * size[0]
             return bool(settled and off[0] <= error * abs(self._end - self._start))
@@ -143,11 +144,11 @@ class LeastChange:
             self.reason = f"{MAX_TURNS} iterations did not suffice"
         return found
 
-    def _moved(self, state: Vector) -> Policy:
+    def _moved(self, state: Unknowns) -> Float[np.ndarray, "free words"]:
         """The change of the logits."""
         return state.reshape(self._metric.shape) / self._metric
 
-    def _at(self, state: Vector) -> Policy:
+    def _at(self, state: Unknowns) -> Policy:
         """The policy with changed logits."""
         if not state.any():
             return self._original
@@ -169,7 +170,7 @@ class LeastChange:
         self._bar.set_postfix_str(f"{found.value:.4g} → {self._end:.4g}")
         return found
 
-    def _turned(self, q: Policy, slope: Slope, value: float) -> Vector | None:
+    def _turned(self, q: Policy, slope: Slope, value: float) -> Unknowns | None:
         """The state with μ g/m at which the linearised value is as wanted, or None if it is so for no μ."""
         g, said = slope.gradient[self._free], q[self._free]
         tilt = _centred(g / slope.weight[self._free, None], self._q)

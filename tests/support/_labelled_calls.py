@@ -206,7 +206,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
         model.drift(np.full(model.n_states, 1 / model.n_states))
         for model in (meanfield.reaction_model(g.policy), meanfield.reaction_model(g.population))
     ],
-    "meanfield.design": lambda g: meanfield.design(g.conformist, of="kappa", value=0),
+    "meanfield.design": lambda g: meanfield.design(g.conformist, of="kappa", value=0.0),
     "meanfield.sensitivity": lambda g: meanfield.sensitivity(g.policy, of="word_share", fixed_point=0),
     "meanfield.toolbox.signed_kappa": lambda g: signed_kappa(g.conformist),
     "meanfield.toolbox.single_policy": lambda g: single_policy(g.policy),

@@ -321,7 +321,7 @@ def test_blas_has_its_threads_back_when_the_last_has_left():
     [
         meanfield.group_size_law,
         lambda policy: meanfield.sensitivity(policy, of="kappa"),
-        lambda policy: meanfield.design(policy, of="kappa", value=0),
+        lambda policy: meanfield.design(policy, of="kappa", value=0.0),
         weak_side,
         lambda policy: meanfield.group_size_law(random_policy(1)),
         lambda policy: meanfield.escape_path(policy, fixed_point=0),

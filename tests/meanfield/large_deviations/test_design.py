@@ -27,7 +27,7 @@ def policy():
 
 @pytest.fixture(scope="module")
 def to_the_boundary(policy):
-    return canonical_order(design(policy, of="kappa", value=0), "result")
+    return canonical_order(design(policy, of="kappa", value=0.0), "result")
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_small_changes_cost_what_the_derivative_says():
     errors = []
     for bias in (0.04, 0.02):
         policy = following(0.5 + bias, slip=0.005)
-        result = canonical_order(design(policy, of="kappa", value=0), "result")
+        result = canonical_order(design(policy, of="kappa", value=0.0), "result")
         q, g, m = policy["q"].values, result["derivative"].values, result["weight"].values
         expected = result["value_before"].item() ** 2 / (2 * (g**2 * q.prod(1) / m).sum())
         errors.append(abs(result["total_cost"].item() / expected - 1))
@@ -191,7 +191,7 @@ def test_the_result_is_a_policy_that_lists_its_costs(policy, beyond, tmp_path):
 
 
 def test_exchanging_the_words_exchanges_the_change(policy, to_the_boundary):
-    theirs = canonical_order(design(relabelled(policy, [1, 0]), of="kappa", value=0), "result")
+    theirs = canonical_order(design(relabelled(policy, [1, 0]), of="kappa", value=0.0), "result")
     mirrored = relabelled_states(space_of(policy), [1, 0])
     np.testing.assert_allclose(theirs["change"].values[mirrored], -to_the_boundary["change"], atol=1e-6)
     np.testing.assert_allclose(theirs["cost"].values[mirrored], to_the_boundary["cost"], rtol=1e-4, atol=1e-9)
@@ -212,7 +212,7 @@ def test_groups_of_a_hundred_end_at_the_other_word(policy, beyond):
 
 def test_zeros_stay(policy):
     """And what can't change does not: agents without memories, and those in a tie, do all of it."""
-    result = canonical_order(design(following(0.6, 0.5), of="kappa", value=0), "result")
+    result = canonical_order(design(following(0.6, 0.5), of="kappa", value=0.0), "result")
     fixed = (following(0.6)["q"].values == 0).any(1)
     assert fixed.any() and (result["change"].values[fixed] == 0).all()
     assert (result["q"].values[fixed].max(1) == 1).all()
@@ -228,7 +228,7 @@ def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(least_change, name, value)
             with pytest.raises(meanfield.ConvergenceError, match=message) as raised:
-                design(policy, of="kappa", value=0)
+                design(policy, of="kappa", value=0.0)
             assert raised.value.best == known
 
 
@@ -264,12 +264,12 @@ def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
 )
 def test_where_kappa_is_not_defined(policy, arguments, message):
     with pytest.raises(InputError, match=message):
-        design(policy, **{"of": "kappa", "value": 0, **arguments})
+        design(policy, **{"of": "kappa", "value": 0.0, **arguments})
 
 
 def test_marginal_policies_are_refused(published):
     with pytest.raises(InputError, match=r"policy has no finite κ above 0: the fixed point .* is marginal"):
-        design(published.sel(model="llama31_70B", pair="young/old"), of="kappa", value=0)
+        design(published.sel(model="llama31_70B", pair="young/old"), of="kappa", value=0.0)
 
 
 @pytest.mark.slow
@@ -292,4 +292,4 @@ def test_published_policies(published, pair):
 def test_policies_of_a_small_model_keep_both_words():
     for policy in meanfield.each_policy(meanfield.datasets.smollm2()):
         with pytest.raises(InputError, match="only attractor"):
-            design(policy, of="kappa", value=0)
+            design(policy, of="kappa", value=0.0)

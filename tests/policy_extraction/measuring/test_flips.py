@@ -34,7 +34,7 @@ def test_variants_on_the_way_are_ranked_by_how_far_they_are():
 @pytest.mark.slow
 def test_a_change_that_does_not_move_kappa_goes_nowhere():
     policy = conformist()
-    changed = meanfield.validate_policy(meanfield.design(policy, of="kappa", value=0))
+    changed = meanfield.validate_policy(meanfield.design(policy, of="kappa", value=0.0))
     g, random = changed["derivative_after"].values, np.random.default_rng(0)
     sideways = random.standard_normal(len(g)) * policy["q"].values.prod(1) * 0.1
     sideways -= g * (g @ sideways) / (g @ g)
