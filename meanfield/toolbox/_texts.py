@@ -22,7 +22,8 @@ def validate_text(text: object, name: str) -> None:
 
 def validate_words(words: object, name: str) -> None:
     """InputError unless they are distinct, non-empty texts."""
-    if isinstance(words, str) or not isinstance(words, (Sequence, np.ndarray)) or not np.ndim(words):
+    single = isinstance(words, str) or (isinstance(words, np.ndarray) and not words.ndim)
+    if single or not isinstance(words, (Sequence, np.ndarray)):
         raise InputError(f"{name} = {words!r}: expected a sequence of words")
     if not len(words):
         raise InputError(f"{name} = {words!r}: expected at least two words")

@@ -240,7 +240,7 @@ RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
         lambda: meanfield.escape_path(conformist(), fixed_point=0),
     ],
     "exact_moments": [
-        lambda: validation.naming_game.exact_population(random_policy(1), 3).moments(rounds=[0, 1, 2]),
+        lambda: validation.naming_game.exact_population(random_policy(1), 3).moments(rounds=np.array([0, 1, 2])),
         lambda: validation.naming_game.exact_population(random_policy(1, 3, 1), 2).moments(rounds=[0]),
     ],
     "finite_size": [
@@ -270,7 +270,7 @@ RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
         lambda: meanfield.group_size_law(majority(0.53), n_agents=[10, 100, 1000]),
         lambda: meanfield.group_size_law(majority(0.53), n_agents=24),
         lambda: meanfield.group_size_law(random_policy(1)),
-        lambda: meanfield.group_size_law(random_policy(1), n_agents=[10, 100], rounds=[0, 1, 2, 4]),
+        lambda: meanfield.group_size_law(random_policy(1), n_agents=[10, 100], rounds=np.array([0, 1, 2, 4])),
     ],
     "lifetime": [
         lambda: meanfield.lifetime(conformist()),

@@ -95,7 +95,8 @@ def _draw_law(axes: Axes, part: xr.Dataset, word: str, colours: dict[str, str], 
 
 def _ends(sizes: np.ndarray) -> tuple[float, float]:
     """The ends of the line: around one number of agents a decade each way, so that its place on the law is seen."""
-    return (sizes.min(), sizes.max()) if len(sizes) > 1 else (max(1, sizes[0] / 10), 10 * sizes[0])
+    first, last = float(sizes.min()), float(sizes.max())
+    return (first, last) if len(sizes) > 1 else (max(1.0, first / 10), 10 * last)
 
 
 def _without_law(axes: Axes, part: xr.Dataset, what: str) -> None:

@@ -67,7 +67,7 @@ def test_one_number_of_agents_is_a_point_on_the_law_around_it():
 
 def test_the_majority_law_against_the_number_of_agents_and_over_rounds():
     policy = meanfield.make_policy(np.array([0.6, 0.75, 0.5, 0.6, 0.3]), ["a", "b"])
-    law = meanfield.group_size_law(policy, n_agents=[10, 100], rounds=[0, 1, 2])
+    law = meanfield.group_size_law(policy, n_agents=[10, 100], rounds=np.array([0, 1, 2]))
     axes = meanfield.plot(law)
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), law["probability"])
     critical = law["n_critical"].item()

@@ -260,5 +260,5 @@ def test_wrong_arguments(wrong, message):
 def test_other_memories_are_refused():
     words = ("A", "B", "C")
     policy = predicted_policy(table(follow(3), words, 2), words=words, memory_length=2, temperature=1.0, budget=72)
-    with pytest.raises(InputError, match="word 3"):
+    with pytest.raises(InputError, match=r"word in memory = 3: expected a whole number from 0 to 2"):
         policy([((0, 3),)])

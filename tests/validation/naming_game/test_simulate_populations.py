@@ -108,7 +108,7 @@ def test_consensus_with_percentages_is_exact() -> None:
         ({"committed": {"a": -1}}, r"committed\['a'\] = -1"),
         ({"committed": {"a": 0.5}}, r"committed\['a'\] = 0.5: expected a whole number"),
         ({"committed_are_extra": True}, "committed_are_extra = True: expected numbers"),
-        ({"initial": "c"}, "word = 'c'"),
+        ({"initial": "c"}, "initial = 'c': expected one of a, b"),
         ({"initial": np.ones(5)}, "composition sums to 5"),
         ({"convention": "002"}, "convention = '002': expected one of 004, 001, 001 strict"),
     ],
