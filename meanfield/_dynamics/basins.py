@@ -225,7 +225,7 @@ def basins(
     games = as_games(policy)
     n_words = games.mixtures[0].space.n_words
     if family == "consensus" and n_words != 2:
-        raise InputError(f"policy has {n_words} words: expected 2 for family = 'consensus'")
+        raise InputError(f"policy has {n_words} words: expected 2 for family = 'consensus', or family = 'dirichlet'")
     found = [_WordAttractors(mixture, words) for mixture, words in zip(games.mixtures, games.words, strict=True)]
     columns: list[Columns] = []
     together = max(1, TOGETHER // games.mixtures[0].q[..., 0].size)
