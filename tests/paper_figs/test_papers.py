@@ -197,12 +197,16 @@ def test_the_command_takes_files_or_a_paper(monkeypatch: pytest.MonkeyPatch, cap
         assert end.value.code == 2 and message in " ".join(capsys.readouterr().err.split())
 
 
-@pytest.mark.parametrize(("strong", "expected"), [("A", 0.3), ("B", -0.3), ("mixed", np.nan)])
-def test_figure_3_has_the_law_of_the_strong_word(strong: str, expected: float, tmp_path: Path, monkeypatch):
-    """A law for the other word has the opposite sign; one for a mixed state says nothing of either."""
+@pytest.mark.parametrize(
+    ("strong", "attractors", "expected"), [("A", 2, 0.3), ("B", 2, -0.3), ("mixed", 2, np.nan), ("A", 1, np.nan)]
+)
+def test_figure_3_has_the_law_of_the_strong_word(
+    strong: str, attractors: int, expected: float, tmp_path: Path, monkeypatch
+):
+    """A law for the other word has the opposite sign; one for a mixed state, or one attractor, says nothing of ends."""
     policy = meanfield.make_policy(np.full(5, 0.5), ["A", "B"], model="m")
     study = Study(policy.expand_dims(("model", "pair")), tmp_path)
-    law = xr.Dataset({"kappa": 0.3, "strong_word": strong})
+    law = xr.Dataset({"kappa": 0.3, "strong_word": strong, "attractors": attractors})
     monkeypatch.setattr(meanfield, "group_size_law", lambda *_, **__: law)
     table = xr.Dataset(coords={"model": "m", "pair": "A/B", "outcome": ["A", "B", "no consensus"]})
     monkeypatch.setattr(figure_3, "weak_word", lambda _: "B")
