@@ -30,7 +30,7 @@ def majority_law(
     rounds: Sequence[float] | np.ndarray | None = None,
 ) -> xr.Dataset:
     """Which word is ahead where there is one attractor: `group_size_law(policy, order=2, rounds=rounds)`."""
-    _warn("majority_law(policy, ...)", "group_size_law(policy, order=2, ...)")
+    _warn("majority_law(policy, ...)", "group_size_law(policy, order=2, ...), which also answers for two attractors")
     law = group_size_law(policy, n_agents=n_agents, order=2, rounds=rounds)
     return law.rename(strong_word="majority_word", log_weak_probability="log_minority_probability")
 

@@ -118,8 +118,9 @@ def group_size_law(
     If c is not found, `correction` is NaN and counts as 0, and attrs["reason"] says so. In a stack both are variables.
 
     Small groups of one attractor stay longer at a consensus that is hardly ever left than the law says, and for ever at
-    one that never is: the law then holds until all agree, and attrs["reason"] says so. With memories of one interaction
-    Q is a sum of few numbers; the chance was off by up to 0.08 for ten agents with sharp answers.
+    one that never is: the law then holds until all agree, and attrs["reason"] says so. Where answers have few different
+    probabilities, as with memories of one interaction, Q is a sum of few numbers; the chance was off by up to 0.08 for
+    ten agents with sharp answers.
 
     Raises
     ------

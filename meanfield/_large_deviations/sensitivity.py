@@ -69,7 +69,8 @@ def sensitivity(
     policy
         One policy, a stack over model and pair (a result for each), a population, or a reaction model.
     of
-        - 'kappa': κ of the group-size law, ≥ 0 whichever word is strong (derivatives to about 1e-4 of the largest);
+        - 'kappa': κ of the group-size law of two attractors, ≥ 0 whichever word is strong (derivatives to about 1e-4 of
+          the largest);
         - 'eigenvalue': real part of the leading eigenvalue of a fixed point, which moves with the policy;
         - 'word_share': share of the first word at a fixed point;
         - 'barrier': least action out of an attractor, over its only saddle, as in `lifetime`;
