@@ -7,14 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from theory.flag_game.mechanism1._coordinates import Coordinates
 from theory.flag_game.mechanism1._counts import EndpointCounts
 from theory.flag_game.mechanism1._endpoints import ENDPOINTS, endpoints_of_votes
 from theory.flag_game.mechanism1._likelihood import log_likelihood
 from theory.flag_game.mechanism1._search import climb, corrected, transferred
 from theory.flag_game.mechanism1._simulated import Moments
-from theory.flag_game.mechanism1._smooth_agents import side_by_side
-from theory.flag_game.mechanism1._surrogate import LEAST_PROBABILITY, Draws, surrogate_moments
+from theory.flag_game.mechanism1._surrogate import LEAST_PROBABILITY, Surrogate
 
 STEPS = 40  # at most; with 4, spreads come out up to 4 times too small
 
@@ -47,10 +45,9 @@ def measured_again(laws: tuple[np.ndarray, ...], measured: EndpointCounts, rng: 
 
 
 def bootstrap(
-    coordinates: Coordinates,
+    surrogate: Surrogate,
     point: np.ndarray,
     moments: Moments,
-    draws: tuple[Draws, ...],
     measured: EndpointCounts,
     replicates: int,
     seed: int,
@@ -61,27 +58,24 @@ def bootstrap(
     Refits use the surrogate, corrected to agree with the simulator at `point`. Their damping holds directions which the
     data do not determine, so the spread there is too small: see the curvature instead.
     """
-    surrogate, _ = surrogate_moments(coordinates.theta, point, draws)
-    ratio = np.where(measured.possible, moments.values[:, :4] / np.maximum(surrogate[:, :4], LEAST_PROBABILITY), 0.0)
-    offset = moments.values[:, 4] - surrogate[:, 4]
+    smooth = surrogate.moments(point)
+    ratio = np.where(measured.possible, moments.values[:, :4] / np.maximum(smooth[:, :4], LEAST_PROBABILITY), 0.0)
+    offset = moments.values[:, 4] - smooth[:, 4]
 
     def moments_at(points: list[np.ndarray]) -> list[np.ndarray]:
-        return [corrected(surrogate_moments(coordinates.theta, at, draws)[0], ratio, offset) for at in points]
+        return [corrected(surrogate.moments(at), ratio, offset) for at in points]
 
     def slopes_at(at: np.ndarray, values: np.ndarray) -> np.ndarray:
-        surrogate, jacobian = surrogate_moments(coordinates.theta, at, draws, slopes=True)
-        return transferred(jacobian, surrogate, values, measured.possible)
+        smooth, jacobian = surrogate.slopes(at)
+        return transferred(jacobian, smooth, values, measured.possible)
 
     (drawn_at,) = moments_at([point])
 
-    def refitted(b: int) -> tuple[np.ndarray, float]:
+    found, gains = np.empty((replicates, len(point))), np.empty(replicates)
+    for b in range(replicates):
         # One generator each: the first replicates are the same however many follow.
         again = measured_again(moments.laws, measured, np.random.default_rng([seed, b]))
         summit = climb(moments_at, slopes_at, point, again, STEPS)
-        return summit.coordinates, summit.log_likelihood - log_likelihood(drawn_at, again)
-
-    found, gains = np.empty((replicates, len(point))), np.empty(replicates)
-    for b, (at, gain) in enumerate(side_by_side(refitted, range(replicates))):
-        found[b], gains[b] = at, gain
+        found[b], gains[b] = summit.coordinates, summit.log_likelihood - log_likelihood(drawn_at, again)
         report(1)
     return Refits(found, gains)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+import jax
 import numpy as np
 
 from meanfield import InputError
@@ -52,20 +54,7 @@ class Coordinates:
 
     def theta(self, coordinates: np.ndarray) -> np.ndarray:
         """The values of PARAMETERS, shape (14,)."""
-        given = {name: coordinates[i] for i, name in enumerate(self.free)}
-        shares = {name: np.exp(given[name]) for name in WEIGHTS if name in given}
-        room = 1 - sum(getattr(self.held, name) for name in WEIGHTS if name not in given)
-        values = []
-        for name in PARAMETERS:
-            if name not in given:
-                values.append(float(getattr(self.held, name)))
-            elif name in WEIGHTS:
-                values.append(room * shares[name] / (1 + sum(shares.values())))
-            elif name == "alpha":
-                values.append(1 / (1 + np.exp(-given[name])))
-            else:
-                values.append(given[name] if name in MEANS else np.exp(given[name]))
-        return np.array(values)
+        return theta_at(self.free, theta_of(self.held), coordinates)
 
     def parameters(self, coordinates: np.ndarray) -> Mechanism1:
         theta = self.theta(coordinates)
@@ -73,12 +62,28 @@ class Coordinates:
 
     def derivative(self, coordinates: np.ndarray) -> np.ndarray:
         """d(free parameter)/d(coordinate), shape (free, free); the weights depend on both of their coordinates."""
-        places, step = [PARAMETERS.index(name) for name in self.free], 1e-6
-        ways = [
-            (self.theta(coordinates + move)[places] - self.theta(coordinates - move)[places]) / (2 * step)
-            for move in step * np.eye(len(places))
-        ]
-        return np.stack(ways, axis=-1)
+        with jax.enable_x64(True):
+            ways = jax.jacfwd(partial(theta_at, self.free, theta_of(self.held)))(coordinates)
+        return np.asarray(ways)[[PARAMETERS.index(name) for name in self.free]]
+
+
+def theta_at(free: tuple[str, ...], held: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
+    """The values of PARAMETERS (14,), those that are `free` from coordinates, the others as held; in NumPy or JAX."""
+    xp = coordinates.__array_namespace__()
+    given, kept = dict(zip(free, coordinates, strict=True)), dict(zip(PARAMETERS, held, strict=True))
+    shares = {name: xp.exp(given[name]) for name in WEIGHTS if name in given}
+    room = 1 - sum(kept[name] for name in WEIGHTS if name not in given)
+    values = []
+    for name in PARAMETERS:
+        if name not in given:
+            values.append(kept[name])
+        elif name in WEIGHTS:
+            values.append(room * shares[name] / (1 + sum(shares.values())))
+        elif name == "alpha":
+            values.append(1 / (1 + xp.exp(-given[name])))
+        else:
+            values.append(given[name] if name in MEANS else xp.exp(given[name]))
+    return xp.stack([xp.asarray(value) for value in values])
 
 
 def interval_of(name: str, value: float, standard_error: float, z: float) -> tuple[float, float]:

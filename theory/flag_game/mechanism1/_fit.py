@@ -21,10 +21,9 @@ from theory.flag_game.mechanism1._endpoints import ENDPOINTS
 from theory.flag_game.mechanism1._information import KNOWN, Information, describe, differences, information, scale_of
 from theory.flag_game.mechanism1._likelihood import log_likelihood
 from theory.flag_game.mechanism1._parameters import APPENDIX_E, PARAMETERS, Mechanism1
-from theory.flag_game.mechanism1._search import Summit, climb, search, transferred
+from theory.flag_game.mechanism1._search import Summit, climb, transferred
 from theory.flag_game.mechanism1._simulated import Moments, simulated_moments
-from theory.flag_game.mechanism1._smooth_agents import side_by_side
-from theory.flag_game.mechanism1._surrogate import make_draws, surrogate_moments
+from theory.flag_game.mechanism1._surrogate import SLOTS, Surrogate, make_draws
 from theory.flag_game.mechanism1._zealots import judgement
 
 LEAST_RUNS = 4000  # as in [002] Appendix E
@@ -33,9 +32,9 @@ RUNS_A_SEED = 3  # simulated; estimates are then 1 + 1/3 times as variable as wi
 CHECK = 5  # times as many runs, with other random numbers, for the likelihood of the outcome
 SPREAD = 0.7  # of the starts, in coordinates
 CLIMBS = 2
-# Agents drawn for each N, for the surrogate of the refits. Going from 2¹⁴ to 2¹² changes the refits' gain by as much as
-# other draws of 2¹⁴ do, a fifth of its Monte-Carlo error with 20 replicates.
-REFIT_SLOTS = 2**12
+# Agents drawn for each N, for the surrogate of the search and of the refits. Going from 2¹⁴ to 2¹² changes the refits'
+# gain by as much as other draws of 2¹⁴ do, a fifth of its Monte-Carlo error with 20 replicates.
+FEWER = 2**12
 TOGETHER = 6  # steps tried in one call of the simulator, which takes hardly longer than a single step
 LARGEST_SEED = 2**61 - 1  # the simulator takes 64 bits, and five seeds are made of one
 # Random numbers of the climb, the two Jacobians, the check and the bootstrap are unrelated.
@@ -66,11 +65,10 @@ def fit(
 ) -> xr.Dataset:
     """The likeliest parameters of Mechanism 1, with standard errors, and a comparison with the paper's parameters.
 
-    Endpoints are multinomial, mean accuracies normal with their measured standard errors. The search follows the
-    gradient of a smooth surrogate from several starts. Then damped Fisher scoring with the surrogate's derivatives
-    climbs on the exact simulator, with the same random numbers for all parameters. Standard errors are Godambe's, since
-    endpoints and accuracies come from the same seeds, and include the simulator's own luck. Source: [002] Section 4,
-    Appendix E.
+    Endpoints are multinomial, mean accuracies normal with their measured standard errors. Adam follows the gradient of
+    a smooth surrogate in JAX from several starts. Then damped Fisher scoring with the surrogate's derivatives climbs on
+    the exact simulator, with the same random numbers for all parameters. Standard errors are Godambe's, since endpoints
+    and accuracies come from the same seeds, and include the simulator's own luck. Source: [002] Section 4, Appendix E.
 
     The published sweep of GPT-4o determines none of the 14 parameters, only some of their combinations. Nor do they
     forecast well. Fitted to five of its six sizes, the mechanism gives the sixth lower log scores than the frequencies
@@ -206,7 +204,9 @@ def _fit(
     report: Callable[[int], object],
 ) -> Fit:
     sizes = measured.sizes
-    draws = make_draws(sizes, start.interactions_per_agent, seed)
+    surrogate, smaller = (
+        Surrogate(coordinates, make_draws(sizes, start.interactions_per_agent, seed, slots)) for slots in (SLOTS, FEWER)
+    )
 
     def simulate(points: list[np.ndarray], numbers: int) -> list[Moments]:
         return simulated_moments([coordinates.parameters(point) for point in points], sizes, runs, numbers)
@@ -214,19 +214,16 @@ def _fit(
     def climbed(points: list[np.ndarray]) -> list[np.ndarray]:
         return [moments.values for moments in simulate(points, 5 * seed + CLIMBED)]
 
-    def smooth(point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return surrogate_moments(coordinates.theta, point, draws, slopes=True)
-
     def slopes(point: np.ndarray, moments: np.ndarray) -> np.ndarray:
-        surrogate, jacobian = smooth(point)
-        return transferred(jacobian, surrogate, moments, measured.possible)
+        smooth, jacobian = surrogate.slopes(point)
+        return transferred(jacobian, smooth, moments, measured.possible)
 
     first = coordinates.from_parameters(start)
     rng = np.random.default_rng(seed)
     away = [SPREAD * rng.standard_normal(len(first)) if k else np.zeros(len(first)) for k in range(starts)]
     candidates = [first]
-    for found in side_by_side(lambda move: search(smooth, first + move, measured), away):
-        candidates.append(found)
+    for move in away:
+        candidates.append(smaller.search(first + move, measured))
         report(1)
     values = [log_likelihood(moments, measured) for moments in climbed(candidates)]
     candidates = [candidates[k] for k in np.argsort(-np.array(values), kind="stable")]
@@ -241,8 +238,7 @@ def _fit(
         report(1)
     (moments,) = simulated_moments([coordinates.parameters(point)], sizes, CHECK * runs, 5 * seed + CHECKED)
     known = information(moments, *jacobians, measured, runs)
-    fewer = make_draws(sizes, start.interactions_per_agent, seed, REFIT_SLOTS)
-    again = bootstrap_refits(coordinates, point, moments, fewer, measured, replicates, 5 * seed + RESAMPLED, report)
+    again = bootstrap_refits(smaller, point, moments, measured, replicates, 5 * seed + RESAMPLED, report)
     return Fit(coordinates, point, moments, known, again)
 
 

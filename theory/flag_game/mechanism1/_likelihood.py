@@ -34,22 +34,17 @@ def log_likelihood(moments: np.ndarray, measured: EndpointCounts) -> float:
     constants = gammaln(measured.seeds + 1).sum() - gammaln(measured.counts + 1).sum()
     seen = np.isfinite(measured.accuracy)
     constants -= np.log(measured.standard_error[seen] * np.sqrt(2 * np.pi)).sum()
-    return float(_varying_part(moments, measured) + constants)
+    return float(varying_part(moments, measured) + constants)
 
 
-def _varying_part(moments: np.ndarray, measured: EndpointCounts) -> float:
-    """The part of the log-likelihood that depends on the moments."""
-    endpoints = np.where(measured.possible, np.maximum(moments[:, :4], LEAST_PROBABILITY), 1.0)
-    misses = np.where(np.isfinite(measured.accuracy), moments[:, 4] - measured.accuracy, 0.0)
-    return np.sum(measured.counts * np.log(endpoints)) - 0.5 * np.sum(measured.precision * misses**2)
-
-
-def score(moments: np.ndarray, jacobian: np.ndarray, measured: EndpointCounts) -> tuple[float, np.ndarray]:
-    """The varying part and its gradient (P,), also if the possible endpoints do not sum to 1."""
-    seen = measured.possible & (moments[:, :4] > LEAST_PROBABILITY)
-    slope = np.where(seen, measured.counts / np.where(seen, moments[:, :4], 1.0), 0.0)
-    weights = np.c_[slope, measured.precision * residuals(moments, measured)[:, 4]]
-    return _varying_part(moments, measured), np.einsum("ki,kip->p", weights, jacobian)
+def varying_part(moments: np.ndarray, measured: EndpointCounts) -> np.ndarray:
+    """The part of the log-likelihood that depends on the moments (K, 5), in NumPy or JAX."""
+    xp = moments.__array_namespace__()
+    seen = xp.isfinite(measured.accuracy)
+    accuracy, error = xp.where(seen, measured.accuracy, 0.0), xp.where(seen, measured.standard_error, xp.inf)
+    misses = (moments[:, 4] - accuracy) / error
+    # Endpoints that can't occur have counts of 0.
+    return xp.sum(measured.counts * xp.log(xp.maximum(moments[:, :4], LEAST_PROBABILITY))) - 0.5 * xp.sum(misses**2)
 
 
 def score_weights(moments: np.ndarray, measured: EndpointCounts) -> np.ndarray:

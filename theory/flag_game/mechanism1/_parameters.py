@@ -123,14 +123,15 @@ PARAMETERS = tuple(field.name for field in fields(Mechanism1) if field.name != "
 
 
 def component_weights(shape: np.ndarray, n_agents: ArrayLike) -> np.ndarray:
-    """(w_T, w_R, w_0) on the last axis, from (weight_T, scale_T, weight_R, scale_R, exponent_R)."""
+    """(w_T, w_R, w_0) on the last axis, from (weight_T, scale_T, weight_R, scale_R, exponent_R), in NumPy or JAX."""
+    xp = shape.__array_namespace__()
     weight_T, scale_T, weight_R, scale_R, exponent_R = shape
-    n = np.asarray(n_agents, dtype=float)
+    n = xp.asarray(n_agents, dtype=float)
     tiny = 1e-6  # a scale of 0 then gives saturated weights with finite derivatives
-    w_T = weight_T * -np.expm1(-n / (scale_T + tiny))
+    w_T = weight_T * -xp.expm1(-n / (scale_T + tiny))
     # exp(50) stands for infinity, and has finite derivatives
-    w_R = weight_R * -np.expm1(-np.exp(np.minimum(exponent_R * np.log(n / (scale_R + tiny)), 50.0)))
-    return np.stack([w_T, w_R, 1 - w_T - w_R], axis=-1)
+    w_R = weight_R * -xp.expm1(-xp.exp(xp.minimum(exponent_R * xp.log(n / (scale_R + tiny)), 50.0)))
+    return xp.stack([w_T, w_R, 1 - w_T - w_R], axis=-1)
 
 
 APPENDIX_E = Mechanism1(

@@ -1,4 +1,4 @@
-"""The search for the likeliest parameters on the surrogate, climbs, and the transfer of slopes to the simulator."""
+"""Climbs to the likeliest parameters, and the transfer of slopes from the surrogate to the simulator."""
 
 from __future__ import annotations
 
@@ -9,21 +9,15 @@ import numpy as np
 
 from theory.flag_game.mechanism1._coordinates import FARTHEST
 from theory.flag_game.mechanism1._counts import EndpointCounts
-from theory.flag_game.mechanism1._likelihood import log_likelihood, score, scoring_parts
+from theory.flag_game.mechanism1._likelihood import log_likelihood, scoring_parts
 from theory.flag_game.mechanism1._surrogate import LEAST_PROBABILITY
 
-SEARCH_STEPS = 60
-FIRST_STEP = 0.1  # of the search, in coordinates; it falls to 0 along a cosine
-MEMORIES = (0.9, 0.999)  # of the gradient, and of its square
-TINY = 1e-8
 CLIMB_STEPS = 20
 SMALL_GAIN = 2e-3  # in log-likelihood; two gains in a row below it end a climb
 DAMPING = (1e-2, 1e7)  # first, and the one at which a climb gives up
 FASTER, SLOWER = 0.2, 6.0  # times the damping after a step up, and after a step that failed
 
 Evaluate = Callable[[list[np.ndarray]], Sequence[np.ndarray]]  # points (P,) to moments (K, 5)
-
-Differentiate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # a point to moments and slopes (K, 5, P)
 
 
 class Summit(NamedTuple):
@@ -32,29 +26,6 @@ class Summit(NamedTuple):
     coordinates: np.ndarray
     moments: np.ndarray  # (K, 5)
     log_likelihood: float
-
-
-def search(both_at: Differentiate, start: np.ndarray, measured: EndpointCounts) -> np.ndarray:
-    """The best point that Adam (Kingma and Ba 2015) meets on the log-likelihood; `both_at` gives moments and slopes.
-
-    Its steps of fixed size pass ridges on which Fisher scoring stops.
-    """
-    point, best, highest = start, start, -np.inf
-    mean, square = np.zeros_like(start), np.zeros_like(start)
-    for step in range(SEARCH_STEPS):
-        moments, jacobian = both_at(point)
-        value, gradient = score(moments, jacobian, measured)
-        if not np.isfinite(value) or not np.isfinite(gradient).all():
-            break
-        if value > highest:
-            best, highest = point, value
-        mean = MEMORIES[0] * mean + (1 - MEMORIES[0]) * gradient
-        square = MEMORIES[1] * square + (1 - MEMORIES[1]) * gradient**2
-        unbiased, scale = (x / (1 - memory ** (step + 1)) for x, memory in zip((mean, square), MEMORIES, strict=True))
-        rate = FIRST_STEP * 0.5 * (1 + np.cos(np.pi * step / SEARCH_STEPS))
-        point = point + rate * unbiased / (np.sqrt(scale) + TINY)
-        point = np.clip(point, start - FARTHEST, start + FARTHEST)
-    return best
 
 
 def climb(

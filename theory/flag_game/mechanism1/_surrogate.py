@@ -1,4 +1,4 @@
-"""A smooth surrogate of the finite-agent simulator, with derivatives in all parameters.
+"""A smooth surrogate of the finite-agent simulator, in JAX.
 
 It differs from [002] Appendix E in three ways, each of which makes it differentiable:
 
@@ -7,127 +7,210 @@ It differs from [002] Appendix E in three ways, each of which makes it different
 - The last message is not drawn: given all before it, agents vote for the truth independently with known
   probabilities. The number of votes is taken as normal, with a continuity correction.
 
-Fields are exact: the mixture's quantiles at fixed uniform numbers. For Appendix E at N = 4 to 128 the largest error of
-an endpoint's probability is 0.05 to 0.16, depending on the draws (eight seeds).
+Fields are quantiles of the mixture at fixed uniform numbers. For Appendix E at N = 4 to 128 the largest error of an
+endpoint's probability is 0.05 to 0.16, depending on the draws (eight seeds).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 
 from meanfield import InputError
+from theory.flag_game.mechanism1._coordinates import FARTHEST, Coordinates, theta_at, theta_of
+from theory.flag_game.mechanism1._counts import EndpointCounts
 from theory.flag_game.mechanism1._endpoints import vote_bands
-from theory.flag_game.mechanism1._parameters import PARAMETERS, component_weights
-from theory.flag_game.mechanism1._smooth_agents import CUBIC, LANES, LEAST_WIDTH, SHARPNESS, play_smoothly
+from theory.flag_game.mechanism1._likelihood import varying_part
+from theory.flag_game.mechanism1._parameters import component_weights
 
 SLOTS = 2**14  # agents drawn for each N
-GRID = 257  # values of h between which the mixture's quantiles are interpolated
-REACH = 5.0  # standard deviations of the components that the grid covers
+CHUNK = 4  # slots that are summed before populations are: what agents hear is then 16 times fewer products
+GRID = 86  # values of h in each component, between which the mixture's quantiles are interpolated
+REACH = 5.0  # standard deviations of a component that its values cover
 LEAST_PROBABILITY = 1e-5
 LARGEST_DRAWS = 2**30  # bytes
-RULES = slice(PARAMETERS.index("J"), PARAMETERS.index("J") + 3)
-LEAST_LEVEL = 1e-15  # between two values of h
-STEP = 1e-6  # of coordinates, for the derivatives of the mixture's distribution function
+LEAST_DENSITY = 1e-12  # of a field
+LEAST_WIDTH = 1e-3  # keeps quantiles and probabilities smooth where a width goes to zero
+SEARCH_STEPS = 60
+FIRST_STEP = 0.1  # of the search, in coordinates; it falls to 0 along a cosine
 
 
 class Draws(NamedTuple):
-    """Random numbers for populations of one size, the same for all parameters."""
+    """Random numbers for populations of K sizes, the same for all parameters.
 
-    n_agents: int
-    populations: int
-    uniform: np.ndarray  # (blocks, N, LANES), for the fields; the lanes after the last population are idle
-    normal: np.ndarray  # (blocks, rounds - 1, N, LANES), for all messages but the last
-    thresholds: np.ndarray  # (4,) numbers of votes at which classes begin
+    Populations lie one after the other in the slots, each from the start of a chunk; slots between them are idle.
+    """
+
+    n_agents: np.ndarray  # (K,)
+    uniform: np.ndarray  # (K, slots, rows), for the fields
+    normal: np.ndarray  # (rounds - 1, K, slots, rows), for all messages but the last
+    together: np.ndarray  # (K, chunks, chunks): 1 where two chunks belong to one population
+    weight: np.ndarray  # (K, slots, 1): 1 over the number of agents, 0 in idle slots
+    thresholds: np.ndarray  # (K, 4) numbers of votes at which classes begin
 
 
-def make_draws(sizes: tuple[int, ...], rounds: int, seed: int, agents: int = SLOTS) -> tuple[Draws, ...]:
-    """Draws for `agents` agents, or a few more, at each N.
+def make_draws(sizes: tuple[int, ...], rounds: int, seed: int, agents: int = SLOTS) -> Draws:
+    """Draws for about `agents` agents at each N.
 
     Half of the populations mirror the draws of the other half, which reduces the variance.
     """
-    slots = max(sizes)
-    half = (len(sizes), max(1, agents // (2 * slots)), slots)
-    if (needed := 8 * 2 * np.prod(half, dtype=float) * max(rounds, 1)) > LARGEST_DRAWS:
+    rounds, slots = max(rounds, 1), -(-max(sizes) // CHUNK) * CHUNK
+    half = (len(sizes), slots, max(1, agents // (2 * slots)))
+    if (needed := 8 * 2 * np.prod(half, dtype=float) * rounds) > LARGEST_DRAWS:
         raise InputError(
-            f"N = {slots}: the fit would need {needed / 2**30:.1f} GiB for {rounds} rounds of messages; "
+            f"N = {max(sizes)}: the fit would need {needed / 2**30:.1f} GiB for {rounds} rounds of messages; "
             f"expected sizes and rounds for which it needs at most {LARGEST_DRAWS / 2**30:g} GiB"
         )
     rng = np.random.default_rng(seed)
-    uniform, normal = rng.random(half), rng.standard_normal((max(rounds, 1) - 1, *half))
-    uniform = np.concatenate([uniform, 1 - uniform], axis=1)
-    normal = np.concatenate([normal, -normal], axis=2)
-    return tuple(
-        Draws(n, uniform.shape[1] * (slots // n), _blocks(uniform[k], n), _blocks(normal[:, k], n), _thresholds(n))
-        for k, n in enumerate(sizes)
+    uniform, normal = rng.random(half), rng.standard_normal((rounds - 1, *half))
+    uniform, normal = np.concatenate([uniform, 1 - uniform], axis=-1), np.concatenate([normal, -normal], axis=-1)
+    placed = np.full((len(sizes), slots), -1)  # the number of a slot's population
+    for k, n in enumerate(sizes):
+        room = -(-n // CHUNK) * CHUNK
+        for population in range(slots // room):
+            placed[k, population * room : population * room + n] = population
+    chunks = placed[:, ::CHUNK]  # the first slot of a chunk is idle only if all are
+    together = (chunks[:, :, None] == chunks[:, None, :]) & (chunks[:, :, None] >= 0)
+    used = (placed >= 0)[..., None]
+    weight = used / (used.sum(axis=1, keepdims=True) * uniform.shape[-1])
+    return Draws(
+        np.array(sizes, dtype=float),
+        uniform,
+        normal,
+        together.astype(float),
+        weight,
+        np.array([_thresholds(n) for n in sizes]),
     )
 
 
-def _blocks(numbers: np.ndarray, n: int) -> np.ndarray:
-    """(…, rows, slots) as (blocks, …, n, LANES); a row holds as many populations as fit."""
-    *before, rows, slots = numbers.shape
-    each = numbers[..., : slots // n * n].reshape(*before, rows * (slots // n), n)
-    idle = -each.shape[-2] % LANES
-    each = np.concatenate([each, np.repeat(each[..., :1, :], idle, axis=-2)], axis=-2)
-    blocks = each.reshape(*before, -1, LANES, n).swapaxes(-1, -2)
-    return np.ascontiguousarray(np.moveaxis(blocks, len(before), 0))
-
-
-def _thresholds(n: int) -> np.ndarray:
+def _thresholds(n: int) -> list[float]:
     consensus, polar_low, polar_high = vote_bands(n)
-    return np.array([n - consensus + 1, consensus, polar_low, polar_high + 1], dtype=float)
+    return [n - consensus + 1.0, float(consensus), float(polar_low), polar_high + 1.0]
 
 
-def surrogate_moments(
-    theta_at: Callable[[np.ndarray], np.ndarray], point: np.ndarray, draws: tuple[Draws, ...], slopes: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of the four endpoints and mean share of votes for the truth (K, 5), and their derivatives.
+class Surrogate:
+    """The surrogate as a function of coordinates: NumPy arrays in and out."""
 
-    Parameters
-    ----------
-    theta_at
-        The values of PARAMETERS (14,) at coordinates (P,).
-    point
-        The coordinates.
-    slopes
-        Whether to compute the Jacobian (K, 5, P); otherwise it is (K, 5, 0).
-    """
-    sizes = np.array([one.n_agents for one in draws], dtype=float)
-    here, levels = _tables(theta_at(point), sizes)
-    steps = STEP * np.eye(len(point)) if slopes else np.empty((0, len(point)))
-    ways = [
-        (_tables(theta_at(point + s), sizes)[0] - _tables(theta_at(point - s), sizes)[0]) / (2 * STEP) for s in steps
-    ]
-    tables = np.stack([here, *ways], axis=1)
-    found = np.empty((len(sizes), 1 + len(steps), 5))
-    for one, table, level, mean in zip(draws, tables, levels, found, strict=True):
-        # Contiguous, or numba compiles the same code twice.
-        offsets, gains, rules = map(np.ascontiguousarray, np.split(table, [GRID - 1, 2 * (GRID - 1)], axis=1))
-        sums = np.empty((len(one.uniform), *mean.shape))
-        play_smoothly(one.uniform, one.normal, one.populations, level, offsets, gains, rules, one.thresholds, sums)
-        mean[:] = sums.sum(axis=0) / one.populations
-    wrong, not_right, low, high, share = np.moveaxis(found, -1, 0)
-    one = np.r_[1.0, np.zeros(len(steps))]
-    polar = high - low
-    result = np.stack([one - not_right, wrong, polar, not_right - wrong - polar, share], axis=1)
-    return result[..., 0], result[..., 1:]
+    def __init__(self, coordinates: Coordinates, draws: Draws) -> None:
+        self._free, self._held = coordinates.free, theta_of(coordinates.held)
+        with jax.enable_x64(True):
+            self._draws = jax.device_put(draws)
+
+    def moments(self, point: np.ndarray) -> np.ndarray:
+        """Probabilities of the four endpoints and the mean share of votes for the truth, shape (K, 5)."""
+        with jax.enable_x64(True):
+            return np.asarray(_moments(self._free, self._held, point, self._draws))
+
+    def slopes(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The moments (K, 5) and their Jacobian (K, 5, P)."""
+        with jax.enable_x64(True):
+            jacobian, moments = _slopes(self._free, self._held, point, self._draws)
+        return np.asarray(moments), np.asarray(jacobian)
+
+    def search(self, start: np.ndarray, measured: EndpointCounts) -> np.ndarray:
+        """The best point that Adam (Kingma and Ba 2015) meets on the log-likelihood.
+
+        Its steps of fixed size pass ridges on which Fisher scoring stops.
+        """
+        with jax.enable_x64(True):
+            return np.asarray(_search(self._free, self._held, start, self._draws, measured))
 
 
-def _tables(theta: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Quantiles as a + bu between levels u: all a, all b, J, β, α, (K, 2 GRID + 1); and the levels (K, GRID)."""
-    weights = component_weights(theta[:5], sizes)
+@partial(jax.jit, static_argnums=0)
+def _moments(free: tuple[str, ...], held: jax.Array, point: jax.Array, draws: Draws) -> jax.Array:
+    return surrogate_moments(theta_at(free, held, point), draws)
+
+
+@partial(jax.jit, static_argnums=0)
+def _slopes(free: tuple[str, ...], held: jax.Array, point: jax.Array, draws: Draws) -> tuple[jax.Array, jax.Array]:
+    def twice(at: jax.Array) -> tuple[jax.Array, jax.Array]:
+        moments = _moments(free, held, at, draws)
+        return moments, moments
+
+    return jax.jacfwd(twice, has_aux=True)(point)
+
+
+@partial(jax.jit, static_argnums=0)
+def _search(
+    free: tuple[str, ...], held: jax.Array, start: jax.Array, draws: Draws, measured: EndpointCounts
+) -> jax.Array:
+    adam = optax.adam(optax.cosine_decay_schedule(FIRST_STEP, SEARCH_STEPS))
+    score = jax.value_and_grad(lambda at: -varying_part(_moments(free, held, at, draws), measured))
+
+    def step(carry: tuple, _: None) -> tuple[tuple, None]:
+        point, state, best, lowest = carry
+        value, gradient = score(point)
+        usable = jnp.isfinite(value) & jnp.isfinite(gradient).all()
+        better = usable & (value < lowest)
+        best, lowest = jnp.where(better, point, best), jnp.where(better, value, lowest)
+        move, state = adam.update(jnp.where(usable, gradient, 0.0), state)
+        return (jnp.clip(point + move, start - FARTHEST, start + FARTHEST), state, best, lowest), None
+
+    (_, _, best, _), _ = jax.lax.scan(step, (start, adam.init(start), start, jnp.inf), None, SEARCH_STEPS)
+    return best
+
+
+def surrogate_moments(theta: jax.Array, draws: Draws) -> jax.Array:
+    """Probabilities of the four endpoints and the mean share of votes for the truth (K, 5), from PARAMETERS (14,)."""
+    return jax.vmap(partial(_of_one_size, theta), in_axes=(Draws(0, 0, 1, 0, 0, 0),))(draws)
+
+
+def _of_one_size(theta: jax.Array, draws: Draws) -> jax.Array:
+    n, (J, beta, alpha) = draws.n_agents, theta[-3:]
+    h, one, used = _fields(theta, draws), 1 + LEAST_WIDTH**2, draws.weight > 0
+
+    def total(x: jax.Array) -> jax.Array:
+        """Sums over the population of each agent, shape (slots, rows)."""
+        sums = draws.together @ jnp.where(used, x, 0.0).reshape(-1, CHUNK, x.shape[-1]).sum(axis=1)
+        return jnp.broadcast_to(sums[:, None], (len(sums), CHUNK, sums.shape[-1])).reshape(x.shape)
+
+    def mean_of_others(belief: jax.Array) -> jax.Array:
+        said = jnp.tanh(beta * belief)
+        return (total(said) - said) / (n - 1)
+
+    @jax.checkpoint  # a derivative in reverse then keeps beliefs only, and is twice as fast
+    def listen(belief: jax.Array, z: jax.Array) -> tuple[jax.Array, None]:
+        mean = mean_of_others(belief)
+        heard = mean + z * jnp.sqrt(one - mean**2)
+        return belief + alpha * (h + J * heard - belief), None
+
+    belief, _ = jax.lax.scan(listen, h, draws.normal)
+    mean = mean_of_others(belief)
+    last = belief + alpha * (h + J * mean - belief)
+    # With J or α near 0 the last message hardly counts, and votes are nearly decided before it.
+    votes = _cdf(last / (alpha * J * jnp.sqrt(one - mean**2) + LEAST_WIDTH))
+    number, width = total(votes), jnp.sqrt(total(votes * (1 - votes)) + LEAST_WIDTH)
+    below = _cdf((draws.thresholds[:, None, None] - 0.5 - number) / width)
+    wrong, not_right, low, high = (draws.weight * below).sum(axis=(1, 2))
+    share, polar = (draws.weight * number).sum() / n, high - low
+    return jnp.stack([1 - not_right, wrong, polar, not_right - wrong - polar, share])
+
+
+def _fields(theta: jax.Array, draws: Draws) -> jax.Array:
+    """Quantiles of the mixture at the uniform numbers, interpolated; their derivatives are those of F(h; θ) = u."""
+    weights = component_weights(theta[:5], draws.n_agents)
     means, sds = theta[5:11:2], theta[6:11:2] + LEAST_WIDTH
-    low, high = np.min(means - REACH * sds), np.max(means + REACH * sds)
-    grid = low + (high - low) * np.linspace(0, 1, GRID)
-    levels = weights @ _cdf((grid - means[:, None]) / sds[:, None])
-    levels = (levels - levels[:, :1]) / (levels[:, -1:] - levels[:, :1])
-    slopes = np.diff(grid) / np.maximum(np.diff(levels), LEAST_LEVEL)
-    rules = np.broadcast_to(theta[RULES], (len(sizes), 3))
-    return np.concatenate([grid[:-1] - slopes * levels[:, :-1], slopes, rules], axis=1), levels
+    steps = jnp.linspace(-REACH, REACH, GRID)
+    grid = jax.lax.stop_gradient(jnp.sort(jnp.ravel(means[:, None] + sds[:, None] * steps)))
+
+    def mixture(h: jax.Array) -> jax.Array:
+        T, R, neutral = (w * _cdf((h - m) / s) for w, m, s in zip(weights, means, sds, strict=True))
+        return T + R + neutral
+
+    def between(h: jax.Array) -> jax.Array:
+        return (mixture(h) - mixture(grid[0])) / (mixture(grid[-1]) - mixture(grid[0]))
+
+    h = jax.lax.stop_gradient(jnp.interp(draws.uniform, between(grid), grid))
+    level, density = jax.jvp(between, (h,), (jnp.ones_like(h),))
+    density = jax.lax.stop_gradient(jnp.maximum(density, LEAST_DENSITY))
+    return h - (level - jax.lax.stop_gradient(level)) / density
 
 
-def _cdf(x: np.ndarray) -> np.ndarray:
-    """The first value of `smooth_cdf`."""
-    return 0.5 * (1 + np.tanh(SHARPNESS * (x + CUBIC * x**3)))
+def _cdf(x: jax.Array) -> jax.Array:
+    """Φ(x) to 2e-4. Source: Page 1977, Applied Statistics 26, 75."""
+    return 0.5 * (1 + jnp.tanh(0.7978845608 * (x + 0.044715 * x**3)))
