@@ -58,6 +58,15 @@ class Games:
             each.append(fractions_in_order(one, (1, states), {"component": range(1), "state": range(states)}))
         return each
 
+    def labels(self, name: str) -> list[str]:
+        """The `model` or the `pair` of each game, '' if it has none; a population has its own words for them."""
+        if isinstance(self.given, Population):
+            return [self.given.model if name == "model" else "/".join(self.given.words)]
+        if name not in self.given.coords:
+            return [""] * len(self.mixtures)
+        each = _each(self.given[name], self.given, self.dims)
+        return [str(each[place]) for place in self.places or [0]]
+
     def labelled(self, each: Sequence[Columns], *numbered: str, **texts: Sequence[Any]) -> xr.Dataset:
         """A Dataset of the columns of each game, as for `toolbox._columns.labelled`; dims `numbered` get numbers.
 
@@ -132,14 +141,14 @@ def as_games(policy: xr.Dataset | Population, name: str = "policy") -> Games:
         return as_games(policies, name)
     labels = "word_label" if "word_label" in policies.coords else "word"
     q, words = (_each(policies[key], policies, dims) for key in ("q", labels))
-    models = _each(policies["model"], policies, dims) if "model" in policies.coords else None
     places = np.flatnonzero(~np.isnan(q).all((1, 2))).tolist()
     if not places:
         raise InputError(f"{name} holds no policy: every combination of model and pair is NaN")
     said = [tuple(map(str, words[place])) for place in places]
-    before = ["" if models is None else f"{models[place]} " for place in places]
-    names = [f"{model}{{{', '.join(one)}}}" for model, one in zip(before, said, strict=True)]
-    return Games([Mixture.alone(q[place]) for place in places], names, said, None, policies, dims, places)
+    games = Games([Mixture.alone(q[place]) for place in places], [], said, None, policies, dims, places)
+    for model, one in zip(games.labels("model"), said, strict=True):
+        games.names.append(f"{model} {{{', '.join(one)}}}".lstrip())
+    return games
 
 
 def _each(values: xr.DataArray, policies: xr.Dataset, dims: list[str]) -> np.ndarray:

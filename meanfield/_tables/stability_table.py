@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -15,10 +16,12 @@ from meanfield._finite_size.group_size_law import group_size_law
 from meanfield._fixed_points.points import Points, all_points
 from meanfield._fixed_points.spectrum import Eigenvalues, leading_of_each
 from meanfield._numerics.stability import stability
+from meanfield._population.mixture import Mixture
 from meanfield._population.observables import MIXED
-from meanfield._population.population import Population, as_population
+from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import each_policy
+from meanfield._population.stacks import as_games
 from meanfield.toolbox._arguments import one_or_several
 from meanfield.toolbox._errors import InputError
 
@@ -104,23 +107,18 @@ def stability_table(
     """
     if isinstance(criteria, str) or any(name not in CRITERIA for name in one_or_several(criteria)):
         raise InputError(f"criteria = {criteria!r}: expected some of {', '.join(CRITERIA)}, in a list")
-    stacks = one_or_several(policies)
-    total = sum(1 for stack in stacks for _ in _each(stack))
-    if total == 0:
+    entries = [entry for stack in one_or_several(policies) for entry in _entries(stack, len(criteria) > 1)]
+    if not entries:
         raise InputError("policies is empty: expected at least one policy")
     rows: list[dict[str, object]] = []
-    jobs = enumerate(_with_strong_word(stacks))
-    with tqdm(total=total, desc="fixed points", unit="policy", disable=not progress, leave=False) as bar:
-        while some := list(itertools.islice(jobs, TOGETHER)):
-            populations = [as_population(policy) for _, (policy, _) in some]
-            for (number, (policy, strong)), population, (candidates, points) in zip(
-                some, populations, _found(populations), strict=True
-            ):
-                labels = {"model": population.model, "pair": _pair(policy)}
-                words = {"strong": strong, **_other_criteria(policy, strong, criteria)}
+    with tqdm(total=len(entries), desc="fixed points", unit="policy", disable=not progress, leave=False) as bar:
+        for first in range(0, len(entries), TOGETHER):
+            some = entries[first : first + TOGETHER]
+            for number, (entry, (candidates, points)) in enumerate(zip(some, _found(some), strict=True), first):
+                labels = {"policy": number, "model": entry.model, "pair": entry.pair}
+                words = {"strong": entry.strong, **_other_criteria(entry, criteria)}
                 rows += [
-                    {"policy": number, **labels, **row, **words}
-                    for row in (*_candidates(population, candidates), *_roots(population, points))
+                    {**labels, **row, **words} for row in (*_candidates(entry, candidates), *_roots(entry, points))
                 ]
                 bar.update()
     columns = {name: ("entry", np.array([row[name] for row in rows])) for name in rows[0]}
@@ -130,6 +128,26 @@ def stability_table(
     return stamp(table, "stability_table", candidate_tolerance=CANDIDATE_TOLERANCE, criteria=", ".join(criteria))
 
 
+class Entry(NamedTuple):
+    """One policy or population of the table."""
+
+    model: str
+    pair: str
+    name: str
+    words: tuple[str, ...]
+    mixture: Mixture
+    strong: str
+    policy: Policies | None  # where criteria ask for it
+
+
+def _entries(stack: Policies, whole: bool) -> Iterator[Entry]:
+    games, attractors = as_games(stack, "policies"), solve(stack)["attractor"].values.ravel()
+    labels = games.labels("model"), games.labels("pair"), games.names, games.words, games.mixtures
+    policies = _each(stack) if whole else itertools.repeat(None)
+    for place, *entry, policy in zip(games.places or [0], *labels, policies):
+        yield Entry(*entry, str(attractors[place]), policy)
+
+
 def _each(stack: Policies) -> Iterator[Policies]:
     if isinstance(stack, Population):
         yield stack
@@ -137,23 +155,10 @@ def _each(stack: Policies) -> Iterator[Policies]:
         yield from each_policy(stack)
 
 
-def _pair(policy: Policies) -> str:
-    if isinstance(policy, Population):
-        return "/".join(policy.words)
-    return str(policy["pair"].item()) if "pair" in policy.coords else ""
-
-
-def _with_strong_word(stacks: Iterable[Policies]) -> Iterator[tuple[Policies, str]]:
-    for stack in stacks:
-        attractor = solve(stack)["attractor"]
-        for policy in _each(stack):
-            place = {dim: policy[dim].item() for dim in attractor.dims} if isinstance(policy, xr.Dataset) else {}
-            yield policy, str(attractor.sel(place).item())
-
-
-def _other_criteria(policy: Policies, strong: str, criteria: Sequence[str]) -> dict[str, object]:
+def _other_criteria(entry: Entry, criteria: Sequence[str]) -> dict[str, object]:
     """The strong word by basin and by group-size law, and whether they contradict the trajectory."""
     columns: dict[str, object] = {}
+    policy, strong = entry.policy, entry.strong
     if "basin" in criteria:
         found = basins(policy, max_time=BASIN_MAX_TIME)
         order = np.argsort(-found["fraction"].values)
@@ -173,24 +178,24 @@ def _other_criteria(policy: Policies, strong: str, criteria: Sequence[str]) -> d
     return columns
 
 
-def _found(populations: list[Population]) -> Iterator[tuple[list[Eigenvalues], Points]]:
-    """The eigenvalues at the candidates and the fixed points of each population."""
-    for _, some in itertools.groupby(populations, lambda population: population.space):
+def _found(entries: list[Entry]) -> Iterator[tuple[list[Eigenvalues], Points]]:
+    """The eigenvalues at the candidates and the fixed points of each entry."""
+    for space, some in itertools.groupby(entries, lambda entry: entry.mixture.space):
         alike = list(some)
-        mixtures = [population.mixture for population in alike]
+        mixtures = [entry.mixture for entry in alike]
         points = all_points(mixtures, [one.name for one in alike], [one.words for one in alike])
-        n_words = alike[0].space.n_words
+        n_words = space.n_words
         at = [mixture.consensus(word) for mixture in mixtures for word in range(n_words)]
         candidates = leading_of_each([mixture for mixture in mixtures for _ in range(n_words)], at)
         for number, one in enumerate(points):
             yield candidates[n_words * number : n_words * (number + 1)], one
 
 
-def _candidates(population: Population, candidates: Sequence[Eigenvalues]) -> Iterator[dict[str, object]]:
-    mixture = population.mixture
-    for w, (word, found) in enumerate(zip(population.words, candidates, strict=True)):
+def _candidates(entry: Entry, candidates: Sequence[Eigenvalues]) -> Iterator[dict[str, object]]:
+    mixture = entry.mixture
+    for w, (word, found) in enumerate(zip(entry.words, candidates, strict=True)):
         status = str(stability(found.values[0], found.errors[0]))
-        said = mixture.q[:, population.space.consensus_state(w)]
+        said = mixture.q[:, mixture.space.consensus_state(w)]
         share = mixture.share @ said + mixture.committed
         # 1 - q, as the sum of the others: exact where q is within an ulp of 1
         residual = float(np.delete(share, w).sum())
@@ -209,12 +214,12 @@ def _candidates(population: Population, candidates: Sequence[Eigenvalues]) -> It
         }
 
 
-def _roots(population: Population, points: Points) -> Iterator[dict[str, object]]:
+def _roots(entry: Entry, points: Points) -> Iterator[dict[str, object]]:
     for i, said in enumerate(points.word_share):
         status = str(stability(points.leading[i], points.error[i]))
         yield {
             "row": "fixed_point",
-            "word": population.words[int(np.argmax(said))],
+            "word": entry.words[int(np.argmax(said))],
             "word_share": said.max(),
             "eigenvalue": points.leading[i].real,
             "eigenvalue_error": points.error[i],
