@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from meanfield._plot.words import MODEL_NAMES as MODEL_NAMES
     from meanfield._population.compositions import validate_composition as validate_composition
     from meanfield._population.observables import MIXED as MIXED
+    from meanfield._population.observables import label_of as label_of
     from meanfield._population.population import as_population as as_population
     from meanfield._population.provenance import stamp as stamp
     from meanfield._population.single_policy import labels_of as labels_of
