@@ -57,7 +57,8 @@ def compare(
     ----------
     solution
         Result of `meanfield.solve`, with `word_share` (time, word), `attractor`, a word or "mixed", and for "mixed"
-        `leading_word` and `label`. Or a policy or a population, which is solved here.
+        `leading_word` and `label`. Or a policy or a population, which is solved here
+        with its shares, while N agents have the closest whole numbers.
     simulation
         Result of `simulate` with recorded rounds and at least two runs. None for a policy or a population, which is
         then simulated here.
