@@ -25,7 +25,7 @@ COLUMNS = 4
 MODEL_AND_PAIR = ("model", "pair")
 BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
 SPEAKING = ("quantity", "observable", "endpoint")  # dims whose labels need no name before them
-OF_EACH = ("reason", "transition", "value")  # attributes of a result, and variables of a stack
+OF_EACH = ("completeness", "reason", "transition", "value")  # attributes of a result, and variables of a stack
 
 
 def panels_of(result: xr.Dataset, by: Sequence[str]) -> list[xr.Dataset]:
