@@ -211,7 +211,7 @@ ANALYSES = (
         "validation.naming_game._committed_minority",
         "committed_minority",
         ("n_committed",),
-        "policies.nc -n 24 --committed-word her --numbers 0:12:1 --out flips.csv",
+        "policies.nc -n 24 --word her --numbers 0:12:1 --out flips.csv",
     ),
     Analysis(
         "rare-event",

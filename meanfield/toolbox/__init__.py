@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from meanfield.toolbox._labels import real_numbers as real_numbers
     from meanfield.toolbox._labels import word_coords as word_coords
     from meanfield.toolbox._memory_budget import check_memory as check_memory
+    from meanfield.toolbox._renamed import renamed as renamed
     from meanfield.toolbox._resumable_log import ResumableLog as ResumableLog
 else:
     __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

@@ -190,7 +190,7 @@ def rest() -> xr.DataArray:
 
 def minority(**options: Any) -> xr.Dataset:
     options = {"numbers": [1, 3, 6], "runs": 8, "n_agents": 12, "seed": 1} | options
-    return validation.naming_game.committed_minority(conformist(), committed_word="b", initial="a", **options)
+    return validation.naming_game.committed_minority(conformist(), word="b", initial="a", **options)
 
 
 def spread(**options: Any) -> xr.Dataset:

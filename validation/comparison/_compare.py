@@ -160,7 +160,9 @@ def compare(
     options = {"time_per_round": time_per_round, "level": level, "theory_error": theory_error}
     result = stamp(result, "comparison", runs=simulation.sizes["run"], **options)
     hashes = {"theory_policy_sha256": solution, "simulation_policy_sha256": simulation}
-    return result.assign_attrs({k: d.attrs["policy_sha256"] for k, d in hashes.items() if "policy_sha256" in d.attrs})
+    names = {"policy": simulation.attrs["policy"]} if "policy" in simulation.attrs else {}
+    known = {k: d.attrs["policy_sha256"] for k, d in hashes.items() if "policy_sha256" in d.attrs}
+    return result.assign_attrs(names | known)
 
 
 def compare_trajectories(share: xr.DataArray, theory: np.ndarray, level: float, theory_error: float) -> xr.Dataset:

@@ -59,7 +59,7 @@ def comparison_table(comparison: xr.Dataset) -> Table:
 def _title(comparison: xr.Dataset) -> str:
     words = "{" + ", ".join(map(str, comparison["word_label"].values)) + "}"
     model = f"{comparison['model'].item()} " if "model" in comparison.coords else ""
-    return f"{model}{words}, {comparison.attrs['option_runs']:,} runs"
+    return f"{comparison.attrs.get('policy', model + words)}, {comparison.attrs['option_runs']:,} runs"
 
 
 def _limit_verdict(comparison: xr.Dataset) -> str | None:

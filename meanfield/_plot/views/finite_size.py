@@ -50,8 +50,7 @@ def correction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     reads="time: time; state: state; time state: composition mean? variance?",
 )
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """Mean fractions of N agents in each state with bands of ± 2 standard deviations within 0 and 1; without N the rate
-    equation."""
+    """Mean fractions of N agents in each state, bands of ± 2 standard deviations; without N the rate equation."""
     half = _half_width(part) if "mean" in part and "variance" in part else None
     draw_states(axes, part, "mean" if "mean" in part else "composition", half, **style)
     show_shares(axes, "fraction of agents")

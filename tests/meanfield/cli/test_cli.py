@@ -88,7 +88,7 @@ CALLS = {
     ),
     "consensus-times": ("runs.nc --quantiles 0.1,0.5", {"simulation": "runs.nc", "quantiles": [0.1, 0.5]}),
     "committed-minority": (
-        "-n 6 --committed-word b --numbers 1:3:1 --runs 5 --seed 2",
+        "-n 6 --word b --numbers 1:3:1 --runs 5 --seed 2",
         {"n_agents": 6, "committed_word": "b", "numbers": [1, 2, 3], "runs": 5, "seed": 2},
     ),
     "rare-event": (
