@@ -126,7 +126,7 @@ def fixed_points(
                            label stability pair
     fixed_point
     0                          A    stable  A/B
-    1            mostly B (0.51)  unstable  A/B
+    1            mostly B (0.52)  unstable  A/B
     2                          B    stable  A/B
     """
     options = {"masses": masses, "initial": initial, "starts": starts, "seed": seed, "progress": progress or None}
