@@ -93,7 +93,7 @@ figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
 found = {}
 for number, n_agents in enumerate([24, 48, 96]):
     flips = validation.naming_game.committed_minority(
-        pair, n_agents=n_agents, committed_word="man", numbers=range(1, n_agents // 4), runs=1000, seed=1
+        pair, n_agents=n_agents, word="man", numbers=range(1, n_agents // 4), runs=1000, seed=1
     )
     meanfield.plot(flips, axis, view="fraction", color=f"C{number}")
     found[n_agents] = {name: flips[name].item() for name in ("smallest", "mean_field")}

@@ -124,7 +124,7 @@ table.round(4)
 policy = policies.sel(pair="woman/man")
 numbers = range(0, 61, 5)
 minority = validation.naming_game.committed_minority(
-    policy, n_agents=200, committed_word="man", numbers=numbers, runs=100, seed=1
+    policy, n_agents=200, word="man", numbers=numbers, runs=100, seed=1
 )
 figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained", subplot_kw={"xlim": (-0.01, 0.4)})
 meanfield.plot(meanfield.bifurcation(policy, word="man"), axis)

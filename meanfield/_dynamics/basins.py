@@ -17,7 +17,7 @@ from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield._numerics.stability import stability
 from meanfield._population.drift import mixture_word_share
 from meanfield._population.mixture import Mixture
-from meanfield._population.observables import MIXED, convention
+from meanfield._population.observables import MIXED, convention, label_of
 from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
@@ -170,7 +170,8 @@ def basins(
     Dataset over `attractor`, by falling share of the first word, with
 
     - `fraction` and its `standard_error` (binomial; NaN for 'consensus');
-    - `word_share` (word) of all agents, `convention` of the uncommitted;
+    - `word_share` (word) of all agents, `convention` of the uncommitted, and `label`, which names the leading word in
+      any case ('mostly A (0.97)');
     - `outcome`: 'steady'; 'marginal' for fixed points with a leading eigenvalue 0, one entry for each convention;
       otherwise the outcome in `solve`, one entry for each;
     - `separatrix` (boundary), empty for 'dirichlet'. A start that ends at a saddle lies on a separatrix and counts for
@@ -367,7 +368,8 @@ def _columns(attractors: _WordAttractors, fraction: np.ndarray, error: np.ndarra
     outcome = np.array(attractors.outcome, dtype=str)
     order = np.lexsort((-share[:, 0], outcome != STEADY))
     share, outcome = share[order], outcome[order]
-    conventions = np.array([convention(one, words) for one in mixture.convincible_share(share)], str)
+    free = mixture.convincible_share(share)
+    conventions, labels = (np.array([name(one, words) for one in free], str) for name in (convention, label_of))
     moving = (outcome != STEADY) & (outcome != MARGINAL)
     several = moving | ((outcome == MARGINAL) & (conventions == MIXED))
     return {
@@ -375,6 +377,7 @@ def _columns(attractors: _WordAttractors, fraction: np.ndarray, error: np.ndarra
         "standard_error": (("attractor",), error[order], "standard error of the fraction"),
         "word_share": (("attractor", "word"), np.where(several[:, None], np.nan, share), "word share"),
         "convention": (("attractor",), np.where(moving, "", conventions), "convention"),
+        "label": (("attractor",), np.where(several, np.where(moving, "", MIXED), labels), "name"),
         "outcome": (("attractor",), outcome, "what trajectories do"),
         "separatrix": (("boundary",), boundaries, "share of agents who remember the first word only"),
     }

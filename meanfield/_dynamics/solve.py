@@ -11,7 +11,7 @@ from meanfield._dynamics.recurrence import STEADY, follow
 from meanfield._population.compositions import empty_memories, validate_fractions
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.mixture import Mixture
-from meanfield._population.observables import convention, entropy, success_rate
+from meanfield._population.observables import convention, entropy, label_of, leading_word, success_rate
 from meanfield._population.policy_schema import validate_policy
 from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
@@ -29,6 +29,11 @@ RESULT_DIMS = ("time", "round", "word")
 # As measured, of each solution
 BYTES_A_SHARE = 40  # for each word and time
 BYTES_A_FRACTION = 90  # for each state
+NAMES = {
+    "attractor": (convention, "convention at the end"),
+    "label": (label_of, "name of the end"),
+    "leading_word": (leading_word, "word of the majority at the end"),
+}
 
 
 def solve(
@@ -77,7 +82,8 @@ def solve(
     - `composition` (state; component, state for a population), `residual` = max|dx/dt| and `end_time` at the end;
     - `outcome` ('steady', 'limit cycle' or 'slow transient'), `steady`, and `period` of a limit cycle;
     - `attractor`: the word on which the uncommitted agents agree at the end, or 'mixed' if their success rate is below
-      0.98.
+      0.98; `label`, which names their majority in any case ('mostly A (0.97)'), and `leading_word`, the word of the
+      majority, '' without one.
 
     For a reaction model: Dataset over the further dims of `initial` with `composition` (time, state) and `residual` =
     max|dx/dt| (time). The coordinate `conserved_class` (state) holds `model.classes`.
@@ -101,8 +107,8 @@ def solve(
     >>> solution = meanfield.solve(policy, times=[0, 2, 60])  # at the start, after 1 and after 30 rounds
     >>> solution["word_share"].sel(word="his").values.round(3)
     array([0.523, 0.539, 0.526])
-    >>> solution["outcome"].item(), solution["attractor"].item()
-    ('steady', 'mixed')
+    >>> solution["outcome"].item(), solution["label"].item()
+    ('steady', 'mostly his (0.53)')
 
     Other starts are a dim of the result:
 
@@ -219,9 +225,10 @@ def _label(
     final = (
         np.einsum("pm,pimw->piw", stack.mixtures.share[stack.measured], said) / (1 - committed.sum(-1))[:, None, None]
     )
-    attractor = np.empty(final.shape[:2], dtype=object)
+    names = {name: np.empty(final.shape[:2], dtype=object) for name in NAMES}
     for p, words in enumerate(stack.words[stack.measured].tolist()):
-        attractor[p] = [convention(share, words) for share in final[p]]
+        for name, (of, _) in NAMES.items():
+            names[name][p] = [of(share, words) for share in final[p]]
     shares = courses.word_share
     columns = {
         "word_share": (("time", "word"), shares, "word share", "1"),
@@ -233,7 +240,7 @@ def _label(
         "outcome": ((), outcome, "what becomes of the trajectory", "1"),
         "steady": ((), (outcome == STEADY).astype(float), "whether the trajectory ends there", "1"),
         "period": ((), period, "period of the limit cycle", "half rounds"),
-        "attractor": ((), attractor, "convention at the end", "1"),
+        **{name: ((), names[name], what, "1") for name, (_, what) in NAMES.items()},
     }
     outer = {str(dim): size for dim, size in starts.sizes.items() if dim not in COMPOSITION_DIMS}
     data = {}
@@ -248,7 +255,7 @@ def _label(
     }
     solution = xr.Dataset(data, coords=coords)
     solution["steady"] = (solution["steady"] == 1).assign_attrs(solution["steady"].attrs)
-    for name in ("attractor", "outcome"):
+    for name in (*NAMES, "outcome"):
         solution[name].attrs["missing"] = ""
     return solution if stack.component else solution.isel(component=0)
 

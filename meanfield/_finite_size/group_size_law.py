@@ -63,7 +63,7 @@ def group_size_law(
     With one attractor no group ends anywhere. Then it is the chance that at a random moment the word that leads at the
     attractor is ahead, Q > 1/2 with a tie as half, and κ²/2 the least action that brings a population from the
     attractor to Q = 1/2. The path is followed as the end moves away from the attractor; whether another one has less
-    action is not checked. Where the other word is ahead, it is ahead t rounds later with the chance
+    action is not checked. Where the other word, the weak one, is ahead, it is ahead t rounds later with the chance
 
         s(t) = 1 - 2 T(z, √[(1 - ρ)/(1 + ρ)]) / Φ(-z),   z = κ√N - c/√N,
 
@@ -255,7 +255,7 @@ def _columns(law: _Law, sizes: np.ndarray, level: float) -> Columns:
 
 
 def _memory(law: _Law, sizes: np.ndarray, rounds: np.ndarray | None) -> Columns:
-    """How long the minority stays ahead, where rounds are given."""
+    """How long the weak word stays ahead, where rounds are given."""
     if rounds is None:
         return {}
     rho, z = np.full(len(rounds), np.nan), _deviations(law, sizes)
@@ -265,7 +265,7 @@ def _memory(law: _Law, sizes: np.ndarray, rounds: np.ndarray | None) -> Columns:
         still, forgotten = still_ahead(z, rho), memory_rounds(z, law.correlation)
     return {
         "correlation": (("round",), rho, "correlation of word shares so many rounds apart"),
-        "still_ahead": (("n_agents", "round"), still, "chance that the minority word is ahead later"),
+        "still_ahead": (("n_agents", "round"), still, "chance that the weak word is still ahead later"),
         "memory_rounds": (("n_agents",), forgotten, "time in which the side is forgotten", "rounds"),
     }
 

@@ -55,6 +55,16 @@ class NoPath(NamedTuple):
     points: xr.Dataset | None = None
     attractor: xr.Dataset | None = None
 
+    def without_slope(self, name: str) -> str:
+        """Why κ has no derivative, for an error."""
+        if self.attractor is None:
+            return f"{name} has no finite κ above 0: {self.reason}"
+        number = int(self.attractor["fixed_point"].item())
+        return (
+            f"{name} has one attractor, and only κ of two has a derivative, not what group_size_law gives for one: "
+            f"{self.reason}; expected of = 'word_share' or 'eigenvalue', with fixed_point = {number}"
+        )
+
 
 def law_path(model: Model) -> LawPath | NoPath:
     """The path of least action of a policy or a population of two words, or the reason why there is none."""

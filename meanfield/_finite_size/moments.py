@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,17 +10,18 @@ import numpy as np
 import xarray as xr
 from scipy.interpolate import make_interp_spline
 
+from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._numerics.blas import one_blas_thread
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
-from meanfield._population.stacks import as_games
+from meanfield._population.stacks import Games, as_games
 from meanfield._reactions.solve import initial_compositions, state_coords
 from meanfield.core._export import exported
 from meanfield.toolbox._arguments import increasing_times
 from meanfield.toolbox._columns import Columns, labelled
-from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._errors import ConvergenceError, InputError
 from meanfield.toolbox._memory_budget import check_memory
 
 correlation_program = exported("meanfield.core._moments", "correlation_program")
@@ -50,8 +52,10 @@ def finite_size(
 
         mean Q(t) + qᵀV(t)/N + O(1/N²)  (refined mean field),   variance qᵀC(t)q/N + O(1/N²)  (linear noise).
 
-    This describes populations that follow one path. If noise decides between two conventions, it holds while the
-    standard deviation is small compared with the distance to the saddle; afterwards see `group_size_law`. Close to
+    This describes populations that follow one path to one attractor. Where there are others, a part of the groups may
+    end at them, which neither mean nor variance counts: it holds while the standard deviation is small compared with
+    the distance to the saddle, and afterwards `group_size_law` tells which of two words wins. A warning says so if
+    `n_agents` is given. Reaction models are not searched for other attractors; `fixed_points` does that. Close to
     consensus, where populations differ by how far they have got, the next order is relatively large: for GPT-4o
     {African, White} the variance is too small by 130/N of itself after four rounds and by 450/N after six.
 
@@ -79,6 +83,9 @@ def finite_size(
     - `word_share_correction` (time, word), qᵀV, to be divided by N;
     - `word_share_variance` (time, word), the diagonal of qᵀCq, to be divided by N;
     - `mean` and `variance` (n_agents, time, word), if `n_agents` is given.
+
+    attrs["attractors"] names the attractors of a policy or a population, in a stack a variable: 'A; mostly B (0.96)'.
+    If the search for them failed, it says why.
 
     For a reaction model `composition` (time, state), `composition_correction` and `composition_variance`.
 
@@ -128,9 +135,33 @@ def finite_size(
         n_tests = space.n_words**2
         mean, *others = _at_times(times, _moments((*mixture,), x, seen, n_tests, n_steps, STEP, TIME_PER_ROUND))
         columns.append(_columns("word", "word share", [mean + mixture.committed, *others], sizes))
-    result = games.labelled(columns).assign_coords(_coords(times, sizes, "half rounds"))
+    attractors = _attractors(policy, games, warned=sizes is not None)
+    result = games.labelled(columns, attractors=attractors).assign_coords(_coords(times, sizes, "half rounds"))
     result = result.assign_coords(round=("time", times / TIME_PER_ROUND, {"long_name": "population round"}))
     return games.stamped(result, "finite_size", step=STEP, neglected=NEGLECTED)
+
+
+def _attractors(policy: xr.Dataset | Population, games: Games, warned: bool) -> list[str]:
+    """The attractors of each game by name, or why they were not found; a warning of several if `warned`."""
+    try:
+        points = fixed_points(policy).transpose(*games.dims, "fixed_point", ...)
+    except (InputError, ConvergenceError) as error:
+        return [f"not found: {error}"] * len(games.mixtures)
+    labels, stable = (
+        points[name].values.reshape(-1, points.sizes["fixed_point"])[games.places or [0]]
+        for name in ("label", "stable")
+    )
+    found = [one[which].tolist() for one, which in zip(labels, stable, strict=True)]
+    several = [f"{name}: {' and '.join(one)}" for name, one in zip(games.names, found, strict=True) if len(one) > 1]
+    if several and warned:
+        more = f" (and {len(several) - 1} more policies)" if len(several) > 1 else ""
+        warnings.warn(
+            f"there are several attractors, {several[0]}{more}; mean and variance describe groups around one resting "
+            "place, and groups of N agents may end at another: group_size_law tells which of two words wins, "
+            "validation.simulate of more",
+            stacklevel=3,
+        )
+    return ["; ".join(one) for one in found]
 
 
 def _of_reactions(model: ReactionModel, sizes: np.ndarray | None, times: Any, initial: Any) -> xr.Dataset:

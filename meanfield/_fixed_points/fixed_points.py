@@ -82,7 +82,8 @@ def fixed_points(
     - `stability`: stable, unstable, or marginal where 0 lies within the error or within 1e-7 (times the fastest rate of
       a reaction model); `stable`; `oscillatory`, whether the leading eigenvalue is complex;
     - for policies and populations `word_share` (word) of all agents, `kind` (consensus, or mixed with a success rate
-      below 0.98), `convention` of the agents who are not committed (a word or 'mixed'), `branch`, and
+      below 0.98), `convention` of the agents who are not committed (a word or 'mixed'), `label`, which names the
+      leading word in any case ('mostly A (0.97)'), `branch`, and
       `eigenvalue_floor_shift`, the shift of the eigenvalue at this composition if entries of the policy below 1e-14 are
       set to 0;
     - for reaction models `zero_modes`, the number of directions in which the linearised drift vanishes, and
@@ -121,12 +122,12 @@ def fixed_points(
     ...     lead = sum(pair.count("A") - 1 for pair in memory)
     ...     return 0.52 if lead == 0 else 0.995 if lead > 0 else 0.005
     >>> points = meanfield.fixed_points(meanfield.make_policy(follow, ["A", "B"], memory_length=2))
-    >>> points[["convention", "stability"]].to_dataframe()
-                convention stability pair
+    >>> points[["label", "stability"]].to_dataframe()
+                           label stability pair
     fixed_point
-    0                    A    stable  A/B
-    1                mixed  unstable  A/B
-    2                    B    stable  A/B
+    0                          A    stable  A/B
+    1            mostly B (0.52)  unstable  A/B
+    2                          B    stable  A/B
     """
     options = {"masses": masses, "initial": initial, "starts": starts, "seed": seed, "progress": progress or None}
     given = {name: value for name, value in options.items() if value is not None}
@@ -153,6 +154,7 @@ def _label(found: list[Points], games: Games) -> xr.Dataset:
             ),
             "kind": ((over,), np.where(points.convention == MIXED, MIXED, "consensus"), "kind", "1"),
             "convention": ((over,), points.convention, "convention", "1"),
+            "label": ((over,), points.label, "name", "1"),
             "branch": ((over,), points.branch, "closed class; -1 at an exact corner", "1"),
             "residual": ((over,), points.residual, "max |dx/dt|", "1/time"),
             "composition": ((over, "component", "state"), points.composition, "fraction of agents in each state", "1"),

@@ -19,7 +19,7 @@ from meanfield._numerics.roots import Roots, roots_of_each
 from meanfield._numerics.simplex_roots import simplex_roots
 from meanfield._population.drift import mixture_drift, mixture_word_share
 from meanfield._population.mixture import Mixture
-from meanfield._population.observables import convention
+from meanfield._population.observables import convention, label_of
 from meanfield.toolbox._errors import ConvergenceError, InputError
 
 # Policies have floors of 2e-16 ≈ expit(-36), and roots near such a floor; at ±46 a word share is 1e-20.
@@ -57,6 +57,7 @@ class Points(NamedTuple):
     branch: np.ndarray
     residual: Float[np.ndarray, " points"]  # max|dx/dt|
     convention: np.ndarray  # of the agents who are not committed: a word, or 'mixed'
+    label: np.ndarray  # which names the leading word in any case
     completeness: str
 
 
@@ -101,8 +102,9 @@ def _points(
     share = mixture_word_share(x, mixture)
     branch = np.array([root.branch for root in roots], dtype=int)
     residual = np.abs(mixture_drift(x, mixture)).max((1, 2))
-    conventions = np.array([convention(one, words) for one in mixture.convincible_share(share)], dtype=str)
-    columns = (x, share, leading, error, floor_shift, branch, residual, conventions)
+    free = mixture.convincible_share(share)
+    names = [np.array([name(one, words) for one in free], dtype=str) for name in (convention, label_of)]
+    columns = (x, share, leading, error, floor_shift, branch, residual, *names)
     order = np.lexsort(-share.T[::-1])
     return Points(*(column[order] for column in columns), completeness)
 

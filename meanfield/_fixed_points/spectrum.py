@@ -32,13 +32,14 @@ TOGETHER = 64  # matrices, at up to a megabyte each
 EPS = np.finfo(float).eps
 FLOOR = 1e-14
 TRIALS = 2
+PAIR = 1e-6  # relative distance of eigenvalues that are alike
 MARGIN = 10.0  # between the error to first order and the one reported
 
 
 def spectrum(
     policy: xr.Dataset | Population | ReactionModel, composition: xr.DataArray | np.ndarray, *, k: int | None = None
 ) -> xr.Dataset:
-    """The k leading eigenvalues of the reduced Jacobian, by falling real part.
+    """Leading eigenvalues of the reduced Jacobian, by falling real part.
 
     For policies J = A(Q)ᵀ - I + (∂A/∂Q ᵀ x) qᵀ on perturbations with Σε = 0: [004] Eqs. 34-38 for any composition x.
     For a reaction model J acts on perturbations that keep the mass of each conserved class and leave empty classes
@@ -57,13 +58,15 @@ def spectrum(
         Fractions of agents in each state, shape (S,), for a population (M, S); rows sum to 1. A DataArray is aligned by
         its coordinates; for a stack it may have its dims too, else it is that of all. It need not be a fixed point.
     k
-        How many eigenvalues, 1 ≤ k ≤ M(S - 1). Default: 4, or all where there are fewer.
+        How many eigenvalues, 1 ≤ k ≤ M(S - 1). Default: 4, or all where there are fewer; one more where the last would
+        be one of a conjugate pair, except in a stack.
 
     Returns
     -------
     Dataset over `mode` with `eigenvalue` and `eigenvalue_imaginary`, per unit of time (two units are a round for
     policies), `eigenvalue_error`, a bound of the error for the table as given, and for policies
-    `eigenvalue_floor_shift`, the shift to first order if entries below 1e-14 are set to 0.
+    `eigenvalue_floor_shift`, the shift to first order if entries below 1e-14 are set to 0. attrs["completeness"], in a
+    stack a variable, says so if k leaves out one of a conjugate pair.
 
     Raises
     ------
@@ -84,25 +87,39 @@ def spectrum(
     if isinstance(policy, ReactionModel):
         x = validate_composition(composition, policy)
         modes = modes_at(policy, x, policy.class_masses(x)[policy.classes] > 0)
-        k = _number(k, len(modes.values))
-        values, errors = modes.values[:k] * policy.fastest, modes.errors[:k] * policy.fastest
-        columns = _columns(values, errors, f"1/{policy.time_unit}")
-        return stamp(labelled(columns, coords={"mode": np.arange(k)}), "spectrum", k=k)
+        number = _number(k, len(modes.values))
+        number += k is None and bool(_completeness(modes.values[:number]))
+        values, errors = modes.values[:number] * policy.fastest, modes.errors[:number] * policy.fastest
+        result = labelled(_columns(values, errors, f"1/{policy.time_unit}"), coords={"mode": np.arange(number)})
+        return stamp(result.assign_attrs(completeness=_completeness(values)), "spectrum", k=number)
     games = as_games(policy)
     every = games.compositions(composition)
-    k = _number(k, every[0].size - len(every[0]))
-    columns = []
+    number = _number(k, every[0].size - len(every[0]))
+    columns, told = [], []
     for mixture, x in zip(games.mixtures, every, strict=True):
-        found = leading_eigenvalues(mixture, x, mixture.space, k)
+        found = leading_eigenvalues(mixture, x, mixture.space, number)
+        if k is None and games.population is not None and _completeness(found.values):
+            found = leading_eigenvalues(mixture, x, mixture.space, number + 1)
+        told.append(_completeness(found.values))
         shift = (found.floor_shifts, "shift of the eigenvalue without entries below 1e-14")
         columns.append(_columns(found.values, found.errors, "1/time", eigenvalue_floor_shift=shift))
-    return games.stamped(games.labelled(columns, "mode").drop_dims("word", errors="ignore"), "spectrum", k=k)
+    result = games.labelled(columns, "mode", completeness=told).drop_dims("word", errors="ignore")
+    return games.stamped(result, "spectrum", k=number)
 
 
 def _number(k: int | None, most: int) -> int:
     if k is None and most:
         return min(4, most)
     return whole_number("k", k, 1, most)
+
+
+def _completeness(values: np.ndarray) -> str:
+    """Says so if the last eigenvalue is one of a conjugate pair without the other; '' if not."""
+    last = values[-1] if len(values) else 0.0
+    pair = np.isclose(values, np.conj(last), rtol=PAIR, atol=0)
+    if abs(np.imag(last)) <= PAIR * abs(last) or pair.sum() >= np.isclose(values, last, rtol=PAIR, atol=0).sum():
+        return ""
+    return f"the conjugate of the last eigenvalue, {last:.3g}, is left out: k = {len(values) + 1} has both"
 
 
 def _columns(values: np.ndarray, errors: np.ndarray, unit: str, **further: tuple[np.ndarray, str]) -> Columns:

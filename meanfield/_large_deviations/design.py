@@ -29,7 +29,13 @@ from meanfield.toolbox._arguments import real_number, whole_number
 from meanfield.toolbox._columns import Columns, labelled
 from meanfield.toolbox._errors import ConvergenceError, InputError
 
-LEAST_KAPPA = -0.5  # with which groups of 24 end at the other word with a probability of 99 %
+# Of values that a quantity can have; with κ = -0.5 groups of 24 end at the other word with a probability of 99 %
+BOUNDS: dict[str, dict[str, float]] = {
+    "kappa": {"least": -0.5},
+    "word_share": {"above": 0, "below": 1},
+    "critical_mass": {"above": 0, "below": 1},
+    "barrier": {"above": 0},
+}
 CERTAIN = 1e-3  # κ, against the one before, from which its sign is checked by the rate equation
 RESOLVED = 10.0  # how far a barrier goes, against its error
 
@@ -66,10 +72,11 @@ def design(
         A quantity of `sensitivity`, 'kappa', 'barrier', 'word_share', 'eigenvalue' or 'critical_mass', or a function
         of the array q (state, word) that JAX can differentiate; then all memories have the same weight.
     value
-        Value wanted. κ, from -1/2 on, counts as negative where the other word than now is strong: with κ = -0.1, N
-        agents with empty memories end at the other word with the probability Φ(0.1 √N), and with 0 an infinite
-        population stands at the boundary between both words. A convention of N agents lives `factor` times as long,
-        but for its prefactor, with a barrier larger by log(factor)/N.
+        Value wanted; a word share and a critical mass lie between 0 and 1, a barrier above 0. κ, from -1/2 on, counts
+        as negative where the other word than now is strong: with κ = -0.1, N agents with empty memories end at the
+        other word with the probability Φ(0.1 √N), and with 0 an infinite population stands at the boundary between both
+        words. A convention of N agents lives `factor` times as long, but for its prefactor, with a barrier larger by
+        log(factor)/N.
     fixed_point, word
         As for `sensitivity`. The changed policy has as many fixed points, or attractors, as before.
     progress
@@ -126,7 +133,7 @@ def design(
     2.02
     """
     policy = single_policy(policy)
-    value = real_number("value", value, least=LEAST_KAPPA if of == "kappa" else None)
+    value = real_number("value", value, **BOUNDS.get(of, {}) if isinstance(of, str) else {})
     before, slope_of, columns = _quantity(policy, of, fixed_point, word, value)
     if value == before.value:
         raise InputError(f"value = {value:g}: expected another one than that of policy")
@@ -201,7 +208,7 @@ def _own(policy: xr.Dataset, function: Callable) -> Found:
 def _kappa(policy: xr.Dataset, value: float) -> Found:
     law = law_path(policy)
     if isinstance(law, NoPath):
-        raise InputError(f"policy has no finite κ above 0: {law.reason}")
+        raise InputError(law.without_slope("policy"))
     strong, scale = law.strong, abs(law.path.kappa - value)
 
     def slope(law: LawPath | NoPath) -> Slope:
@@ -228,8 +235,6 @@ def _barrier(policy: xr.Dataset, number: int | None, value: float) -> Found:
     if isinstance(before, NoExit):
         raise InputError(f"fixed_point = {number}: {before.reason}")
     barrier, error, way = before.path.barrier, before.path.error, abs(value - before.path.barrier)
-    if value <= 0:
-        raise InputError(f"value = {value:g}: expected a barrier above 0; that of policy is {barrier:.3g}")
     if way < RESOLVED * error:
         raise InputError(
             f"value = {value:g} differs by {way:.1g} from the barrier {barrier:.3g}, which is known to {error:.1g}: "

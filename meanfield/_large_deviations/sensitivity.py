@@ -105,8 +105,9 @@ def sensitivity(
     ------
     InputError
         If the policy has more than two words for 'kappa', 'barrier' or 'critical_mass', an argument is missing or out
-        of place, there is no finite κ, no fold or no way out over a single saddle, the fixed point is marginal or its
-        leading eigenvalue not simple, or agents have several sets of memories that they never leave.
+        of place, there are not two attractors with a finite κ, no fold or no way out over a single saddle, the fixed
+        point is marginal or its leading eigenvalue not simple, or agents have several sets of memories that they never
+        leave.
 
     See Also
     --------
@@ -256,7 +257,7 @@ def _eigenvectors(mixture: Mixture, name: str, x: np.ndarray) -> tuple[np.ndarra
 def _kappa(model: xr.Dataset | Population, name: str) -> tuple[float, Arrays]:
     law = law_path(model)
     if isinstance(law, NoPath):
-        raise InputError(f"{name} has no finite κ above 0: {law.reason}")
+        raise InputError(law.without_slope(name))
     derivative, weight = law.path.slope()
     q, space = law.path.mixture.q, law.path.mixture.space
     exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]

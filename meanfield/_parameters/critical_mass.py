@@ -52,6 +52,10 @@ def critical_mass(
 ) -> xr.Dataset:
     """The fraction of committed agents, or of a second model, at which an old state of a two-word population vanishes.
 
+    The fraction is the whole one, not what comes on top: agents of the population who are committed to `word` already,
+    or are of the last policy, count towards it, and `already_there` is their fraction. Those committed to the other
+    word stay what they are.
+
     The old state is followed along c(Q) (see `bifurcation`) from c = 0 to the fold where c turns back; beyond it the
     population leaves the state. A loss of stability before the fold is not reported; `bifurcation` shows it.
 
@@ -69,12 +73,13 @@ def critical_mass(
     Dataset with
 
     - `critical_mass`, NaN if the old state never vanishes, and `word_share` (word) there;
+    - `already_there`, the part of it that the population has;
     - `old_word_share` (word), the word share of the old state at fraction 0;
     - `fold_parameter` (fold) and `fold_word_share` (fold, word), all folds of the diagram.
 
-    attrs["transition"] is 'fold'; 'continuous' if the state merges with the new consensus; 'pitchfork' if it meets a
-    state that is an equilibrium at every fraction, or is such a state and turns unstable; or 'none'. attrs["reason"]
-    explains it. In a stack they are variables.
+    attrs["counts"] says what is counted. attrs["transition"] is 'fold'; 'continuous' if the state merges with the new
+    consensus; 'pitchfork' if it meets a state that is an equilibrium at every fraction, or is such a state and turns
+    unstable; or 'none'. attrs["reason"] explains it. In a stack transition and reason are variables.
 
     Raises
     ------
@@ -101,7 +106,17 @@ def critical_mass(
     word, lines = parameter_lines(games, parameter, word)
     fates, columns = zip(*fates_of_each(games, lines, word, old), strict=True)
     transitions, reasons = ([getattr(fate, name) for fate in fates] for name in ("transition", "reason"))
-    result = games.labelled(columns, transition=transitions, reason=reasons)
+    if parameter == "committed":
+        counts = f"all agents committed to {word!r}, those that the population has included"
+        has = [mixture.committed[words.index(word)] for mixture, words in zip(games.mixtures, games.words, strict=True)]
+    else:
+        counts = "all agents of the last policy among those not committed"
+        has = [mixture.fractions[-1] for mixture in games.mixtures]
+    columns = [
+        {**one, "already_there": ((), already, "fraction that the population has, a part of the critical mass")}
+        for one, already in zip(columns, has, strict=True)
+    ]
+    result = games.labelled(columns, transition=transitions, reason=reasons).assign_attrs(counts=counts)
     return games.stamped(result.assign_attrs(parameter=parameter, word=word or "", old=old or ""), "critical_mass")
 
 
@@ -124,7 +139,11 @@ def _columns(curves: list[EquilibriumCurve], start: _Old | str, fate: Fate) -> C
         share = share.round()  # the curve ends at a consensus, and is followed to 1e-20 of it
     before = np.full(2, np.nan) if isinstance(start, str) else start.word_share
     return {
-        "critical_mass": ((), np.nan if end is None else end.parameter, "fraction at which the old state vanishes"),
+        "critical_mass": (
+            (),
+            np.nan if end is None else end.parameter,
+            "fraction at which the old state vanishes",
+        ),
         "word_share": (("word",), share, "word share there"),
         "old_word_share": (("word",), before, "word share of the old state at fraction 0"),
         "fold_parameter": (("fold",), np.array([stop.parameter for stop in folds]), "fraction at the fold"),

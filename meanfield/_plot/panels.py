@@ -25,7 +25,7 @@ COLUMNS = 4
 MODEL_AND_PAIR = ("model", "pair")
 BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
 SPEAKING = ("quantity", "observable", "endpoint")  # dims whose labels need no name before them
-OF_EACH = ("reason", "transition", "value")  # attributes of a result, and variables of a stack
+OF_EACH = ("completeness", "reason", "transition", "value")  # attributes of a result, and variables of a stack
 
 
 def panels_of(result: xr.Dataset, by: Sequence[str]) -> list[xr.Dataset]:
@@ -154,8 +154,13 @@ def _covers(axes: Axes, legend: Legend) -> bool:
 
 
 def write_titles(axes: np.ndarray, parts: Sequence[xr.Dataset], by: Sequence[str], *, new: bool) -> None:
-    """Over each panel the labels that tell it from others; over a new figure those that its panels share."""
+    """Over each panel the labels that tell it from others; over a new figure those that its panels share.
+
+    What has no model and no pair, as the result of a population, has the name of its policy instead.
+    """
     labels = [{dim: _label(part, dim) for dim in dict.fromkeys((*MODEL_AND_PAIR, *by))} for part in parts]
+    for part, label in zip(parts, labels, strict=True):
+        label["model"] = label["model"] or ("" if label["pair"] else str(part.attrs.get("policy", "")))
     shared = {dim for dim in labels[0] if len({one[dim] for one in labels}) == 1}
     if len(parts) == 1:
         shared = set()

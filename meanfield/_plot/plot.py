@@ -103,6 +103,7 @@ def plot(
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
+    from meanfield._plot.fonts import fonts_for
     from meanfield._plot.panels import axes_for, panels_of, show_single_points, write_legends, write_titles
     from meanfield._plot.reading import readable
     from meanfield._plot.words import word_colours, words_in
@@ -112,18 +113,19 @@ def plot(
     colours = word_colours(words_in(part) for part in panels)
     style = normalize_kwargs(style, Line2D)  # lw is linewidth, whichever of them a view sets
     without = []
-    for one, part in zip(axes, panels, strict=True):
-        legend = one.get_legend()
-        drawing.draw(one, part, colours, **style)
-        if "marker" not in style:
-            show_single_points(one)
-        if one.get_legend() is legend:
-            without.append(one)
-    write_titles(axes, panels, drawing.by, new=ax is None)
-    if ax is None and (layout := axes[0].figure.get_layout_engine()) is not None:
-        layout.execute(axes[0].figure)  # so that legends see the size that panels have in the end
-    many = len(axes) > 1 and ax is None and figsize is None
-    write_legends(without, new=ax is None, together=len(without) == len(axes), widen=many)
+    with fonts_for((word for part in panels for word in words_in(part)), axes):
+        for one, part in zip(axes, panels, strict=True):
+            legend = one.get_legend()
+            drawing.draw(one, part, colours, **style)
+            if "marker" not in style:
+                show_single_points(one)
+            if one.get_legend() is legend:
+                without.append(one)
+        write_titles(axes, panels, drawing.by, new=ax is None)
+        if ax is None and (layout := axes[0].figure.get_layout_engine()) is not None:
+            layout.execute(axes[0].figure)  # so that legends see the size that panels have in the end
+        many = len(axes) > 1 and ax is None and figsize is None
+        write_legends(without, new=ax is None, together=len(without) == len(axes), widen=many)
     return axes[0] if len(axes) == 1 else axes
 
 

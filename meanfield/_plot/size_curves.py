@@ -54,7 +54,8 @@ def draw_by_size(
                 line.set_label(size_label(size))
             elif k == len(sizes) - 1:
                 line.set_label(word)
-            axes.fill_between(rounds, one - half, one + half, color=line.get_color(), alpha=0.25, linewidth=0)
+            low, high = ((one + side * half).clip(0, 1) for side in (-1, 1))  # shares
+            axes.fill_between(rounds, low, high, color=line.get_color(), alpha=0.25, linewidth=0)
     if len(words) > 1 and len(sizes) > 1:
         for size, shade, width in zip(sizes, _shades("black", len(sizes)), widths, strict=True):
             axes.plot([], [], color=shade, linewidth=width, label=size_label(size))

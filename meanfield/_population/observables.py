@@ -57,6 +57,19 @@ def convention(word_share: np.ndarray | xr.DataArray, words: Sequence[str]) -> s
     return words[int(np.argmax(Q))] if success_rate(Q) >= CONSENSUS_SUCCESS_RATE else MIXED
 
 
+def label_of(word_share: np.ndarray, words: Sequence[str]) -> str:
+    """The word of a convention, else 'mostly A (0.97)'; without a majority 'mixed (A 0.50)'."""
+    if (found := convention(word_share, words)) != MIXED:
+        return found
+    most, share = words[int(np.argmax(word_share))], f"{np.max(word_share):.2f}"
+    return f"mostly {most} ({share})" if leading_word(word_share, words) else f"{MIXED} ({most} {share})"
+
+
+def leading_word(word_share: np.ndarray, words: Sequence[str]) -> str:
+    """The word with a majority, which two digits show; '' without one."""
+    return words[int(np.argmax(word_share))] if np.max(word_share).round(2) > 0.5 else ""
+
+
 def _words_last(word_share: np.ndarray | xr.DataArray) -> np.ndarray:
     if isinstance(word_share, xr.DataArray):
         if "word" not in word_share.dims:

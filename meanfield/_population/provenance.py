@@ -23,7 +23,7 @@ def stamp(
     """`result` with attrs that name its kind, the package versions, the policy and the options."""
     attrs: dict[str, object] = {"kind": kind, **VERSIONS}
     if isinstance(policy, Population):
-        attrs |= {"policy_sha256": policy.sha256, "memory_length": policy.space.memory_length}
+        attrs |= {"policy": policy.name, "policy_sha256": policy.sha256, "memory_length": policy.space.memory_length}
     elif policy is not None:
         policy = numbered_by_pair(policy)
         attrs |= {"policy_sha256": policy_hash(policy), "memory_length": space_of(policy).memory_length}

@@ -33,6 +33,7 @@ from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import values_in_order
 
 MAX_TENSOR_STATES = 64  # 64⁴ float64 are 134 MB
+MOST_TOLD = 6  # states, and moves
 
 
 class Moves(NamedTuple):
@@ -171,6 +172,14 @@ class ReactionModel:
         """
         parts = channels_of(rules, rates, states)
         return cls(*parts, time_unit=time_unit)
+
+    def __repr__(self) -> str:
+        moves = dict.fromkeys(f"{self.names[a]} → {self.names[b]}" for a, b in zip(*self.moves[:2], strict=True))
+        told = [
+            f"{len(names)} {what}: {', '.join(names[:MOST_TOLD])}{', …' * (len(names) > MOST_TOLD)}"
+            for what, names in (("states", self.names), ("moves", [*moves]))
+        ]
+        return f"ReactionModel({'; '.join(told)})"
 
     @property
     def n_states(self) -> int:

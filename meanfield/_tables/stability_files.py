@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield._tables.latex import escaped, fixed, latex_table, power_of_ten
-from meanfield._tables.stability_report import other_criteria, share_text
+from meanfield._tables.stability_report import differs, other_criteria, share_text
 from meanfield.toolbox._expect import expect
 from meanfield.toolbox._files import whole_file
 
@@ -49,10 +49,10 @@ def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = meanfield.write_stability_csv(table, f"{folder}/stability.csv")
     ...     pd.read_csv(path)[["pair", "row", "word", "eigenvalue", "strong"]].round(3)
-          pair          row word  eigenvalue strong
-    0  his/her    candidate  his      -0.095  mixed
-    1  his/her    candidate  her      -0.044  mixed
-    2  his/her  fixed_point  his      -0.183  mixed
+          pair          row word  eigenvalue             strong
+    0  his/her    candidate  his      -0.095  mostly his (0.53)
+    1  his/her    candidate  her      -0.044  mostly his (0.53)
+    2  his/her  fixed_point  his      -0.183  mostly his (0.53)
     """
     with whole_file(path) as temporary:
         stability_frame(table).to_csv(temporary, index=False, lineterminator="\n")
@@ -102,12 +102,11 @@ def _latex_rows(rows: pd.DataFrame) -> list[str]:
     heading = f"{first['model']} {{{first['pair'].replace('/', ', ')}}}".strip()
     lines = [rf"\multicolumn{{5}}{{l}}{{{escaped(heading)}}} & strong: {escaped(first['strong'])} \\"]
     for label, share, word in other_criteria(rows):
-        note = "disagrees" if word not in ("", first["strong"]) else ""
+        note = "disagrees" if differs(rows, word) else ""
         lines.append(rf"{escaped(label)} & {escaped(word)} & {power_of_ten(share)} & & & {note} \\")
     for row in rows.itertuples():
         kind = "candidate" if row.row == "candidate" else f"{row.kind} point"
-        note = row.stability if row.is_fixed_point else "not fixed"
         word = rf"\textbf{{{escaped(row.word)}}}" if row.word == row.strong else escaped(row.word)
         share, residual = power_of_ten(share_text(row.word_share)), power_of_ten(f"{row.residual:.0e}")
-        lines.append(rf"{kind} & {word} & {share} & {fixed(row.eigenvalue, 3)} & {residual} & {note} \\")
+        lines.append(rf"{kind} & {word} & {share} & {fixed(row.eigenvalue, 3)} & {residual} & {row.stability} \\")
     return lines

@@ -8,7 +8,6 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from meanfield._population.observables import MIXED
 from meanfield._tables.printed_table import PrintedTable
 from meanfield.toolbox._expect import expect
 
@@ -31,7 +30,8 @@ def stability_report(table: xr.Dataset) -> Table:
                         Candidates [π]^2H and true fixed points
                                            share         λ   residual
      ─────────────────────────────────────────────────────────────────────────────
-      SmolLM2-135M-Instruct {his, her}                                  → mixed
+      SmolLM2-135M-Instruct {his, her}
+       → mostly his (0.53)
        candidate       his                0.8255   -0.0952      2e-01   not fixed
        candidate       her                0.8420    -0.044      2e-01   not fixed
        mixed point     his                0.5256    -0.183      ...     stable
@@ -50,15 +50,18 @@ def stability_report(table: xr.Dataset) -> Table:
         strong = rows["strong"].iloc[0]
         report.add_section()
         heading = f"{rows['model'].iloc[0]} {{{rows['pair'].iloc[0].replace('/', ', ')}}}".strip()
-        report.add_row(f"[bold]{escape(heading)}[/bold]", "", "", "", f"[bold]→ {escape(strong)}[/bold]")
+        arrow = f"[bold]→ {escape(strong)}[/bold]"
+        agreed = _agreed(rows)
+        report.add_row(f"[bold]{escape(heading)}[/bold]", "", "", "", arrow if agreed else "")
+        if not agreed:  # a longer name
+            report.add_row(f" {arrow}")
         for label, share, word in other_criteria(rows):
-            note = "[bold]disagrees[/bold]" if word not in ("", strong) else ""
+            note = "[bold]disagrees[/bold]" if differs(rows, word) else ""
             report.add_row(f" {label:<16}{escape(word)}", share, "", "", note)
         for row in rows.itertuples():
             kind = "candidate" if row.row == "candidate" else f"{row.kind} point"
-            note = row.stability if row.is_fixed_point else "not fixed"
             numbers = (share_text(row.word_share), f"{row.eigenvalue:.3g}", f"{row.residual:.0e}")
-            report.add_row(f" {kind:<16}{escape(row.word)}", *numbers, note)
+            report.add_row(f" {kind:<16}{escape(row.word)}", *numbers, row.stability)
     return report
 
 
@@ -72,6 +75,11 @@ def other_criteria(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
         label = f"κ = {first['kappa']:.4f}" if first["strong_by_law"] else "no size law"
         lines.append((label, "", first["strong_by_law"]))
     return lines
+
+
+def differs(rows: pd.DataFrame, word: str) -> bool:
+    """Whether a further criterion, which finds this word, disagrees with the trajectory."""
+    return bool(rows["disagreement"].iloc[0]) and word not in ("", rows["strong"].iloc[0])
 
 
 def share_text(share: float) -> str:
@@ -96,7 +104,7 @@ def describe_stability(table: xr.Dataset) -> list[str]:
     >>> table = meanfield.stability_table(meanfield.datasets.smollm2().sel(pair="his/her"))
     >>> for part in meanfield.describe_stability(table)[0].split("; "):
     ...     print(part)
-    SmolLM2-135M-Instruct {his, her}: a large population ends in a mixed state, without a convention
+    SmolLM2-135M-Instruct {his, her}: a large population ends without a convention, mostly his (0.53)
     the only fixed point has 'his' at a share of 0.526.
     """
     frame = expect(table, "stability_table", "table").to_dataframe()
@@ -106,13 +114,17 @@ def describe_stability(table: xr.Dataset) -> list[str]:
 def _sentence(rows: pd.DataFrame) -> str:
     words = "{" + rows["pair"].iloc[0].replace("/", ", ") + "}"
     strong = rows["strong"].iloc[0]
-    outcome = "ends in a mixed state, without a convention" if strong == MIXED else f"settles on '{strong}'"
+    outcome = f"settles on '{strong}'" if _agreed(rows) else f"ends without a convention, {strong}"
     return f"{rows['model'].iloc[0]} {words}: a large population {outcome}; {_landscape(rows)}{_dissent(rows)}."
+
+
+def _agreed(rows: pd.DataFrame) -> bool:
+    return rows["strong"].iloc[0] in rows["word"].values  # every word has a candidate
 
 
 def _dissent(rows: pd.DataFrame) -> str:
     """The criteria that disagree with the trajectory."""
-    others = [(label, word) for label, _, word in other_criteria(rows) if word not in ("", rows["strong"].iloc[0])]
+    others = [(label, word) for label, _, word in other_criteria(rows) if differs(rows, word)]
     return "".join(f"; the {label} is that of '{word}'" for label, word in others)
 
 

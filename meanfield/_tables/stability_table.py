@@ -11,13 +11,14 @@ import xarray as xr
 from tqdm import tqdm
 
 from meanfield._dynamics.basins import basins
+from meanfield._dynamics.recurrence import STEADY
 from meanfield._dynamics.solve import solve
 from meanfield._finite_size.group_size_law import group_size_law
 from meanfield._fixed_points.points import Points, all_points
 from meanfield._fixed_points.spectrum import Eigenvalues, leading_of_each
 from meanfield._numerics.stability import stability
 from meanfield._population.mixture import Mixture
-from meanfield._population.observables import MIXED
+from meanfield._population.observables import MIXED, leading_word
 from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import each_policy
@@ -28,7 +29,7 @@ from meanfield.toolbox._errors import InputError
 # True consensus states of the published policies leave [π]^2H with probability 4e-5 at most, the two that are none with
 # 0.06 and 0.14.
 CANDIDATE_TOLERANCE = 1e-3
-
+NOT_FIXED = "not fixed"
 
 CRITERIA = ("trajectory", "basin", "law")
 # Published policies that come to rest do so within 300; what takes longer has no attractor to count.
@@ -68,17 +69,18 @@ def stability_table(
     - `policy`, the number of the policy, from 0; `model`; `pair`; `row` (candidate or fixed_point);
     - `word`, the candidate or the word with the largest share at the fixed point, and `word_share`, its share;
     - `eigenvalue`, the real part of the leading eigenvalue of the reduced Jacobian ([004] Eq. 38) per unit of time,
-      with `stability` (stable, unstable, marginal), `stable`, `eigenvalue_error` and `eigenvalue_floor_shift` (see
-      `fixed_points`);
+      with `stability` (stable, unstable, marginal; 'not fixed' for a candidate that is no fixed point), `stable`,
+      `eigenvalue_error` and `eigenvalue_floor_shift` (see `fixed_points`);
     - `residual`: max|dx/dt| of a fixed point; 1 - Q of a candidate, for a single policy 1 - q(word | [π]^2H), which is
       0 at a fixed point ([004] Eq. 30);
     - `is_fixed_point`, for a candidate whether its residual is at most 1e-3;
     - `kind` (consensus, or mixed with a success rate below 0.98);
-    - `strong`, the strong word by the trajectory, or 'mixed'.
+    - `strong`, the strong word by the trajectory, 'mostly A (0.97)' where its end is no consensus.
 
-    With 'basin' the columns `strong_by_basin` ('' for a tie) and `basin`, the fraction of the family, are added; with
-    'law' `strong_by_law` ('' if there is no law) and `kappa`; with either `disagreement`, whether the criteria name
-    different words ('mixed' counts as one). They are the same in every row of a policy, like `strong`.
+    With 'basin' the columns `strong_by_basin`, in the same form ('' for a tie), and `basin`, the fraction of the
+    family, are added; with 'law' `strong_by_law` ('' if there is no law) and `kappa`; with either `disagreement`,
+    whether most agents say different words by these criteria. They are the same in every row of a policy, as is
+    `strong`.
 
     Raises
     ------
@@ -95,15 +97,15 @@ def stability_table(
     --------
     >>> policies = meanfield.datasets.smollm2().sel(pair=["his/her", "woman/man"])
     >>> table = meanfield.stability_table(policies).to_dataframe()
-    >>> table[["pair", "row", "word", "word_share", "eigenvalue", "residual", "strong"]].round(3)
-                pair          row   word  word_share  eigenvalue  residual strong
+    >>> table[["pair", "row", "word", "eigenvalue", "residual", "strong"]].round(3)
+                pair          row   word  eigenvalue  residual             strong
     entry
-    0        his/her    candidate    his       0.825      -0.095     0.175  mixed
-    1        his/her    candidate    her       0.842      -0.044     0.158  mixed
-    2        his/her  fixed_point    his       0.526      -0.183     0.000  mixed
-    3      woman/man    candidate  woman       0.149      -0.332     0.851    man
-    4      woman/man    candidate    man       1.000      -0.311     0.000    man
-    5      woman/man  fixed_point    man       1.000      -0.311     0.000    man
+    0        his/her    candidate    his      -0.095     0.175  mostly his (0.53)
+    1        his/her    candidate    her      -0.044     0.158  mostly his (0.53)
+    2        his/her  fixed_point    his      -0.183     0.000  mostly his (0.53)
+    3      woman/man    candidate  woman      -0.332     0.851                man
+    4      woman/man    candidate    man      -0.311     0.000                man
+    5      woman/man  fixed_point    man      -0.311     0.000                man
     """
     if isinstance(criteria, str) or any(name not in CRITERIA for name in one_or_several(criteria)):
         raise InputError(f"criteria = {criteria!r}: expected some of {', '.join(CRITERIA)}, in a list")
@@ -136,16 +138,18 @@ class Entry(NamedTuple):
     name: str
     words: tuple[str, ...]
     mixture: Mixture
-    strong: str
+    strong: str  # the name of its trajectory's end
+    leads: str  # the word that most agents say there
     policy: Policies | None  # where criteria ask for it
 
 
 def _entries(stack: Policies, whole: bool) -> Iterator[Entry]:
-    games, attractors = as_games(stack, "policies"), solve(stack)["attractor"].values.ravel()
+    ends, games = solve(stack), as_games(stack, "policies")
+    strong, leads = ends["label"].values.ravel(), ends["leading_word"].values.ravel()
     labels = games.labels("model"), games.labels("pair"), games.names, games.words, games.mixtures
-    policies = _each(stack) if whole else itertools.repeat(None)
-    for place, *entry, policy in zip(games.places or [0], *labels, policies):
-        yield Entry(*entry, str(attractors[place]), policy)
+    policies = _each(stack) if whole else [None] * len(games.mixtures)
+    for place, *entry, policy in zip(games.places or [0], *labels, policies, strict=True):
+        yield Entry(*entry, str(strong[place]), str(leads[place]), policy)
 
 
 def _each(stack: Policies) -> Iterator[Policies]:
@@ -156,25 +160,28 @@ def _each(stack: Policies) -> Iterator[Policies]:
 
 
 def _other_criteria(entry: Entry, criteria: Sequence[str]) -> dict[str, object]:
-    """The strong word by basin and by group-size law, and whether they contradict the trajectory."""
+    """The strong word by basin and by group-size law, and whether they contradict that of the trajectory."""
     columns: dict[str, object] = {}
-    policy, strong = entry.policy, entry.strong
+    policy, named = entry.policy, {entry.leads}
     if "basin" in criteria:
         found = basins(policy, max_time=BASIN_MAX_TIME)
         order = np.argsort(-found["fraction"].values)
         largest, *others = found["fraction"].values[order]
         tied = len(others) > 0 and largest - others[0] < TIE
-        columns["strong_by_basin"] = "" if tied else str(found["convention"].values[order[0]])
+        columns["strong_by_basin"] = "" if tied else str(found["label"].values[order[0]])
+        if not tied and found["outcome"].values[order[0]] == STEADY:
+            named.add(leading_word(found["word_share"].transpose("attractor", "word").values[order[0]], entry.words))
         columns["basin"] = float(largest)
     if "law" in criteria:
         law = None if isinstance(policy, Population) else group_size_law(policy)
         if law is not None and law["attractors"].item() != 2:  # no group ends at either word
             law = None
-        columns["strong_by_law"] = "" if law is None else str(law["strong_word"].item())
+        word = "" if law is None else str(law["strong_word"].item())
+        columns["strong_by_law"] = entry.strong if word == entry.leads != "" else word
         columns["kappa"] = np.nan if law is None else float(law["kappa"].item())
+        named.add(word)
     if columns:
-        named = {strong, columns.get("strong_by_basin", ""), columns.get("strong_by_law", "")} - {""}
-        columns["disagreement"] = len(named) > 1
+        columns["disagreement"] = len(named - {""}) > 1
     return columns
 
 
@@ -194,11 +201,12 @@ def _found(entries: list[Entry]) -> Iterator[tuple[list[Eigenvalues], Points]]:
 def _candidates(entry: Entry, candidates: Sequence[Eigenvalues]) -> Iterator[dict[str, object]]:
     mixture = entry.mixture
     for w, (word, found) in enumerate(zip(entry.words, candidates, strict=True)):
-        status = str(stability(found.values[0], found.errors[0]))
         said = mixture.q[:, mixture.space.consensus_state(w)]
         share = mixture.share @ said + mixture.committed
         # 1 - q, as the sum of the others: exact where q is within an ulp of 1
         residual = float(np.delete(share, w).sum())
+        fixed = residual <= CANDIDATE_TOLERANCE
+        status = str(stability(found.values[0], found.errors[0])) if fixed else NOT_FIXED
         yield {
             "row": "candidate",
             "word": word,
@@ -209,7 +217,7 @@ def _candidates(entry: Entry, candidates: Sequence[Eigenvalues]) -> Iterator[dic
             "stability": status,
             "stable": status == "stable",
             "residual": residual,
-            "is_fixed_point": residual <= CANDIDATE_TOLERANCE,
+            "is_fixed_point": fixed,
             "kind": "consensus",
         }
 

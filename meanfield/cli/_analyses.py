@@ -24,9 +24,10 @@ def _attractors(solution: xr.Dataset) -> Iterator[str]:
         end = solution.isel(dict(zip(dims, place, strict=True)))
         if end["attractor"].item() is not None:
             note = "" if end["steady"] else f", not steady: still moving at t = {end['end_time'].item():g}"
-            last = zip(meanfield.words_of(end), end["word_share"].isel(time=-1).values, strict=True)
-            shares = ", ".join(f"{word} {share:.3g}" for word, share in last)
-            yield f"{_name(end)}: {end['attractor'].item()} ({shares}{note})"
+            last = end.isel(time=-1)
+            words = zip(meanfield.words_of(end), last["word_share"].values, strict=True)
+            shares = ", ".join(f"{word} {share:.3g}" for word, share in words)
+            yield f"{_name(end)}: ends at {end['label'].item()}{note}; at t = {last['time'].item():g} {shares}"
 
 
 def _ends(runs: xr.Dataset) -> Iterator[str]:
@@ -99,7 +100,7 @@ ANALYSES = (
         ("fixed_point",),
         "published.nc --pair his/her --out fixed_points.csv",
         skip=("masses", "initial", "starts", "seed"),
-        first=("word_share", "eigenvalue", "stability"),
+        first=("label", "word_share", "eigenvalue", "stability"),
     ),
     Analysis(
         "basins",
@@ -108,6 +109,7 @@ ANALYSES = (
         ("attractor",),
         "published.nc --model gpt-4o --out basins.csv",
         skip=("masses",),
+        first=("label", "fraction", "word_share"),
     ),
     Analysis(
         "bifurcation",
@@ -209,7 +211,7 @@ ANALYSES = (
         "validation.naming_game._committed_minority",
         "committed_minority",
         ("n_committed",),
-        "policies.nc -n 24 --committed-word her --numbers 0:12:1 --out flips.csv",
+        "policies.nc -n 24 --word her --numbers 0:12:1 --out flips.csv",
     ),
     Analysis(
         "rare-event",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from meanfield._plot.words import MODEL_NAMES as MODEL_NAMES
     from meanfield._population.compositions import validate_composition as validate_composition
     from meanfield._population.observables import MIXED as MIXED
+    from meanfield._population.observables import label_of as label_of
     from meanfield._population.population import as_population as as_population
     from meanfield._population.provenance import stamp as stamp
     from meanfield._population.single_policy import labels_of as labels_of
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from meanfield.toolbox._labels import real_numbers as real_numbers
     from meanfield.toolbox._labels import word_coords as word_coords
     from meanfield.toolbox._memory_budget import check_memory as check_memory
+    from meanfield.toolbox._renamed import renamed as renamed
     from meanfield.toolbox._resumable_log import ResumableLog as ResumableLog
 else:
     __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

@@ -36,11 +36,11 @@ def lazy_door(
 
     def listed() -> list[str]:
         own = vars(sys.modules[package])
-        told = (
-            str(own["__doc__"]) if _for_help() else ""
-        )  # there help shows the names already, without an import of all
-        names = {name for name in origins if f"`{name}`" not in told}
-        return sorted({*names, *(name for name in own if name.startswith("__"))})
+        if not _for_help():
+            return sorted({*origins, *(name for name in own if name.startswith("__"))})
+        # Help shows the names in the docstring already, without an import of all, and needs no functions of the door
+        names = {name for name in origins if f"`{name}`" not in str(own["__doc__"])}
+        return sorted({*names, *(name for name in own if name.startswith("__") and not callable(own[name]))})
 
     return find, listed, sorted(origins)
 

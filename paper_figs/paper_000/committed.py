@@ -88,7 +88,7 @@ def _simulated(study: Study, policy: xr.Dataset, size: int, new: str, rounds: in
     return validation.naming_game.committed_minority(
         policy,
         n_agents=size,
-        committed_word=new,
+        word=new,
         numbers=list(range(size)),
         runs=study.runs(RUNS),
         seed=study.seed,

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, each_policy, group_size_law, stability_table, validate_policy, words_of
+from meanfield import InputError, each_policy, group_size_law, solve, stability_table, validate_policy, words_of
 from meanfield.toolbox import expect, instance, labels_of, name_of, stamp
 from policy_extraction.measuring._extract import extract
 from policy_extraction.prompts._template import NAMING_GAME, TEMPLATES, Payoffs, Template
@@ -239,10 +239,11 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     - `eigenvalue` (…, word), leading eigenvalue at the candidate of each word ([004] Table S1), and `is_fixed_point`
       (…, word), whether the candidate is a fixed point;
     - `attractors`, the number of stable fixed points, and `strong_word`, to which the rate equation leads from empty
-      memories, 'mixed' for no consensus;
+      memories, 'mostly his (0.78)' for no consensus;
     - `kappa` of `meanfield.group_size_law`, NaN unless there are two attractors and such a law, and `reason`;
     - `policy_distance`, the mean over states of the total variation distance from the reference policy;
-    - `eigenvalue_change` and `kappa_change`, differences from the reference, and `strong_word_changes`.
+    - `eigenvalue_change` and `kappa_change`, differences from the reference, and `strong_word_changes`,
+      whether most agents come to say another word.
 
     Raises
     ------
@@ -263,7 +264,7 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     >>> policies = [meanfield.make_policy(q, ["his", "her"]) for q in (sure, unsure)]
     >>> table = variant_table(xr.concat(policies, pd.Index(["quoted", "unquoted"], name="variant")))
     >>> table["strong_word"].values.tolist(), table["policy_distance"].values.round(2).tolist()
-    (['his', 'mixed'], [0.0, 0.06])
+    (['his', 'mostly his (0.78)'], [0.0, 0.06])
     """
     named = named_stacks(policies)
     names, stacks = list(named), list(named.values())
@@ -287,7 +288,9 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     first = table.isel(variant=0)
     for name in ("eigenvalue", "kappa"):
         table[f"{name}_change"] = table[name] - first[name].drop_vars("variant")
-    table["strong_word_changes"] = table["strong_word"] != first["strong_word"].drop_vars("variant")
+    leading = table["leading_word"]
+    table["strong_word_changes"] = leading != leading.isel(variant=0, drop=True)
+    table = table.drop_vars("leading_word")
     table["eigenvalue"].attrs["units"] = "1/time, two units of time are a population round"
     return stamp(table, "variant_table", reference=names[0])
 
@@ -318,6 +321,7 @@ def _row(policy: xr.Dataset) -> xr.Dataset:
             "is_fixed_point": ("word", candidates["is_fixed_point"].values[places].astype(bool)),
             "attractors": int(points["stable"].values.sum()),
             "strong_word": str(candidates["strong"].values[0]),
+            "leading_word": str(solve(policy)["leading_word"].item()),
             "kappa": kappa,
             "reason": reason,
         }

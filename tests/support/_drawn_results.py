@@ -190,7 +190,7 @@ def rest() -> xr.DataArray:
 
 def minority(**options: Any) -> xr.Dataset:
     options = {"numbers": [1, 3, 6], "runs": 8, "n_agents": 12, "seed": 1} | options
-    return validation.naming_game.committed_minority(conformist(), committed_word="b", initial="a", **options)
+    return validation.naming_game.committed_minority(conformist(), word="b", initial="a", **options)
 
 
 def spread(**options: Any) -> xr.Dataset:
@@ -231,7 +231,10 @@ RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
         lambda: meanfield.critical_mass(random_policy(1), word="b"),
     ],
     "critical_size_from_simulation": [lambda: validation.naming_game.critical_size_from_simulation(bias())],
-    "design": [lambda: meanfield.design(conformist(), of="kappa", value=0.0)],
+    "design": [
+        lambda: meanfield.design(conformist(), of="kappa", value=0.0),
+        lambda: meanfield.design(random_policy(1, 3, 1), of="word_share", fixed_point=0, value=0.5),
+    ],
     "ensemble_comparison": [lambda: compare_ensembles(runs(), runs()), lambda: compare_ensembles(runs(3), runs(3, 1))],
     "entrepreneur_threshold": [
         lambda: theory.norms.entrepreneur_threshold("smoking", opposing=0.2, times=[2.0, 3.0], points=6)

@@ -231,7 +231,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.words_of": lambda g: meanfield.words_of(g.policy),
     "validation.collective_bias": lambda g: validation.collective_bias(g.stack, n_agents=[6, 12], runs=4, seed=1),
     "validation.naming_game.committed_minority": lambda g: validation.naming_game.committed_minority(
-        g.policy, n_agents=6, committed_word="b", initial="a", numbers=[1, 3], runs=4, seed=1
+        g.policy, n_agents=6, word="b", initial="a", numbers=[1, 3], runs=4, seed=1
     ),
     "validation.compare": lambda g: validation.compare(g.solution, g.simulation),
     "validation.comparison.compare_ensembles": lambda g: compare_ensembles(g.simulation, g.another),

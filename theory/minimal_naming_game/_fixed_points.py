@@ -13,7 +13,7 @@ import xarray as xr
 
 import meanfield
 from meanfield import InputError
-from meanfield.toolbox import MIXED, labelled, one_or_several, real_numbers, shown, stability_columns, stamp
+from meanfield.toolbox import MIXED, label_of, labelled, one_or_several, real_numbers, shown, stability_columns, stamp
 from theory.minimal_naming_game._rate_equation import SPECIES, RateEquation, check_rule, rate_equation
 
 Number = float | Fraction | sp.Rational
@@ -96,8 +96,8 @@ def fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str
     - `composition` (species), fractions of all agents, and `word_share` (word), which includes the committed;
     - `eigenvalue` to `oscillatory`, the leading eigenvalue of the reduced Jacobian and the stability, as in
       `meanfield.fixed_points`; `spectrum` (mode), the real parts of both eigenvalues, per unit of time;
-    - `kind` (consensus, or mixed: success rate below 0.98), `convention` (its word, or 'mixed') and
-      `residual` = max|dx/dt|.
+    - `kind` (consensus, or mixed: success rate below 0.98), `convention` (its word, or 'mixed'), `label`, which
+      names the leading word in any case ('mostly A (0.97)'), and `residual` = max|dx/dt|.
 
     Raises
     ------
@@ -277,6 +277,7 @@ def _label(composition: np.ndarray, share_of_a: np.ndarray, spectra: np.ndarray)
         "spectrum": ((over, "mode"), spectra.real, "eigenvalues, real parts", "1/time"),
         "kind": ((over,), np.where(conventions == MIXED, MIXED, "consensus"), "kind", "1"),
         "convention": ((over,), conventions, "convention", "1"),
+        "label": ((over,), np.array([label_of(one, WORDS) for one in share], dtype=str), "name", "1"),
     }
     coords = {over: np.arange(len(share)), "species": list(SPECIES), "word": list(WORDS), "mode": [0, 1]}
     told = "All fixed points are listed: every real root of the resultants, isolated exactly."

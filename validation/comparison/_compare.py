@@ -56,8 +56,9 @@ def compare(
     Parameters
     ----------
     solution
-        Result of `meanfield.solve`, with `word_share` (time, word) and `attractor`, a word or "mixed". Or a policy or a
-        population, which is solved here.
+        Result of `meanfield.solve`, with `word_share` (time, word), `attractor`, a word or "mixed", and for "mixed"
+        `leading_word` and `label`. Or a policy or a population, which is solved here
+        with its shares, while N agents have the closest whole numbers.
     simulation
         Result of `simulate` with recorded rounds and at least two runs. None for a policy or a population, which is
         then simulated here.
@@ -92,8 +93,12 @@ def compare(
       between the two, because runs still choose between two words; "one size only" otherwise;
     - `consensus_probability` (n_agents, word) and `no_consensus` (n_agents), fractions of the runs, and their Wilson
       intervals `consensus_interval` (n_agents, word, bound) and `no_consensus_interval` (n_agents, bound);
-    - `predicted_word`, the attractor of the theory, and `consensus_agrees` (n_agents): most runs, with confidence, end
-      there, or without consensus where it is "mixed".
+    - `predicted_word`, which most agents say at the attractor of the theory, "mixed" where none has a majority, and
+      `predicted_end`, the name of that attractor, as in "mostly A (0.97)";
+    - `consensus_agrees` (n_agents): most runs, with confidence, end as predicted, `as_predicted` (n_agents) being their
+      fraction, with `as_predicted_interval` (n_agents, bound). The rule of a simulation looks at three rounds of one
+      group, so at "mostly A (0.97)" a run may end with a consensus on A by chance, or without any: both are as
+      predicted, and another word is not.
 
     Raises
     ------
@@ -151,11 +156,13 @@ def compare(
     theory = _word_share_at(solution, time_per_round * simulation["round"].values)
     share = simulation["word_share"].transpose(*SHARE).assign_attrs(long_name="word share")
     result = compare_trajectories(share, theory, level, theory_error)
-    result = result.merge(_compare_consensus(simulation, str(solution["attractor"].item()), level))
+    result = result.merge(_compare_consensus(simulation, solution, level))
     options = {"time_per_round": time_per_round, "level": level, "theory_error": theory_error}
     result = stamp(result, "comparison", runs=simulation.sizes["run"], **options)
     hashes = {"theory_policy_sha256": solution, "simulation_policy_sha256": simulation}
-    return result.assign_attrs({k: d.attrs["policy_sha256"] for k, d in hashes.items() if "policy_sha256" in d.attrs})
+    names = {"policy": simulation.attrs["policy"]} if "policy" in simulation.attrs else {}
+    known = {k: d.attrs["policy_sha256"] for k, d in hashes.items() if "policy_sha256" in d.attrs}
+    return result.assign_attrs(names | known)
 
 
 def compare_trajectories(share: xr.DataArray, theory: np.ndarray, level: float, theory_error: float) -> xr.Dataset:
@@ -197,23 +204,33 @@ def compare_trajectories(share: xr.DataArray, theory: np.ndarray, level: float, 
     return trajectories.merge(errors)
 
 
-def _compare_consensus(simulation: xr.Dataset, attractor: str, level: float) -> xr.Dataset:
+def _compare_consensus(simulation: xr.Dataset, solution: xr.Dataset, level: float) -> xr.Dataset:
+    attractor, leads, end = (
+        str(solution[name if name in solution else "attractor"].item())
+        for name in ("attractor", "leading_word", "label")
+    )
+    predicted = leads or MIXED
     outcome = simulation["consensus_word"].transpose("n_agents", "run").values
     words = simulation["word_label"].values
     runs = outcome.shape[1]
     counts = (outcome[:, :, None] == words.astype(object)).sum(1)
     without = runs - counts.sum(-1)
     interval = np.stack(wilson_interval(counts, runs, level), axis=-1)
-    interval_without = np.stack(wilson_interval(without, runs, level), axis=-1)
-    predicted = interval_without if attractor == MIXED else interval[:, list(words).index(attractor)]
+    as_predicted = counts[:, words == predicted].sum(1) + (without if attractor == MIXED else 0)
+    of_predicted, of_none = (
+        np.stack(wilson_interval(number, runs, level), axis=-1) for number in (as_predicted, without)
+    )
     return xr.Dataset(
         {
             "consensus_probability": (("n_agents", "word"), counts / runs),
             "consensus_interval": (("n_agents", "word", "bound"), interval),
             "no_consensus": ("n_agents", without / runs),
-            "no_consensus_interval": (("n_agents", "bound"), interval_without),
-            "predicted_word": attractor,
-            "consensus_agrees": ("n_agents", predicted[:, 0] > 0.5),
+            "no_consensus_interval": (("n_agents", "bound"), of_none),
+            "predicted_word": predicted,
+            "predicted_end": end,
+            "as_predicted": ("n_agents", as_predicted / runs),
+            "as_predicted_interval": (("n_agents", "bound"), of_predicted),
+            "consensus_agrees": ("n_agents", of_predicted[:, 0] > 0.5),
         },
         coords={"bound": ["low", "high"]},
     )

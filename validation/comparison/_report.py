@@ -29,8 +29,8 @@ def comparison_table(comparison: xr.Dataset) -> Table:
     >>> print(table)
        Simulation against mean field: SmolLM2-135M-Instruct {his, her}, 200 runs
     ┏━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
-    ┃       ┃                                  ┃ runs that end as predicted: no    ┃
-    ┃     N ┃ word share (99 % band)           ┃ consensus                         ┃
+    ┃       ┃                                  ┃ runs that end as predicted:       ┃
+    ┃     N ┃ word share (99 % band)           ┃ consensus on his or no consensus  ┃
     ┡━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
     │    20 │ follows theory over 15 rounds    │ most: 1.000 (0.968 to 1.000)      │
     │       │ (off by at most 0.009)           │                                   │
@@ -41,25 +41,25 @@ def comparison_table(comparison: xr.Dataset) -> Table:
     """
     expect(comparison, "comparison", "comparison")
     comparison = canonical_order(comparison, "comparison").transpose(..., "n_agents", "word", "bound")
-    predicted = str(comparison["predicted_word"].item())
-    end = "no consensus" if predicted == MIXED else f"consensus on {predicted}"
+    predicted, end = (str(comparison[f"predicted_{name}"].item()) for name in ("word", "end"))
+    ends = [f"consensus on {predicted}"] * (predicted != MIXED) + ["no consensus"] * (end != predicted or end == MIXED)
     level = 100 * comparison.attrs["option_level"]
     table = PrintedTable(
         title=f"Simulation against mean field: {_title(comparison)}", caption=_limit_verdict(comparison)
     )
     table.add_column("N", justify="right")
     table.add_column(f"word share ({level:g} % band)")
-    table.add_column(f"runs that end as predicted: {end}")
+    table.add_column(f"runs that end as predicted: {' or '.join(ends)}")
     for n_agents in comparison["n_agents"].values:
         line = comparison.sel(n_agents=n_agents)
-        table.add_row(f"{n_agents:,}", _trajectory_verdict(line), _consensus_verdict(line, predicted))
+        table.add_row(f"{n_agents:,}", _trajectory_verdict(line), _consensus_verdict(line))
     return table
 
 
 def _title(comparison: xr.Dataset) -> str:
     words = "{" + ", ".join(map(str, comparison["word_label"].values)) + "}"
     model = f"{comparison['model'].item()} " if "model" in comparison.coords else ""
-    return f"{model}{words}, {comparison.attrs['option_runs']:,} runs"
+    return f"{comparison.attrs.get('policy', model + words)}, {comparison.attrs['option_runs']:,} runs"
 
 
 def _limit_verdict(comparison: xr.Dataset) -> str | None:
@@ -87,11 +87,7 @@ def _trajectory_verdict(line: xr.Dataset) -> str:
     return f"leaves theory in round {left} (off by up to {largest:.2g})"
 
 
-def _consensus_verdict(line: xr.Dataset, predicted: str) -> str:
-    if predicted == MIXED:
-        share, interval = line["no_consensus"], line["no_consensus_interval"]
-    else:
-        share, interval = (line[f"consensus_{name}"].sel(word=predicted) for name in ("probability", "interval"))
-    low, high = interval.values
+def _consensus_verdict(line: xr.Dataset) -> str:
+    low, high = line["as_predicted_interval"].values
     verdict = "most" if bool(line["consensus_agrees"]) else "not most"
-    return f"{verdict}: {float(share):.3f} ({low:.3f} to {high:.3f})"
+    return f"{verdict}: {float(line['as_predicted']):.3f} ({low:.3f} to {high:.3f})"

@@ -16,6 +16,7 @@ from meanfield.toolbox import (
     labelled,
     one_or_several,
     real_number,
+    renamed,
     single_policy,
     stamp,
     whole_number,
@@ -36,11 +37,12 @@ ROUNDS = 30  # [001] Methods, Committed minorities
 SUCCESS_RATE = CONVENTIONS["001"].success_rate
 
 
+@renamed(committed_word="word")
 def committed_minority(
     policy: xr.Dataset,
     *,
     n_agents: int,
-    committed_word: str,
+    word: str,
     numbers: Sequence[int],
     runs: int,
     seed: int,
@@ -63,7 +65,7 @@ def committed_minority(
         One policy, of two words or more.
     n_agents
         N ≥ 2, the committed ones among them.
-    committed_word
+    word
         The word of the committed agents.
     numbers
         Numbers n of committed agents to try, 0 to N, all different.
@@ -112,7 +114,7 @@ def committed_minority(
     ...     return 0.52 if lead == 0 else 0.995 if lead > 0 else 0.005
     >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
     >>> flips = validation.naming_game.committed_minority(
-    ...     policy, n_agents=30, committed_word="B", numbers=[0, 2, 4, 6], runs=100, seed=1, rounds=60
+    ...     policy, n_agents=30, word="B", numbers=[0, 2, 4, 6], runs=100, seed=1, rounds=60
     ... )
     >>> flips["flipped"].values
     array([0.  , 0.  , 0.09, 0.98])
@@ -120,8 +122,8 @@ def committed_minority(
     (6.0, 5.2)
     """
     policy = single_policy(policy)
-    word = word_index(policy, committed_word)
-    old = _old_word(policy, committed_word, initial)
+    number_of_word = word_index(policy, word)
+    old = _old_word(policy, word, initial)
     n = whole_number("n_agents", n_agents, 2, LARGEST_POPULATION)
     tried = sorted(whole_number("numbers", number, 0, n) for number in one_or_several(numbers))
     if not tried or len(set(tried)) < len(tried):
@@ -134,12 +136,12 @@ def committed_minority(
     real_number("share", share, above=0, most=1)
     check_level(level)
     stop = Stop(ROUNDS_AVERAGED * n, needed, rounds * n)
-    ends = [play_real_runs(policy, n, {committed_word: number}, old, stop, seed, np.arange(runs)) for number in tried]
-    mean_field, reason = _mean_field(policy, committed_word, old)
-    result = _labelled(policy, n, tried, ends, word, level, share)
+    ends = [play_real_runs(policy, n, {word: number}, old, stop, seed, np.arange(runs)) for number in tried]
+    mean_field, reason = _mean_field(policy, word, old)
+    result = _labelled(policy, n, tried, ends, number_of_word, level, share)
     label = {"long_name": "critical number of an infinite population", "units": "agents"}
     result["mean_field"] = ((), n * mean_field, label)
-    result = result.assign_attrs(old_word=old, committed_word=committed_word, mean_field_reason=reason)
+    result = result.assign_attrs(old_word=old, committed_word=word, mean_field_reason=reason)
     options = {"success_rate": success_rate, "share": share, "level": level}
     return stamp(result, "committed_minority", policy, n_agents=n, runs=runs, seed=seed, rounds=rounds, **options)
 

@@ -218,7 +218,7 @@ def exact_population(
     """
     population, n_agents = as_population(policy), whole_number("n_agents", n_agents, 2, LARGEST_COUNT)
     most = whole_number("max_configurations", max_configurations, 1)
-    cast, composition = make_cast(population, committed, extra=False), start_composition(population, initial)
+    cast, composition = make_cast(population, committed, sizes=[n_agents]), start_composition(population, initial)
     n_kinds, space, numbers = len(population.policies), population.space, cast.numbers(n_agents)
     # Types of agents: a policy and a memory, and after these one for each word that agents are committed to.
     n_free = n_kinds * space.n_states

@@ -26,7 +26,7 @@ from meanfield.toolbox import (
 from validation._engine.arguments import LARGEST_POPULATION, names_of
 from validation.naming_game._convention import Convention, convention_of
 from validation.naming_game._ensemble import Rules
-from validation.naming_game._roster import make_cast, start_composition, start_options
+from validation.naming_game._roster import kind_names, make_cast, start_composition, start_options
 from validation.naming_game._splitting import (
     Division,
     Draws,
@@ -140,7 +140,7 @@ def rare_event(
     max_rounds = whole_number("max_rounds", max_rounds, 1, LARGEST_SEED)
     rule = convention_of(convention)
     check_level(level)
-    cast = make_cast(population, committed, extra=False)
+    cast = make_cast(population, committed, sizes=[n])
     composition = start_composition(population, initial)
     rules = Rules.of(cast.q, population.space)
     _check_memory(n, runs, replications, rules)
@@ -153,7 +153,8 @@ def rare_event(
         found = [replicate(game, pilot.levels, runs, Draws(seed, n, k + 1), bar.update) for k in range(replications)]
     result = _labelled(pilot, found, runs, level).assign_coords({**names_of(policy), "word": word, "n_agents": n})
     options = {"n_agents": n, "runs": runs, "seed": seed, "replications": replications}
-    options |= start_options(initial, committed)
+    options |= start_options(initial, cast, [n])
+    options["agents"] = " ".join(map(str, cast.numbers(n))) if len(kind_names(cast)) > 1 else None
     options |= {"convention": str(convention), "max_rounds": max_rounds, "coordinate": name, "level": level}
     return stamp(result.assign_attrs(reason=_reason(pilot, found, word)), "rare_event", policy, **options)
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 
 from meanfield import InputError, MemorySpace, Population, consensus, empty_memories
-from meanfield.toolbox import validate_composition, whole_number, word_number
+from meanfield.toolbox import shown, validate_composition, whole_number, word_number
+
+ROUNDING = 0.01  # of a share, which is too little to tell
+MOST_TOLD = 4  # sizes
 
 
 @dataclass(frozen=True)
@@ -36,17 +40,22 @@ class Cast:
         always = [np.tile(row, (1, self.population.space.n_states, 1)) for row in says]
         return np.concatenate([self.population.mixture.q, *always])
 
-    def numbers(self, n_agents: int) -> np.ndarray:
-        """Numbers of agents of each kind, shape (kinds,)."""
+    def exact(self, n_agents: int) -> np.ndarray:
+        """The numbers of agents of each kind that its shares are, shape (kinds,)."""
         fractions = np.array(self.population.fractions)
         if self.committed is None:
             share = [self.population.committed[word] for word in self.words]
-            return apportion(np.array([*((1 - sum(share)) * fractions), *share]), n_agents)
-        bound = np.array([self.committed[word] for word in self.words], dtype=int)
-        free = n_agents if self.extra else n_agents - int(bound.sum())
+            return n_agents * np.array([*((1 - sum(share)) * fractions), *share])
+        bound = [self.committed[word] for word in self.words]
+        free = n_agents if self.extra else n_agents - sum(bound)
         if free < 0:
             raise InputError(f"committed = {self.committed}: expected at most n_agents = {n_agents} in all")
-        return np.concatenate([apportion(fractions, free), bound])
+        return np.array([*(free * fractions), *bound])
+
+    def numbers(self, n_agents: int) -> np.ndarray:
+        """Numbers of agents of each kind, shape (kinds,)."""
+        exact = self.exact(n_agents)
+        return whole_numbers(exact, round(exact.sum()))
 
     def states(self, n_agents: int, composition: np.ndarray) -> np.ndarray:
         """Memory of each agent at the start, kind after kind, as kind · S + state; shape (agents,)."""
@@ -63,7 +72,11 @@ class Cast:
 
 def apportion(fractions: np.ndarray, total: int) -> np.ndarray:
     """Whole numbers that sum to `total`, closest to its `fractions`: largest remainders."""
-    exact = fractions * total
+    return whole_numbers(fractions * total, total)
+
+
+def whole_numbers(exact: np.ndarray, total: int) -> np.ndarray:
+    """Whole numbers that sum to `total`, closest to `exact` ones that do."""
     numbers = np.floor(exact + 1e-9).astype(int)
     missing = total - int(numbers.sum())
     # Remainders that differ by rounding, which processors do differently, are equal: the first state comes first.
@@ -72,12 +85,17 @@ def apportion(fractions: np.ndarray, total: int) -> np.ndarray:
     return numbers
 
 
-def make_cast(population: Population, committed: Mapping[str, int] | None, *, extra: bool) -> Cast:
-    """The cast of `simulate`, from its arguments; InputError where they contradict."""
+def make_cast(
+    population: Population, committed: Mapping[str, int] | None, *, sizes: Sequence[int], extra: bool = False
+) -> Cast:
+    """The cast of `simulate`, from its arguments; InputError where they contradict or round a kind of agents to none.
+
+    A warning tells of shares that whole numbers of agents change.
+    """
     if committed is None:
         if extra:
             raise InputError("committed_are_extra = True: expected numbers of agents in committed")
-        return Cast(population, None, extra=False)
+        return _rounded(Cast(population, None, extra=False), sizes)
     if not isinstance(committed, Mapping):
         raise InputError(f"committed = {committed!r}: expected a mapping of words to numbers of agents")
     if population.committed:
@@ -87,7 +105,30 @@ def make_cast(population: Population, committed: Mapping[str, int] | None, *, ex
         if word not in population.words:
             raise InputError(f"committed has the word {word!r}: expected some of {', '.join(population.words)}")
     counts = {word: whole_number(f"committed[{word!r}]", number, 0) for word, number in committed.items()}
-    return Cast(population, counts, extra)
+    return _rounded(Cast(population, counts, extra), sizes)
+
+
+def _rounded(cast: Cast, sizes: Sequence[int]) -> Cast:
+    """The cast, with a warning or an InputError where whole numbers of agents are not its shares."""
+    names, changed, gone, least = kind_names(cast), [], [], 0.0
+    for n in sizes:
+        exact, numbers = cast.exact(n), cast.numbers(n)
+        away = np.abs(numbers - exact) > ROUNDING * exact
+        told = ", ".join(f"{numbers[k]} {names[k]} for {exact[k]:.3g}" for k in np.flatnonzero(away))
+        if told:
+            changed.append(f"N = {n}: {told}")
+        if (none := (numbers == 0) & (exact > 0)).any():
+            gone.append(n)
+            least = max(least, n / exact[none].min())
+    listed = "; ".join(changed[:MOST_TOLD]) + (f"; and {len(changed) - MOST_TOLD} more" * (len(changed) > MOST_TOLD))
+    if gone:
+        raise InputError(
+            f"n_agents = {shown(gone)}: too few for a share of the population, which would lack a kind of agents "
+            f"({listed}); expected at least {int(np.ceil(least - 1e-9))}"
+        )
+    if changed:
+        warnings.warn(f"shares of the population are rounded to whole agents, {listed}", stacklevel=4)
+    return cast
 
 
 def start_composition(population: Population, initial: str | xr.DataArray | np.ndarray | None) -> np.ndarray:
@@ -101,12 +142,16 @@ def start_composition(population: Population, initial: str | xr.DataArray | np.n
 
 
 def start_options(
-    initial: str | xr.DataArray | np.ndarray | None, committed: Mapping[str, int] | None
+    initial: str | xr.DataArray | np.ndarray | None, cast: Cast, sizes: Sequence[int]
 ) -> dict[str, str | None]:
-    """These arguments of `simulate` as options of a stamp."""
+    """Memories at the start and numbers of committed agents as options of a stamp: one number, or one for each size."""
     memories = initial if isinstance(initial, str) else "empty memories" if initial is None else "given"
-    bound = " ".join(f"{word}:{number}" for word, number in (committed or {}).items())
-    return {"initial": memories, "committed": bound or None}
+    columns = np.array([cast.numbers(n) for n in sizes]).T[len(cast.population.kinds) :].tolist()
+    bound = [
+        f"{word}:{column[0] if len(set(column)) == 1 else ','.join(map(str, column))}"
+        for word, column in zip(cast.words, columns, strict=True)
+    ]
+    return {"initial": memories, "committed": " ".join(bound) or None}
 
 
 def kind_names(cast: Cast) -> list[str]:

@@ -68,7 +68,7 @@ def play_real_runs(
     if isinstance(policy, LazyPolicy):
         return _play_lazily(policy, n_agents, committed, initial, stop, streams, curves)
     population = Population(policy)
-    cast = make_cast(population, committed, extra=False)
+    cast = make_cast(population, committed, sizes=[n_agents])
     rules = Rules.of(cast.q, population.space)
     start = cast.states(n_agents, start_composition(population, initial))
     results = np.empty((len(runs), 5))
@@ -106,7 +106,7 @@ def _play_lazily(
 ) -> Ends:
     """The same runs as for a table, played on whenever the policy has told the memories at which they halted."""
     runs, n_words = len(streams), len(policy.words)
-    start = lazy_start(policy, make_cast(policy, committed, extra=False), n_agents, initial)
+    start = lazy_start(policy, make_cast(policy, committed, sizes=[n_agents]), n_agents, initial)
     free = start >= 0
     rows = np.where(free, 0, -1 - start).astype(np.int32)
     rows[free] = policy.rows(start[free])

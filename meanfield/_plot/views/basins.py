@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield._plot.registry import draws
+from meanfield._plot.views.fixed_points import names_in
 from meanfield._plot.words import NEUTRAL, words_in
 from meanfield.toolbox._errors import InputError
 
@@ -17,7 +18,9 @@ NOTHING = 1e-9
 LONG = 4  # attractors, from which on names are slanted
 
 
-@draws("basins", "reaction_basins", view="fraction", reads="attractor*: fraction standard_error convention? outcome")
+@draws(
+    "basins", "reaction_basins", view="fraction", reads="attractor*: fraction standard_error convention? label? outcome"
+)
 def fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of starts that ends at each attractor, with its standard error where starts were drawn."""
     if "convention" not in part:  # a reaction model has none
@@ -36,7 +39,11 @@ def fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     axes.set_ylim(0, 1.05)
 
 
-@draws("basins", view="separatrix", reads="attractor: fraction convention outcome; boundary*: separatrix; word: word")
+@draws(
+    "basins",
+    view="separatrix",
+    reads="attractor: fraction convention label? outcome; boundary*: separatrix; word: word",
+)
 def separatrix(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The starts of the family 'consensus' on a line, with the separatrices where the attractor changes."""
     family = part.attrs.get("option_family")
@@ -71,8 +78,8 @@ def _between(part: xr.Dataset, number: int, length: float) -> tuple[str, str]:
 
 
 def _names(part: xr.Dataset) -> list[str]:
-    """The convention of each attractor, what trajectories do where they don't come to rest, or both."""
-    both = zip(part["convention"].values, part["outcome"].values, strict=True)
+    """The name of each attractor, what trajectories do where they don't come to rest, or both."""
+    both = zip(names_in(part), part["outcome"].values, strict=True)
     return [str(name) if outcome == "steady" else f"{name}\n{outcome}".strip() for name, outcome in both]
 
 

@@ -36,15 +36,16 @@ def trajectories(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -
     view="outcomes",
     reads="n_agents: n_agents no_consensus; n_agents word: consensus_probability; "
     "n_agents word bound: consensus_interval; n_agents bound: no_consensus_interval; bound=low,high: bound; "
-    "word: word; : predicted_word",
+    "word: word; : predicted_word predicted_end?",
 )
 def outcomes(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
-    """Fractions of runs by winner against the number of agents; the predicted one has a solid line."""
+    """Fractions of runs by winner against the number of agents; predicted ones have a solid line."""
     words, predicted = words_in(part), str(part["predicted_word"].item())
+    undecided = predicted == MIXED or str(part.get("predicted_end", part["predicted_word"]).item()) != predicted
     sizes = np.atleast_1d(np.sort(part["n_agents"].values))
     for number, name in enumerate((*words, NO_CONSENSUS)):
         share, interval = _outcome(part, number)
-        expected = name == predicted or (name == NO_CONSENSUS and predicted == MIXED)
+        expected = name == predicted or (name == NO_CONSENSUS and undecided)
         if name == NO_CONSENSUS and not expected and not share.any():
             continue
         look = {"color": colours.get(name, NEUTRAL), "marker": MARKERS[number % len(MARKERS)]}

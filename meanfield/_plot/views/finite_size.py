@@ -22,7 +22,7 @@ DEVIATIONS = 2.0
     reads="n_agents: n_agents; time: round; time word+: word_share; n_agents time word+: mean variance; word+: word",
 )
 def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """Mean word share among N agents with bands of ± 2 standard deviations, and the rate equation."""
+    """Mean word share among N agents with bands of ± 2 standard deviations within 0 and 1, and the rate equation."""
     draw_by_size(axes, part["mean"], _half_width(part), part, colours, **style)
     draw_rate_equation(axes, part["word_share"], part)
 
@@ -50,7 +50,7 @@ def correction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     reads="time: time; state: state; time state: composition mean? variance?",
 )
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """Mean fractions of N agents in each state with bands of ± 2 standard deviations; without N the rate equation."""
+    """Mean fractions of N agents in each state, bands of ± 2 standard deviations; without N the rate equation."""
     half = _half_width(part) if "mean" in part and "variance" in part else None
     draw_states(axes, part, "mean" if "mean" in part else "composition", half, **style)
     show_shares(axes, "fraction of agents")
@@ -79,7 +79,7 @@ def composition_correction(axes: Axes, part: xr.Dataset, colours: dict[str, str]
 
 @draws("exact_moments", view="word_share", reads="interactions: round; interactions word+: mean variance; word+: word")
 def exact_word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """Mean word share among N agents with bands of ± 2 standard deviations, exactly."""
+    """Mean word share among N agents with bands of ± 2 standard deviations within 0 and 1, exactly."""
     part = part.assign_coords(n_agents=part.attrs["option_n_agents"])
     draw_by_size(axes, part["mean"], _half_width(part), part, colours, **style)
 

@@ -24,7 +24,7 @@ MOST_STATES = 12  # in a legend
 @draws(
     "fixed_points",
     view="landscape",
-    reads="fixed_point: stability convention branch?; fixed_point word: word_share; word: word",
+    reads="fixed_point: stability convention label? branch?; fixed_point word: word_share; word: word",
 )
 def landscape(
     axes: Axes,
@@ -48,7 +48,7 @@ def landscape(
     "fixed_points",
     "minimal_naming_game_fixed_points",
     view="line",
-    reads="fixed_point: stability convention branch?; fixed_point word: word_share; word: word",
+    reads="fixed_point: stability convention label? branch?; fixed_point word: word_share; word: word",
 )
 def line(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fixed points on the line of the first word's share, with arrows that follow the flow between them.
@@ -117,14 +117,19 @@ def _arrows(axes: Axes, row: int, share: np.ndarray, stability: np.ndarray) -> N
 
 
 def _conventions(axes: Axes, part: xr.Dataset, share: np.ndarray, rows: np.ndarray, colours: dict[str, str]) -> None:
-    """The convention at each fixed point: above those that are stable, below the others."""
-    for x, row, name, status in zip(share, rows, part["convention"].values, part["stability"].values, strict=True):
+    """The name of each fixed point: above those that are stable, below the others."""
+    for x, row, name, status in zip(share, rows, names_in(part), part["stability"].values, strict=True):
         above = status == "stable"
         axes.annotate(
             str(name), (x, row), xytext=(0, 8 if above else -8), textcoords="offset points",
             ha="left" if x < 0.05 else "right" if x > 0.95 else "center", va="bottom" if above else "top",
             color=colours.get(str(name), "0.15"),
         )  # fmt: skip
+
+
+def names_in(part: xr.Dataset) -> np.ndarray:
+    """The names of fixed points; conventions where a result has no others."""
+    return part["label" if "label" in part else "convention"].values
 
 
 @draws("fixed_points", view="triangle", reads="fixed_point: stability; fixed_point word: word_share; word: word")
@@ -153,11 +158,11 @@ def triangle(
     "fixed_points",
     "minimal_naming_game_fixed_points",
     view="word_share",
-    reads="fixed_point: stability convention; fixed_point word: word_share; word: word",
+    reads="fixed_point: stability convention label?; fixed_point word: word_share; word: word",
 )
 def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Word shares of each fixed point as parts of a bar."""
-    both = zip(part["convention"].values, part["stability"].values, strict=True)
+    both = zip(names_in(part), part["stability"].values, strict=True)
     labels = [f"{name}, {status}" for name, status in both]
     shares = dict(zip(words_in(part), part["word_share"].transpose("word", "fixed_point").values, strict=True))
     _bars(axes, shares, colours, labels, part["stability"].values, **style)

@@ -67,7 +67,7 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
 
 @draws("group_size_law", view="memory", reads="n_agents: n_agents; round: round?; n_agents round: still_ahead?")
 def memory_of_majority(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The chance that the minority word, once ahead, is ahead some rounds later, for each number of agents."""
+    """The chance that the weak word, once ahead, is ahead some rounds later, for each number of agents."""
     if "still_ahead" not in part:
         raise InputError("result has no still_ahead: expected one of group_size_law(policy, rounds=...)")
     rounds, still = part["round"].values, part["still_ahead"].transpose("n_agents", "round").values
@@ -79,7 +79,7 @@ def memory_of_majority(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
     if not len(known):
         _without_law(axes, part, "not drawn")
     axes.set_xlabel("rounds later")
-    axes.set_ylabel("chance that the minority word is still ahead")
+    axes.set_ylabel("chance that the weak word is still ahead")
 
 
 def _draw_law(axes: Axes, part: xr.Dataset, word: str, colours: dict[str, str], **style: Any) -> None:

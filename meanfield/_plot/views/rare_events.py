@@ -24,7 +24,7 @@ WIDE = 5  # ratio of chances, from which on their axis is logarithmic
     "lifetime",
     view="size",
     reads="n_agents: n_agents; fixed_point: barrier reason; fixed_point n_agents: lifetime; "
-    "fixed_point word: word_share?; word: word?; fixed_point state: composition?",
+    "fixed_point word: word_share?; word: word?; fixed_point state ...: composition?",
 )
 def lifetime_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The mean lifetime of each attractor, up to 1e15, and its barrier: against N, or a row for each of a single N."""

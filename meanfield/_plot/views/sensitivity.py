@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -28,12 +29,11 @@ QUANTITIES = {
 LOWERS, _, RAISES = mpl.colormaps["RdBu"]([0.1, 0.5, 0.9])
 
 
-@draws("sensitivity", view="derivative", by=("model", "pair", "component"), reads="state: derivative; word: word")
+@draws("sensitivity", view="derivative", by=("model", "pair", "component"), reads="state ...: derivative; word: word")
 def derivative(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
-    """The derivatives of largest size with respect to P(first word), by memory."""
-    first = words_in(part)[0]
-    _bars(axes, part, "derivative", number, **style)
-    axes.set_xlabel(f"d {_quantity(part)} / d P({first})")
+    """The derivatives of largest size with respect to P(first word), of three words or more of each, by memory."""
+    _bars(axes, part, "derivative", number, colours, **style)
+    axes.set_xlabel(f"d {_quantity(part)} / d P({_said(part, 'derivative')})")
 
 
 @draws("sensitivity", view="contribution", reads="state: contribution?; word: word")
@@ -41,16 +41,18 @@ def contribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, numbe
     """The largest parts of κ, by memory: how far the words are treated unlike there, times the derivative."""
     if "contribution" not in part:
         raise InputError(f"result is the sensitivity of {part.attrs['of']}: expected of = 'kappa' for contributions")
-    _bars(axes, part, "contribution", number, **style)
+    _bars(axes, part, "contribution", number, colours, **style)
     axes.set_xlabel(f"contribution to κ = {part.attrs['value']:.3g}")
 
 
-@draws("design", view="change", reads="state: change cost; word: word")
+@draws("design", view="change", reads="state ...: change; word: word")
 def change(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
-    """The costliest changes of P(first word), by memory: above 0 it is said more often than before."""
-    part = canonical_order(part, "result")
-    _bars(axes, part, "change", number, np.argsort(-part["cost"].values, kind="stable"), **style)
-    axes.set_xlabel(f"change of P({words_in(part)[0]})")
+    """The largest changes of P(first word), by memory: above 0 it is said more often than before.
+
+    Of three words or more the change of each is drawn, in its colour.
+    """
+    _bars(axes, canonical_order(part, "result"), "change", number, colours, **style)
+    axes.set_xlabel(f"change of P({_said(part, 'change')})")
 
 
 @draws("reaction_sensitivity", view="derivative", by=(), reads="move: source target side channel; move ...: derivative")
@@ -59,14 +61,8 @@ def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int 
     whole = part["derivative"].transpose("move", ...)
     values = whole.values.reshape(whole.sizes["move"], -1)
     shown = np.argsort(-np.abs(values).max(1), kind="stable")[: whole_number("number", number, 1)]
-    named = [str(state) for state in part["state"].values] if "state" in whole.dims else [None]
-    shades = word_colours([[name for name in named if name]])
-    height = 0.8 / len(named)
-    for k, name in enumerate(named):
-        bars = values[shown, k]
-        look = {"color": shades[name] if name else [RAISES if value > 0 else LOWERS for value in bars], **style}
-        axes.barh(np.arange(len(shown)) + (k - (len(named) - 1) / 2) * height, bars, height, label=name, **look)
-    axes.axvline(0, color="0.3", linewidth=0.8)
+    named = [str(state) for state in part["state"].values] if "state" in whole.dims else []
+    _grouped(axes, values[shown], named, word_colours([named]), **style)
     moves = part.isel(move=shown)
     channels = [f", channel {c}" if c >= 0 else "" for c in moves["channel"].values]
     sides = zip(moves["source"].values, moves["target"].values, moves["side"].values, channels, strict=True)
@@ -81,20 +77,32 @@ def _quantity(part: xr.Dataset) -> str:
     return QUANTITIES.get(of, of).format(first=words_in(part)[0])
 
 
-def _bars(
-    axes: Axes, part: xr.Dataset, column: str, number: int, ranked: np.ndarray | None = None, **style: Any
-) -> None:
-    """Horizontal bars of the largest values, or the first ranked, blue above zero and red below; the first on top."""
-    values = part[column].values
-    ranked = np.argsort(-np.abs(values), kind="stable") if ranked is None else ranked
-    shown = ranked[: max(1, min(whole_number("number", number, 1), np.count_nonzero(values)))]
-    sides = [RAISES if value > 0 else LOWERS for value in values[shown]]
-    axes.barh(range(len(shown)), values[shown], **{"color": sides, **style})
+def _said(part: xr.Dataset, column: str) -> str:
+    return "word" if "word" in part[column].dims else words_in(part)[0]
+
+
+def _grouped(axes: Axes, values: np.ndarray, named: Sequence[str], colours: dict[str, str], **style: Any) -> None:
+    """Horizontal bars (row, name), in a row side by side; without names blue above zero and red below."""
+    height = 0.8 / values.shape[1]
+    for k, bars in enumerate(values.T):
+        name = named[k] if named else None
+        look = {"color": colours[name] if name else [RAISES if value > 0 else LOWERS for value in bars], **style}
+        place = np.arange(len(bars)) + (k - (values.shape[1] - 1) / 2) * height
+        axes.barh(place, bars, height, label=name, **look)
     axes.axvline(0, color="0.3", linewidth=0.8)
+
+
+def _bars(axes: Axes, part: xr.Dataset, column: str, number: int, colours: dict[str, str], **style: Any) -> None:
+    """Horizontal bars of the largest values, the first on top; of each word in its colour where they have words."""
+    values = part[column].transpose("state", ...).values.reshape(part.sizes["state"], -1)
+    sizes = np.abs(values).max(1)
+    ranked = np.argsort(-sizes, kind="stable")
+    shown = ranked[: max(1, min(whole_number("number", number, 1), np.count_nonzero(sizes)))]
+    _grouped(axes, values[shown], words_in(part) if "word" in part[column].dims else (), colours, **style)
     axes.set_yticks(range(len(shown)), [_memory(part, state) for state in shown.tolist()], fontsize="small")
     axes.set_ylim(max(len(shown), FEWEST_ROWS) + 0.3, -0.6)  # a row is left for the remark below
     axes.set_ylabel("memory, oldest first")
-    others = np.abs(values[ranked[len(shown) :]])
+    others = sizes[ranked[len(shown) :]]
     if len(others):
         text = f"{len(others)} others at most {others.max():.2g}" if others.any() else f"{len(others)} others are 0"
         axes.text(0.98, 0.02, text, transform=axes.transAxes, ha="right", va="bottom")

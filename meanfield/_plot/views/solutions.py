@@ -52,7 +52,7 @@ def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
 
 
 def draw_states(axes: Axes, part: xr.Dataset, column: str, deviation: xr.DataArray | None = None, **style: Any) -> None:
-    """A line for each state by time, with a band of ± `deviation`."""
+    """A line for each state by time, with a band of ± `deviation` within 0 and 1."""
     part = part.sortby("time")
     curves = _curves(part[column], "state")
     largest = curves.max(axis=(0, 2))
@@ -65,7 +65,8 @@ def draw_states(axes: Axes, part: xr.Dataset, column: str, deviation: xr.DataArr
             lines[0].set_label(state)
         if deviation is not None:
             middle, half = part[column].isel(state=number), deviation.isel(state=number).sortby("time")
-            axes.fill_between(part["time"], middle - half, middle + half, color=colours[state], alpha=0.25, linewidth=0)
+            low, high = ((middle + side * half).clip(0, 1) for side in (-1, 1))
+            axes.fill_between(part["time"], low, high, color=colours[state], alpha=0.25, linewidth=0)
     if len(named) < len(states):
         axes.plot([], [], " ", label=f"and {len(states) - len(named)} more states")
     units = part["time"].attrs.get("units", "1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from meanfield.toolbox._errors import InputError
 
 TOGETHER = 0.01  # of the width, within which eigenvalues can't be seen apart
 LEAST_HEIGHT = 0.1
+WIDTH = 36  # letters of a line in a legend
 
 
 @draws("spectrum", view="complex_plane", reads="mode: eigenvalue eigenvalue_imaginary eigenvalue_error")
@@ -23,6 +25,8 @@ def complex_plane(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style
         raise InputError("result has no number in eigenvalue and eigenvalue_imaginary: expected one at least")
     if not known.all():
         axes.plot([], [], " ", label=f"without numbers: {np.count_nonzero(~known)}")
+    if told := part.attrs.get("completeness"):
+        axes.plot([], [], " ", label=textwrap.fill(told, WIDTH))
     part = part.isel(mode=known)
     real, imaginary = part["eigenvalue"].values, part["eigenvalue_imaginary"].values
     error = np.where(np.isfinite(part["eigenvalue_error"]), part["eigenvalue_error"], 0.0)

@@ -383,7 +383,7 @@ def first_run(length, tosses, p):
 def test_flips_of_two_agents_have_the_exact_law():
     # One of two agents always says a, the other does with probability 0.6 whatever it remembers: interactions are
     # tosses, and 95 % of the last 3N = 6 are all six.
-    found = committed_minority(constant(0.6), n_agents=2, committed_word="a", numbers=[1], runs=RUNS, seed=1)
+    found = committed_minority(constant(0.6), n_agents=2, word="a", numbers=[1], runs=RUNS, seed=1)
     exact = first_run(6, 60, 0.6)
     share = found["flipped"].item()
     assert not far_from(share, exact.sum())
@@ -400,7 +400,7 @@ def test_flips_of_two_agents_have_the_exact_law():
 
 def test_agreement_on_the_old_word_is_no_flip_and_ends_nothing():
     always_b = constant(0.0)
-    found = committed_minority(always_b, n_agents=10, committed_word="a", numbers=[10, 0, 5], runs=20, seed=1)
+    found = committed_minority(always_b, n_agents=10, word="a", numbers=[10, 0, 5], runs=20, seed=1)
     assert found["n_committed"].values.tolist() == [0, 5, 10]
     assert found["flipped"].values.tolist() == [0, 0, 1], "only where all are committed"
     assert found["flip_round"].isnull().values.tolist() == [True, True, False] and found["flip_round"][2] == 3
@@ -409,7 +409,7 @@ def test_agreement_on_the_old_word_is_no_flip_and_ends_nothing():
 
 
 def test_smallest_number_depends_on_the_share_asked_for(tmp_path):
-    options = {"n_agents": 2, "committed_word": "a", "numbers": [1, 2], "runs": 200, "seed": 1}
+    options = {"n_agents": 2, "word": "a", "numbers": [1, 2], "runs": 200, "seed": 1}
     half = committed_minority(constant(0.6), **options, share=0.3)
     assert half["smallest"].item() == 1 and 0.3 < half["flipped"][0] < 1
     assert committed_minority(constant(0.6), **options, share=1)["smallest"].item() == 2
@@ -419,7 +419,7 @@ def test_smallest_number_depends_on_the_share_asked_for(tmp_path):
 
 def test_three_words():
     policy = random_policy(1, n_words=3)
-    options = {"n_agents": 4, "committed_word": "c", "numbers": [4], "runs": 2, "seed": 1}
+    options = {"n_agents": 4, "word": "c", "numbers": [4], "runs": 2, "seed": 1}
     found = committed_minority(policy, initial="a", **options)
     assert found["flipped"].item() == 1 and found["mean_field"].isnull()
     assert found.attrs["mean_field_reason"] == "critical masses are found for two words"
@@ -429,7 +429,7 @@ def test_three_words():
 
 def test_minorities_of_a_published_policy(published):
     policy = published.sel(model="gpt-4o", pair="woman/man")
-    options = {"n_agents": 200, "committed_word": "woman", "runs": 40, "seed": 1}
+    options = {"n_agents": 200, "word": "woman", "runs": 40, "seed": 1}
     found = committed_minority(policy, numbers=[12, 24, 28, 36], **options)
     critical = meanfield.critical_mass(policy, word="woman", old="man")["critical_mass"].item()
     assert found["mean_field"].item() == 200 * critical == pytest.approx(22.17, abs=0.01)
@@ -442,7 +442,7 @@ def test_minorities_of_a_published_policy(published):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"committed_word": "c"}, "word = 'c': expected one of a, b"),
+        ({"word": "c"}, "word = 'c': expected one of a, b"),
         ({"initial": "a"}, "initial = 'a': expected a word other than the committed one, b"),
         ({"n_agents": 1}, "n_agents = 1: expected"),
         ({"numbers": [11]}, "numbers = 11: expected a whole number from 0 to 10"),
@@ -457,7 +457,7 @@ def test_minorities_of_a_published_policy(published):
     ],
 )
 def test_committed_minority_names_wrong_input(options, message):
-    good = {"n_agents": 10, "committed_word": "a", "numbers": [1], "runs": 1, "seed": 1}
+    good = {"n_agents": 10, "word": "a", "numbers": [1], "runs": 1, "seed": 1}
     with pytest.raises(InputError, match=message):
         committed_minority(constant(0.5), **(good | options))
 
@@ -512,3 +512,13 @@ def test_agreement_on_the_way_does_not_count():
 def test_consensus_stability_names_wrong_input(options, message):
     with pytest.raises(InputError, match=message):
         consensus_stability(constant(0.5), **({"word": "a", "n_agents": 4, "runs": 1, "seed": 1} | options))
+
+
+def test_the_former_name_of_the_committed_word_warns():
+    options = {"n_agents": 4, "numbers": [1], "runs": 2, "seed": 1}
+    found = committed_minority(constant(0.6), word="a", **options)
+    with pytest.warns(DeprecationWarning, match="committed_word of committed_minority goes .* use word"):
+        former = committed_minority(constant(0.6), committed_word="a", **options)
+    assert former.identical(found)
+    with pytest.raises(meanfield.InputError, match="committed_word and word are both given"):
+        committed_minority(constant(0.6), word="a", committed_word="a", **options)

@@ -88,7 +88,7 @@ CALLS = {
     ),
     "consensus-times": ("runs.nc --quantiles 0.1,0.5", {"simulation": "runs.nc", "quantiles": [0.1, 0.5]}),
     "committed-minority": (
-        "-n 6 --committed-word b --numbers 1:3:1 --runs 5 --seed 2",
+        "-n 6 --word b --numbers 1:3:1 --runs 5 --seed 2",
         {"n_agents": 6, "committed_word": "b", "numbers": [1, 2, 3], "runs": 5, "seed": 2},
     ),
     "rare-event": (
@@ -166,7 +166,7 @@ def test_each_command_takes_what_the_one_before_wrote(command, policies, tmp_pat
 def test_the_end_of_a_solution_and_a_rare_chance_are_told(command, two_attractors):
     code, out, _ = command("solve", two_attractors)
     share = meanfield.solve(conformist())["word_share"].isel(time=-1).values
-    assert (code, out) == (0, f"conformist {{a, b}}: a (a {share[0]:.3g}, b {share[1]:.3g})\n")
+    assert (code, out) == (0, f"conformist {{a, b}}: ends at a; at t = 200 a {share[0]:.3g}, b {share[1]:.3g}\n")
     options = {"n_agents": 12, "runs": 20, "seed": 1}
     code, out, _ = command("rare-event", two_attractors, "b", "-n", 12, "--runs", 20, "--seed", 1)
     rare = validation.rare_event(conformist(), "b", **options)

@@ -1,10 +1,12 @@
 """Linear noise and refined mean field against the exact law of small populations, and against simulations."""
 
 import itertools
+import warnings
 
 import jax
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.integrate import solve_ivp
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import expm_multiply
@@ -13,6 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import meanfield
 from _exact_chains import ExactChain
 from _labelled_calls import conformist
+from _metastable import follower
 from _policies import drift, random_composition, random_policy, relabelled
 from meanfield import core, finite_size
 from meanfield._finite_size import moments as _finite_size
@@ -101,6 +104,24 @@ def test_predictions_converge_to_the_exact_law_at_their_orders(policy):
         errors.append([np.abs(predicted.values - exact).max() for predicted, exact in pairs])
     orders = [order(sizes, values) for values in np.transpose(errors)]
     assert orders == pytest.approx([1, 2, 2], abs=0.3)
+
+
+def test_other_attractors_are_told():
+    """Groups of ten end at A in two of three cases, and the law says 0.96 of all words."""
+    both, one = follower(0.03, empty=0.6), random_policy(0, memory_length=2)
+    with pytest.warns(UserWarning, match=r"mostly A \(0\.96\) and mostly B \(0\.96\).*group_size_law") as told:
+        law = finite_size(both, n_agents=[10], times=TIMES)
+    assert len(told) == 1
+    assert law.attrs["attractors"] == "mostly A (0.96); mostly B (0.96)"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        finite_size(both, times=TIMES)  # the limit of many agents, none of which end elsewhere
+        law = finite_size(one, n_agents=[10], times=TIMES)
+    assert law.attrs["attractors"].startswith("mostly")
+    stack = xr.concat([follower(errs, empty=0.6).assign_coords(pair=f"{errs}") for errs in (0.03, 0.3)], "pair")
+    with pytest.warns(UserWarning, match="mostly A"):
+        law = finite_size(stack, n_agents=[10], times=TIMES)
+    assert [found.count(";") for found in law["attractors"].values] == [1, 0]
 
 
 def as_reactions(population):

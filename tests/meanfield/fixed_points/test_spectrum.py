@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import meanfield
-from _policies import linearised_drift, random_composition, random_policy
+from _policies import linearised_drift, oscillating_pair, random_composition, random_policy
 from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield.toolbox import space_of
 
@@ -29,6 +30,27 @@ def test_candidates_have_the_eigenvalues_of_eq_38(n_words, length, word):
     found = meanfield.spectrum(policy, meanfield.consensus(policy, meanfield.words_of(policy)[word]), k=2)
     expected = rightmost(jacobian_of_eq_38(policy, space.consensus_state(word)))
     assert found["eigenvalue"].values[0] == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("stack", [False, True])
+def test_conjugate_pairs_are_whole_or_it_is_told(stack):
+    """The leading mode of this policy is a pair; of some random ones the fourth and fifth are."""
+    policy = oscillating_pair()
+    x = meanfield.fixed_points(policy)["composition"].isel(fixed_point=0)
+    one = policy if not stack else xr.concat([policy.assign_coords(pair=name) for name in "ab"], "pair")
+    for k, cut in ((1, True), (2, False)):
+        found = meanfield.spectrum(one, x, k=k)
+        assert found.sizes["mode"] == k
+        told = found["completeness"].values.tolist() if stack else [found.attrs["completeness"]]
+        assert all(("k = 2 has both" in text) == cut for text in told)
+    several = []
+    for seed in range(8):
+        policy, x = random_policy(seed, 3, 2, 0.3), random_composition(seed, 91)
+        four, default = meanfield.spectrum(policy, x, k=4), meanfield.spectrum(policy, x)
+        assert default.sizes["mode"] == (5 if four.attrs["completeness"] else 4)
+        assert not default.attrs["completeness"] and abs(default["eigenvalue_imaginary"].sum()) < 1e-9
+        several.append(bool(four.attrs["completeness"]))
+    assert 0 < sum(several) < 8
 
 
 def dense_reduced_jacobian(policy, x):

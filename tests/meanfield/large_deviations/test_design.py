@@ -238,7 +238,7 @@ def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
         (random_policy(0, 3), {}, "policy has 3 words: expected 2 for of = 'kappa'"),
         (conformist(), {"value": -0.7}, "value = -0.7: expected a number of at least -0.5"),
         (conformist(), {"of": "speed"}, "of = 'speed': expected one of kappa, "),
-        (conformist(), {"of": "word_share"}, "fixed_point = None: expected a value for of = 'word_share'"),
+        (conformist(), {"of": "eigenvalue"}, "fixed_point = None: expected a value for of = 'eigenvalue'"),
         (
             conformist(),
             {"of": lambda q: q},
@@ -248,12 +248,25 @@ def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
         (conformist(), {"of": lambda q: (q * np.nan).sum()}, "of = nan, and its gradient, are not finite"),
         (
             conformist(),
-            {"of": "word_share", "fixed_point": 1.7},
+            {"of": "word_share", "fixed_point": 1.7, "value": 0.5},
             "fixed_point = 1.7: expected a whole number from 0 to 2",
         ),
         (conformist(), {"of": lambda q: q[0, 0], "word": "a"}, "word = 'a': expected None where of is a function"),
         (conformist(), {"of": lambda q: q[0, 0], "value": conformist()["q"].values[0, 0]}, "expected another one than"),
-        (random_policy(1), {}, "policy has no finite κ above 0: .* is the only attractor"),
+        (
+            random_policy(1),
+            {},
+            "policy has one attractor, .* not what group_size_law gives .* is the only attractor .* fixed_point = 0$",
+        ),
+        *(
+            (conformist(), {"of": of, "value": value, **option}, f"^value = {value}: expected a number {span}")
+            for of, option, span in (
+                ("word_share", {"fixed_point": 0}, "between 0 and 1"),
+                ("critical_mass", {"word": "a"}, "between 0 and 1"),
+                ("barrier", {"fixed_point": 0}, "above 0"),
+            )
+            for value in ((-1.0,) if of == "barrier" else (-1.0, 2.0))
+        ),
         (majority(0.5), {}, "policy has no finite κ above 0: agents treat both words alike"),
         (
             following(1.0),

@@ -239,7 +239,7 @@ def test_what_is_not_found_says_why_and_hands_over_the_barrier(policy, doubled, 
         (follower(0.05), {"fixed_point": 1}, "fixed_point = 1 is unstable: expected an attractor"),
         (follower(0.05), {"fixed_point": 3}, "fixed_point = 3: expected a whole number from 0 to 2"),
         (follower(0.0), {}, "fixed_point = 0: agents at this attractor never change"),
-        (follower(0.05), {"value": 0.0}, "value = 0: expected a barrier above 0; that of policy is 0"),
+        (follower(0.05), {"value": 0.0}, "value = 0.0: expected a number above 0"),
     ],
 )
 def test_what_cannot_be_asked(policy, arguments, message):

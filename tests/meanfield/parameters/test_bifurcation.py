@@ -355,6 +355,19 @@ def test_population_leaves_its_old_state_at_the_critical_mass(case_name):
     assert ends[1] > share + 0.2
 
 
+def test_agents_who_are_committed_already_count_towards_the_critical_mass():
+    """The number is the whole fraction: the same without them, and a part of it is there."""
+    policy = majority_policy(3, 0.98)
+    alone = meanfield.critical_mass(policy, word="a")
+    beside = meanfield.critical_mass(Population(policy, committed={"a": 0.04}), word="a")
+    assert alone.attrs["transition"] == "fold"
+    assert beside["critical_mass"].item() == pytest.approx(alone["critical_mass"].item(), abs=1e-9)
+    assert (alone["already_there"].item(), beside["already_there"].item()) == (0.0, 0.04)
+    assert beside.attrs["counts"] == "all agents committed to 'a', those that the population has included"
+    other, parameter, _ = CASES["fraction, committed"]
+    assert meanfield.critical_mass(other, parameter=parameter)["already_there"].item() == other.fractions[-1]
+
+
 # Published policies
 
 

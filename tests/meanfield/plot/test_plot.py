@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import warnings
 from importlib import import_module
+from io import BytesIO
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,6 +26,26 @@ from meanfield._plot.words import PALETTE, word_colours
 @pytest.fixture
 def solution() -> xr.Dataset:
     return meanfield.solve(random_policy(1), times=np.linspace(0, 5, 6))
+
+
+def test_results_of_a_population_are_named():
+    population = meanfield.Population(random_policy(1), committed={"a": 0.1})
+    axes = meanfield.plot(meanfield.solve(population, times=np.linspace(0, 5, 6)))
+    assert axes.get_title() == population.name == "random, 0.1 committed to 'a' {a, b}"
+
+
+def test_words_in_other_scripts_have_a_font_or_one_plain_warning():
+    """STIX, which comes with matplotlib, has a watch, and none of its fonts has an unassigned letter."""
+    policies = [meanfield.make_policy(random_policy(1)["q"].values, [word, "b"]) for word in ("\u231a", "\U000e1234")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        axes = meanfield.plot(meanfield.fixed_points(policies[0]))
+        axes.figure.savefig(BytesIO())
+    assert "STIXGeneral" in axes.xaxis.label.get_fontfamily()
+    with pytest.warns(UserWarning) as told:
+        meanfield.plot(meanfield.fixed_points(policies[1]))
+    (message,) = (str(one.message) for one in told)
+    assert message == "no installed font has \U000e1234, drawn as boxes: install one, such as Noto"
 
 
 @pytest.fixture

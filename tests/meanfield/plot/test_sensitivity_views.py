@@ -56,13 +56,26 @@ def test_contributions_of_kappa_only():
         meanfield.plot(sensitivity([1, 2, 3, 4, 5], of="eigenvalue"), view="contribution")
 
 
-def test_changes_are_ranked_by_their_costs():
+def test_the_largest_changes_come_first_whatever_they_cost():
     result = sensitivity([0.0] * 5, change=[0.1, 0, -0.3, 0, 0.2], cost=[3, 0, 1, 0, 2]).isel(state=[4, 0, 1, 3, 2])
     axes = meanfield.plot(result.assign_attrs(kind="design"), number=2)
-    assert [bar.get_width() for bar in axes.patches] == [0.1, 0.2]
-    assert names(axes) == ["empty", "her/her"]
-    assert [text.get_text() for text in axes.texts] == ["3 others at most 0.3"]
+    assert [bar.get_width() for bar in axes.patches] == [-0.3, 0.2]
+    assert names(axes) == ["his/her", "her/her"]
+    assert [text.get_text() for text in axes.texts] == ["3 others at most 0.1"]
     assert axes.get_xlabel() == "change of P(his)"
+
+
+@pytest.mark.parametrize(("kind", "column"), [("design", "change"), ("sensitivity", "derivative")])
+def test_three_words_have_a_bar_each(kind, column):
+    values = np.zeros((10, 3))
+    values[[0, 4]] = [[0.1, -0.1, 0.0], [-0.3, 0.1, 0.2]]
+    coords = {"word": ["a", "b", "c"], "state": np.arange(10)}
+    result = xr.Dataset({column: (("state", "word"), values)}, coords, {"kind": kind, "of": "eigenvalue"})
+    axes = meanfield.plot(result)
+    assert [bar.get_width() for bar in axes.patches] == [-0.3, 0.1, 0.1, -0.1, 0.2, 0.0]
+    assert names(axes) == ["b/a", "empty"]
+    assert axes.get_legend_handles_labels()[1] == ["a", "b", "c"]
+    assert axes.get_xlabel().endswith("P(word)")
 
 
 def test_a_number_of_bars_that_is_none_is_refused():

@@ -32,6 +32,12 @@ def test_eigenvalues_lie_in_the_complex_plane_with_their_errors():
     assert -axes.get_ylim()[0] == axes.get_ylim()[1] > 0.4
 
 
+def test_a_pair_that_is_cut_in_two_is_told():
+    told = "the conjugate of the last eigenvalue, 0.1+0.4j, is left out: k = 2 has both"
+    axes = meanfield.plot(spectrum([0.1 + 0.4j], [0]).assign_attrs(completeness=told))
+    assert [text.get_text().replace("\n", " ") for text in axes.get_legend().get_texts()] == [told]
+
+
 def test_real_eigenvalues_are_not_stretched_by_rounding():
     axes = meanfield.plot(spectrum([0.1 + 4e-296j, -1], [0, 0]))
     assert axes.get_ylim() == (-0.1, 0.1)

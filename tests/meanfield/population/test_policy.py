@@ -376,7 +376,7 @@ def test_a_stack_without_any_policy_is_refused():
         single_policy(empty)
     with pytest.raises(InputError, match="holds no policy"):
         meanfield.solve(empty)
-    with pytest.raises(InputError, match="policies is empty"):
+    with pytest.raises(InputError, match="policies holds no policy"):
         meanfield.stability_table(empty)
 
 

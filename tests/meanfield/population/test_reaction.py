@@ -123,3 +123,10 @@ def test_first_interactions_of_paper_000():
         mass.append(held.sum())
     assert [round(float(w), 3) for w in weighted] == [0.495, 0.558]
     assert [round(float(m), 3) for m in mass] == [1.0, 0.983]
+
+
+def test_a_model_shows_its_states_and_moves():
+    model = meanfield.ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [1.0, 0.5])
+    assert repr(model) == "ReactionModel(2 states: S, I; 2 moves: S → I, I → S)"
+    ring = {f"s{k}": f"s{(k + 1) % 9}" for k in range(9)}
+    assert repr(meanfield.ReactionModel.from_rules(ring, 1.0)).count(", …") == 2

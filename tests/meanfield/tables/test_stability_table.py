@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 import meanfield
+from _metastable import follower
 from _policies import random_policy
 from meanfield.toolbox import CRITERIA
 from paper_figs import table_s1
@@ -59,7 +60,7 @@ def test_csv_has_the_documented_columns(table, tmp_path):
 def test_strong_word_is_the_same_in_every_row_of_a_policy(table):
     strong = table.to_dataframe().groupby(["model", "pair"])["strong"].unique()
     assert all(len(words) == 1 for words in strong)
-    assert strong["llama31_70B", "young/old"][0] == "mixed"
+    assert strong["llama31_70B", "young/old"][0] == "mostly young (0.91)"
     assert strong["gpt-4o", "African/White"][0] == "African"
 
 
@@ -72,7 +73,7 @@ def test_printed_and_said(table):
     assert "-0.615" in printed
     sentences = meanfield.describe_stability(table)
     assert len(sentences) == 8
-    assert any("mixed state" in sentence for sentence in sentences)
+    assert any("without a convention, mostly young (0.91)" in sentence for sentence in sentences)
     assert any("attractors compete" in sentence for sentence in sentences)
 
 
@@ -114,6 +115,20 @@ def test_criteria_that_disagree_are_flagged(judged):
     assert "disagrees" in console.export_text()
     (sentence,) = meanfield.describe_stability(judged)
     assert sentence.endswith("the largest basin is that of 'a_1'.")
+
+
+def test_words_are_compared_and_not_how_many_say_them():
+    """Where agents err in 3 % of cases nearly all say A by every criterion; no candidate is a fixed point."""
+    policy = follower(0.03, empty=0.6, tie=0.52)
+    table = meanfield.stability_table(policy, criteria=CRITERIA)
+    named = [table[name].values[0] for name in ("strong", "strong_by_basin", "strong_by_law")]
+    assert all(name.startswith("mostly A (0.9") for name in named)
+    assert not table["disagreement"].any() and "disagrees" not in str(meanfield.stability_report(table))
+    assert table["stability"].values[:2].tolist() == ["not fixed"] * 2 and not table["stable"].values[:2].any()
+    labels = meanfield.fixed_points(policy)["label"].values.tolist()
+    assert [label.split(" (")[0] for label in labels] == ["mostly A", "mostly B", "mostly B"]
+    assert meanfield.basins(policy)["label"].values.tolist() == [labels[0], labels[2]]
+    assert meanfield.solve(policy)["label"].item() == labels[0]
 
 
 @pytest.mark.slow

@@ -119,8 +119,11 @@ def test_kappa_and_its_change_are_told_where_there_is_a_law():
     assert table["kappa"][0] > 0 and np.isnan(table["kappa"][1])
     np.testing.assert_array_equal(table["kappa_change"], [0, np.nan, 0])
     assert "two attractors" in table["reason"].values[0] and table["reason"].values[1]
-    assert table["strong_word"].values.tolist() == ["his", "mixed", "his"]
-    assert table["strong_word_changes"].values.tolist() == [False, True, False]
+    assert table["strong_word"].values.tolist() == ["his", "mostly his (0.52)", "his"]
+    assert not table["strong_word_changes"].any(), "most agents say the same word"
+    turned = made[1].assign(q=made[1]["q"].copy(data=made[1]["q"].values[:, ::-1]))
+    table = variant_table(xr.concat([made[0], turned], dim="variant").assign_coords(variant=["strong", "turned"]))
+    assert table["strong_word_changes"].values.tolist() == [False, True]
 
 
 @pytest.mark.slow

@@ -6,11 +6,14 @@ control that the same criterion must reject.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import xarray as xr
 
 import meanfield
+import validation
 from _policies import random_policy
 from meanfield import InputError, Population
 from validation import simulate
@@ -34,8 +37,37 @@ def test_numbers_of_agents_are_told() -> None:
 
 def test_fractions_become_the_closest_whole_numbers() -> None:
     population = Population(POLICIES, fractions=[0.25, 0.75], committed={"b": 0.1})
-    runs = simulate(population, n_agents=[10, 25, 1000], runs=1, seed=0, max_rounds=1)
+    with pytest.warns(UserWarning, match=r"N = 10: 2 random 0 for 2\.25, .*; N = 25: .*, 2 committed to b for 2\.5$"):
+        runs = simulate(population, n_agents=[10, 25, 1000], runs=1, seed=0, max_rounds=1)
     assert runs["agents"].values.tolist() == [[2, 7, 1], [6, 17, 2], [225, 675, 100]]
+    assert runs.attrs["option_committed"] == "b:1,2,100"
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        lambda population, n: simulate(population, n_agents=n, runs=1, seed=0, max_rounds=1),
+        lambda population, n: validation.rare_event(population, "a", n_agents=n, runs=2, seed=0, max_rounds=5),
+        lambda population, n: validation.naming_game.exact_population(population, n, max_configurations=10**6),
+    ],
+    ids=["simulate", "rare_event", "exact_population"],
+)
+def test_shares_that_whole_numbers_of_agents_change_are_told(play, unchecked_types: None) -> None:
+    """10 % of 4 agents are none, and of 14 one, 7 %; a mixture of 60:40 is 4 and 3 of 7 agents."""
+    bound, mixed = (
+        Population(POLICIES[0], committed={"b": 0.1}),
+        Population([random_policy(0, 2, 1), random_policy(1, 2, 1)], fractions=[0.6, 0.4]),
+    )
+    with pytest.raises(InputError, match=r"n_agents = \[4\]: too few .* 0 committed to b for 0\.4.*at least 10$"):
+        play(bound, 4)
+    with pytest.warns(UserWarning, match=r"N = 14: .*1 committed to b for 1\.4"):
+        play(bound, 14)
+    with pytest.warns(UserWarning, match=r"N = 7: 4 random 0 for 4\.2, 3 random 1 for 2\.8"):
+        play(mixed, 7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        play(mixed, 5)
+        simulate(bound, n_agents=[20, 10_001], runs=1, seed=0, max_rounds=1)
 
 
 def test_extra_committed_agents_join() -> None:

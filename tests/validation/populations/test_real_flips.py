@@ -55,7 +55,7 @@ def test_one_policy_cannot_foretell_the_flips_beside_four_agents(real):
     """Nor can any that its posterior holds."""
     flips = real_flips(real)
     assert flips == [0, 0, 5, 5, 5, 9]
-    options = {"n_agents": N_AGENTS, "committed_word": "Q", "numbers": NUMBERS, "runs": 500, "seed": 1}
+    options = {"n_agents": N_AGENTS, "word": "Q", "numbers": NUMBERS, "runs": 500, "seed": 1}
     drawn = [
         validation.naming_game.committed_minority(policy, **options)["flipped"].values
         for policy in sample_policies(empirical_policy(real.choice_counts), 10, seed=1)

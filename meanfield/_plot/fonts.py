@@ -1,0 +1,48 @@
+"""Fonts for words in scripts that the usual one does not have."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+from matplotlib.text import Text
+
+NO_FONT = "Last Resort"  # which has a box for every character
+
+
+@contextmanager
+def fonts_for(texts: Iterable[str], axes: Iterable[Axes]) -> Iterator[None]:
+    """What is written on the axes here may have characters that the usual font lacks; a warning names those without."""
+    usual = get_font(findfont(FontProperties()))
+    missing = {letter for text in texts for letter in text if ord(letter) > 127 and not _has(usual, letter)}
+    families = []
+    for entry in sorted(fontManager.ttflist, key=lambda entry: (entry.weight != 400, entry.style, entry.name)):
+        if not missing:
+            break
+        if entry.name.startswith(NO_FONT) or not (font := get_font(entry.fname)).scalable:
+            continue
+        if found := {letter for letter in missing if _has(font, letter)}:
+            families.append(entry.name)
+            missing -= found
+    if missing:
+        named = " ".join(sorted(missing))
+        warnings.warn(f"no installed font has {named}, drawn as boxes: install one, such as Noto", stacklevel=4)
+    with mpl.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
+        mpl.rcParams["font.family"] = [*mpl.rcParams["font.family"], *families]
+        _use(families, axes)  # labels that are there already
+        yield
+        _use(families, axes)
+
+
+def _use(families: list[str], axes: Iterable[Axes]) -> None:
+    for text in (text for one in axes for text in one.findobj(Text) if families):
+        text.set_fontfamily(list(dict.fromkeys([*text.get_fontfamily(), *families])))
+
+
+def _has(font: object, letter: str) -> bool:
+    return font.get_char_index(ord(letter)) != 0  # type: ignore[attr-defined]
