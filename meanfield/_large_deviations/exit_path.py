@@ -53,7 +53,7 @@ MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of a few courses
 FINE_STEP, MOST_NODES = 0.6, 3000  # for the prefactor: a step in units of the fastest rate
 MOST_UNKNOWNS = 8100  # fields at all nodes, whose covariances then take half a gigabyte
 NEGLIGIBLE = 1e-7  # correlations
-KNOWN = 0.003  # error of a prefactor from its steps, above which steps are halved
+KNOWN = 0.01  # error of a prefactor from its steps, above which steps are halved
 # Of an extinction: times before the momentum is raised and while it is, in units of both rates; the strength left then
 STARTED, RISES, RAISED = 14.0, 4.0, 0.2
 RISING = 64  # steps
