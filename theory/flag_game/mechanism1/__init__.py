@@ -12,5 +12,6 @@ from theory.flag_game.mechanism1._models import compare_models as compare_models
 from theory.flag_game.mechanism1._parameters import APPENDIX_E as APPENDIX_E
 from theory.flag_game.mechanism1._parameters import PARAMETERS as PARAMETERS
 from theory.flag_game.mechanism1._parameters import Mechanism1 as Mechanism1
+from theory.flag_game.mechanism1._posterior import posterior as posterior
 from theory.flag_game.mechanism1._zealots import copying_law as copying_law
 from theory.flag_game.mechanism1._zealots import fit_copying as fit_copying

@@ -170,7 +170,7 @@ def fit(
     check_level(level)
     total = starts + min(CLIMBS, starts + 1) + 2 + replicates
     with tqdm(total=total, desc="Mechanism 1", disable=not progress, leave=False) as bar:
-        fit = _fit(coordinates, measured, start, starts, runs, replicates, seed, bar.update)
+        fit = likeliest(coordinates, measured, start, starts, runs, replicates, seed, bar.update)
     (paper,) = simulated_moments([APPENDIX_E], measured.sizes, CHECK * runs, 5 * seed + CHECKED)
     result = _label(fit, paper, measured, level)
     options = {"start": str(start), "interactions_per_agent": start.interactions_per_agent, "starts": starts}
@@ -193,7 +193,7 @@ def fit(
     )
 
 
-def _fit(
+def likeliest(
     coordinates: Coordinates,
     measured: EndpointCounts,
     start: Mechanism1,
@@ -203,6 +203,7 @@ def _fit(
     seed: int,
     report: Callable[[int], object],
 ) -> Fit:
+    """The fit without labels; `report` is called with the number of steps done."""
     sizes = measured.sizes
     surrogate, smaller = (
         Surrogate(coordinates, make_draws(sizes, start.interactions_per_agent, seed, slots)) for slots in (SLOTS, FEWER)

@@ -13,6 +13,7 @@ Sources: Varin, Reid and Firth 2011, Statistica Sinica 21, 5; Varin and Vidoni 2
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -37,7 +38,7 @@ def log_likelihood(moments: np.ndarray, measured: EndpointCounts) -> float:
     return float(varying_part(moments, measured) + constants)
 
 
-def varying_part(moments: np.ndarray, measured: EndpointCounts) -> np.ndarray:
+def varying_part(moments: Any, measured: EndpointCounts) -> Any:
     """The part of the log-likelihood that depends on the moments (K, 5), in NumPy or JAX."""
     xp = moments.__array_namespace__()
     seen = xp.isfinite(measured.accuracy)

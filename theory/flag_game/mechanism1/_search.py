@@ -87,5 +87,6 @@ def transferred(jacobian: np.ndarray, surrogate: np.ndarray, moments: np.ndarray
 
 def corrected(surrogate: np.ndarray, ratio: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """The surrogate's moments (K, 5) with endpoints times `ratio` (K, 4), normalised, and means plus `offset` (K,)."""
-    raised = np.maximum(surrogate[:, :4], LEAST_PROBABILITY) * ratio
-    return np.c_[raised / raised.sum(axis=1, keepdims=True), surrogate[:, 4] + offset]
+    xp = surrogate.__array_namespace__()
+    raised = xp.maximum(surrogate[:, :4], LEAST_PROBABILITY) * ratio
+    return xp.concat([raised / raised.sum(axis=1, keepdims=True), surrogate[:, 4:] + offset[:, None]], axis=1)

@@ -1,0 +1,123 @@
+"""The posterior of Mechanism 1 against a grid over the exact simulator, and its ranks in made-up data.
+
+Error budget: means and standard deviations of ln J within 0.03, of which 400 draws, half of them independent, make
+0.012 and 20,000 runs a point of the grid 0.004. Ranks are held to p = 1e-3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from scipy.stats import kstest
+
+from meanfield import InputError
+from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, PARAMETERS, play, posterior
+from theory.flag_game.mechanism1._coordinates import Coordinates
+from theory.flag_game.mechanism1._counts import read_counts
+from theory.flag_game.mechanism1._endpoints import endpoints_of_votes
+from theory.flag_game.mechanism1._likelihood import log_likelihood
+from theory.flag_game.mechanism1._posterior import PRIOR
+from theory.flag_game.mechanism1._simulated import simulated_moments
+
+
+def ends(rows: dict[int, tuple[int, ...]]) -> pd.DataFrame:
+    """Counts of endpoints by N."""
+    table = pd.DataFrame({f"{name}_count": [row[k] for row in rows.values()] for k, name in enumerate(ENDPOINTS)})
+    return table.assign(N=list(rows), seeds=[sum(row) for row in rows.values()])
+
+
+@pytest.fixture(scope="module")
+def drawn() -> xr.DataTree:
+    return posterior(ends({4: (17, 12, 11, 0)}), free=["J"], predict=[6, 4], draws=200, warmup=150, seed=3)
+
+
+@pytest.mark.slow
+def test_the_posterior_is_that_of_a_grid_over_the_simulator(drawn: xr.DataTree) -> None:
+    measured, coordinates = read_counts(ends({4: (17, 12, 11, 0)})), Coordinates.of(["J"], APPENDIX_E)
+    grid, (mean, sd) = np.linspace(-0.6, 2.2, 57), PRIOR["J"]
+    points = [coordinates.parameters(np.array([at])) for at in grid]
+    values = [log_likelihood(one.values, measured) for one in simulated_moments(points, (4,), 20_000, 1)]
+    weight = np.exp(values - np.max(values) - (grid - mean) ** 2 / (2 * sd**2))
+    weight /= weight.sum()
+    expected = weight @ grid
+    spread = np.sqrt(weight @ (grid - expected) ** 2)
+    found = np.log(drawn["posterior"]["J"].values)
+    assert found.mean() == pytest.approx(expected, abs=0.03)
+    assert found.std() == pytest.approx(spread, abs=0.03)
+    assert abs(expected - mean) > 0.05 and spread < 0.5 * sd  # of which the prior knows nothing
+
+
+@pytest.mark.slow
+def test_groups_are_those_of_arviz(drawn: xr.DataTree) -> None:
+    assert set(drawn.children) == {
+        "posterior",
+        "posterior_predictive",
+        "log_likelihood",
+        "sample_stats",
+        "observed_data",
+    }
+    assert drawn["posterior"]["J"].dims == ("chain", "draw") and drawn["posterior"].attrs["effective_share"] > 0.8
+    assert not drawn["sample_stats"]["diverging"].any()
+    assert float(drawn["sample_stats"]["weight"].sum()) == pytest.approx(1)
+    predicted = drawn["posterior_predictive"]["probability"]
+    assert predicted["n_agents"].values.tolist() == [4, 6]
+    np.testing.assert_allclose(predicted.sum("endpoint"), 1, atol=1e-12)
+    assert np.ptp(predicted.sel(n_agents=6, endpoint="correct_consensus").values) > 0.05
+    assert drawn["log_likelihood"]["endpoint_count"].max() < 0  # logarithms of probabilities, with their constants
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_draws() -> None:
+    options = {"free": ["J"], "draws": 20, "warmup": 20, "chains": 1}
+    one, again, other = (posterior(ends({4: (4, 3, 3, 0)}), seed=seed, **options)["posterior"] for seed in (1, 1, 2))
+    assert one.identical(again) and not one.equals(other)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"free": ["K"]}, "free = "),
+        ({"draws": 0}, "draws = 0"),
+        ({"chains": "two"}, "chains = 'two'"),
+        ({"predict": [1]}, r"predict\[0\] = 1"),
+        ({"seed": 2**61}, "seed = "),
+        ({"draws": 10**12}, "draws = "),
+        ({"start": {}}, "start = "),
+    ],
+)
+def test_bad_input_is_named(options: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        posterior(ends({4: (4, 3, 3, 0)}), **options)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*of the draws count")
+def test_ranks_of_the_truth_are_uniform() -> None:
+    """60 data sets of 3 × 40 runs, made of parameters from the prior (Talts et al. 2018); with half of the spread ranks
+    would pile up at the ends, which is the control.
+    """
+    free, rng, ranks, narrow = ("mean_R", "J"), np.random.default_rng(7), [], []
+    coordinates = Coordinates.of(free, APPENDIX_E)
+    for k in range(60):
+        truth = np.array([rng.normal(*PRIOR[name]) for name in free])
+        rows = {}
+        for n in (4, 8, 16):
+            votes = play(coordinates.parameters(truth), n, 40, int(rng.integers(2**40))).truth_votes
+            rows[n] = tuple(np.bincount(endpoints_of_votes(n)[votes], minlength=4).tolist())
+        found = posterior(ends(rows), free=free, draws=100, warmup=150, seed=k)["posterior"]
+        values = np.stack([found["mean_R"].values.ravel(), np.log(found["J"].values.ravel())])
+        ranks.append((values < truth[:, None]).mean(axis=1))
+        middle = np.median(values, axis=1, keepdims=True)
+        narrow.append((middle + (values - middle) / 2 < truth[:, None]).mean(axis=1))
+    for parameter in range(len(free)):
+        assert kstest(np.array(ranks)[:, parameter], "uniform").pvalue > 1e-3
+    assert min(kstest(np.array(narrow)[:, parameter], "uniform").pvalue for parameter in range(len(free))) < 1e-3
+
+
+def test_every_parameter_has_a_prior() -> None:
+    assert set(PRIOR) == set(PARAMETERS)
+    Coordinates.of(PARAMETERS, replace(APPENDIX_E)).parameters(np.array([PRIOR[name][0] for name in PARAMETERS]))

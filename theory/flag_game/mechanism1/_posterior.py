@@ -1,0 +1,290 @@
+"""The posterior of Mechanism 1's parameters: NUTS on the surrogate, corrected by runs of the exact simulator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from scipy.special import gammaln, logsumexp
+from tqdm.auto import tqdm
+
+from meanfield import InputError
+from meanfield.toolbox import check_memory, labelled, stamp, whole_number
+from theory.flag_game.mechanism1._coordinates import Coordinates, theta_at, theta_of
+from theory.flag_game.mechanism1._counts import EndpointCounts, Source, read_counts
+from theory.flag_game.mechanism1._endpoints import ENDPOINTS
+from theory.flag_game.mechanism1._fit import FEWER, LARGEST_SEED, likeliest
+from theory.flag_game.mechanism1._likelihood import LEAST_PROBABILITY, varying_part
+from theory.flag_game.mechanism1._parameters import APPENDIX_E, PARAMETERS, Mechanism1
+from theory.flag_game.mechanism1._search import corrected
+from theory.flag_game.mechanism1._simulated import simulated_moments
+from theory.flag_game.mechanism1._surrogate import Draws, Surrogate, make_draws, surrogate_moments
+
+# Mean and standard deviation in coordinates: weights near a third each, scales of 16 agents within a factor of 20,
+# fields of about a nat, couplings and sharpness of order one. The paper's fit would count its data twice.
+PRIOR = {
+    "weight_T": (0.0, 1.5),
+    "scale_T": (np.log(16), 1.5),
+    "weight_R": (0.0, 1.5),
+    "scale_R": (np.log(16), 1.5),
+    "exponent_R": (0.0, 0.75),
+    "mean_T": (0.0, 1.0),
+    "sd_T": (-0.5, 0.75),
+    "mean_R": (0.0, 1.0),
+    "sd_R": (-0.5, 0.75),
+    "mean_0": (0.0, 1.0),
+    "sd_0": (-0.5, 0.75),
+    "J": (0.5, 0.75),
+    "beta": (0.0, 0.75),
+    "alpha": (0.0, 1.5),
+}
+TREE_DEPTH = 6  # at most 63 steps of NUTS for a draw
+POINTS_A_CALL = 50  # between two looks at the progress bar
+RUNS = 4000  # of the simulator for each draw and N: the logarithm of a likelihood of 240 runs is known to about 0.5
+FEW = 0.1  # of the draws that count
+
+
+def posterior(
+    counts: Source,
+    *,
+    free: Sequence[str] = PARAMETERS,
+    start: Mechanism1 = APPENDIX_E,
+    predict: Sequence[int] = (),
+    draws: int = 500,
+    warmup: int = 400,
+    chains: int = 2,
+    seed: int = 0,
+    progress: bool = False,
+) -> xr.DataTree:
+    """Draws from the posterior of Mechanism 1's parameters, and what they predict at other numbers of agents.
+
+    Endpoints are multinomial; accuracies, which come from the same runs, are left out, so that nothing counts twice.
+    On the scale of the coordinates (see `fit`) the prior is normal and independent: weights and alpha have means 0 and
+    standard deviations 1.5, logarithms of the scales ln 16 and 1.5, means of fields 0 and 1, logarithms of their widths
+    -0.5, of J 0.5, and of beta and exponent_R 0, all four with 0.75.
+
+    NUTS (Hoffman and Gelman 2014, J. Mach. Learn. Res. 15, 1593) moves on the smooth surrogate of `fit`, scaled to
+    agree with the exact simulator at the likeliest parameters. Each draw is then simulated exactly, and draws are
+    resampled within their chains by the ratio of the two likelihoods. Source: [002] Section 4, Appendix E.
+
+    Parameters
+    ----------
+    counts
+        As for `fit`.
+    free, start
+        The parameters that are not known, and the others' values.
+    predict
+        More numbers of agents for which to predict endpoints.
+    draws, warmup, chains
+        Draws that each chain keeps and leaves out, and the number of chains.
+    seed
+        Seed of all random numbers, 0 to 2^61 - 1.
+    progress
+        Show progress bars.
+
+    Returns
+    -------
+    DataTree with the groups that ArviZ knows (`arviz.plot_trace`, `plot_pair`, `plot_forest`, `loo`):
+
+    - posterior: each free parameter (chain, draw);
+    - posterior_predictive: `probability` (chain, draw, n_agents, endpoint) of each endpoint, from 4,000 runs of the
+      exact simulator, at the sizes of the data and at those of `predict`;
+    - log_likelihood: `endpoint_count` (chain, draw, size), a term for each N of the data;
+    - sample_stats, of NUTS before draws are resampled: `diverging`, `acceptance_rate`, `n_steps`, `weight` (chain,
+      draw);
+    - observed_data: `endpoint_count` (size, endpoint).
+
+    The attrs of posterior hold `effective_share`, 1/(n Σw²) for n draws of weights w that sum to 1. Below 0.1 the
+    surrogate is too far from the simulator, which a warning tells.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described.
+
+    See Also
+    --------
+    fit : the likeliest parameters, with standard errors
+    theory.flag_game.evidence.fit : copying among anchored agents, which forecasts runs that it has not seen
+
+    Examples
+    --------
+    J alone, from the ends of 40 runs among four agents, and what follows for eight.
+
+    >>> from theory.flag_game.mechanism1 import ENDPOINTS, posterior
+    >>> ends = {f"{name}_count": [count] for name, count in zip(ENDPOINTS, (17, 12, 11, 0))}
+    >>> counts = pd.DataFrame({"N": [4], "seeds": [40]} | ends)
+    >>> found = posterior(counts, free=["J"], predict=[8], draws=100, warmup=100)
+    >>> found["posterior"]["J"].quantile([0.05, 0.95]).values.round(0)
+    array([1., 3.])
+    """
+    measured = read_counts(counts)
+    if not isinstance(start, Mechanism1):
+        raise InputError(f"start = {start!r}: expected a Mechanism1, such as dataclasses.replace(APPENDIX_E, J=2.0)")
+    coordinates = Coordinates.of(free, start)
+    draws, warmup = whole_number("draws", draws, 1), whole_number("warmup", warmup, 1)
+    chains = whole_number("chains", chains, 1)
+    seed = whole_number("seed", seed, 0)
+    if seed > LARGEST_SEED:
+        raise InputError(f"seed = {seed}: expected at most {LARGEST_SEED}")
+    further = [whole_number(f"predict[{k}]", n, 2) for k, n in enumerate(predict)]
+    sizes = (*measured.sizes, *(n for n in dict.fromkeys(further) if n not in measured.sizes))
+    needed = 8 * chains * draws * len(sizes) * (5 + 25 + max(sizes))
+    check_memory(needed, f"chains = {chains}, draws = {draws}, sizes up to {max(sizes)}", "fewer of them")
+    nothing = np.full(len(measured.counts), np.nan)
+    measured = measured._replace(accuracy=nothing, standard_error=nothing, accuracy_interval=None)
+    found = likeliest(coordinates, measured, start, 1, RUNS, 0, seed, lambda done: None)
+    options = warmup, draws, chains, seed
+    points, stats, smooth = _chains(coordinates, measured, found.point, found.moments.values, options, progress)
+    probability = _simulated(coordinates, points.reshape(-1, points.shape[-1]), sizes, seed, progress)
+    probability = probability.reshape(chains, draws, len(sizes), len(ENDPOINTS))
+    each = _log_likelihoods(probability[:, :, : len(measured.sizes)], measured)
+    ratio = each.sum(-1) - smooth
+    weight = np.exp(ratio - logsumexp(ratio))
+    rng = np.random.default_rng([seed, 1])
+    kept = np.stack([rng.choice(draws, draws, p=one / one.sum()) for one in weight])
+    rows = np.arange(chains)[:, None]
+    stats = {"diverging": stats["diverging"], "acceptance_rate": stats["accept_prob"], "n_steps": stats["num_steps"]}
+    result = _labelled(
+        coordinates,
+        measured,
+        sizes,
+        points[rows, kept],
+        probability[rows, kept],
+        each[rows, kept],
+        stats | {"weight": weight},
+    )
+    share = float(1 / (weight.size * (weight**2).sum()))
+    if share < FEW:
+        warnings.warn(
+            f"{share:.0%} of the draws count: the surrogate on which NUTS moves is too far from the simulator there",
+            stacklevel=2,
+        )
+    options = {
+        "warmup": warmup,
+        "start": str(start),
+        "interactions_per_agent": start.interactions_per_agent,
+        "seed": seed,
+    }
+    head = stamp(result["posterior"].to_dataset(), "mechanism1_posterior", None, **options)
+    result["posterior"] = xr.DataTree(head.assign_attrs(effective_share=share))
+    return result
+
+
+def _chains(
+    coordinates: Coordinates,
+    measured: EndpointCounts,
+    point: np.ndarray,
+    exact: np.ndarray,
+    options: tuple[int, int, int, int],
+    progress: bool,
+) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    """Coordinates (chain, draw, free), how NUTS fared, and the surrogate's log-likelihood (chain, draw)."""
+    warmup, draws, chains, seed = options
+    held, prior = theta_of(coordinates.held), np.array([PRIOR[name] for name in coordinates.free])
+    with jax.enable_x64(True):
+        numbers = make_draws(measured.sizes, coordinates.held.interactions_per_agent, seed, FEWER)
+        smooth = Surrogate(coordinates, numbers).moments(point)
+        ratio = np.where(measured.possible, exact[:, :4] / np.maximum(smooth[:, :4], LEAST_PROBABILITY), 0.0)
+        values = held, numbers, measured, ratio
+        sampler = _sampler(coordinates.free, warmup, draws, chains, progress)
+        start = {"coordinates": np.tile(point, (chains, 1)) if chains > 1 else point}
+        fields = "diverging", "accept_prob", "num_steps"
+        sampler.run(jax.random.key(seed), prior, *values, init_params=start, extra_fields=fields)
+        points = np.asarray(sampler.get_samples(group_by_chain=True)["coordinates"])
+        stats = {name: np.asarray(value) for name, value in sampler.get_extra_fields(group_by_chain=True).items()}
+        smooth = [[_log_likelihood(coordinates.free, at, *values) for at in chain] for chain in points]
+        return points, stats, np.array(smooth)
+
+
+@cache
+def _sampler(free: tuple[str, ...], warmup: int, draws: int, chains: int, progress: bool) -> Any:
+    """NUTS over coordinates, compiled once for all data of one shape."""
+    import numpyro
+    from numpyro.distributions import Normal
+    from numpyro.infer import MCMC, NUTS
+
+    def model(prior: jax.Array, *values: Any) -> None:
+        at = numpyro.sample("coordinates", Normal(prior[:, 0], prior[:, 1]).to_event(1))
+        numpyro.factor("endpoints", _log_likelihood(free, at, *values))
+
+    return MCMC(
+        NUTS(model, dense_mass=True, max_tree_depth=TREE_DEPTH),
+        num_warmup=warmup,
+        num_samples=draws,
+        num_chains=chains,
+        chain_method="vectorized",
+        progress_bar=progress,
+        jit_model_args=True,
+    )
+
+
+@partial(jax.jit, static_argnums=0)  # numpyro evaluates a model once outside its programs
+def _log_likelihood(
+    free: tuple[str, ...], at: jax.Array, held: jax.Array, numbers: Draws, measured: EndpointCounts, ratio: jax.Array
+) -> jax.Array:
+    """The part that depends on the coordinates, by the surrogate scaled by `ratio` (K, 4)."""
+    moments = corrected(surrogate_moments(theta_at(free, held, at), numbers), ratio, jnp.zeros(len(ratio)))
+    return varying_part(moments, measured)
+
+
+def _simulated(
+    coordinates: Coordinates, points: np.ndarray, sizes: tuple[int, ...], seed: int, progress: bool
+) -> np.ndarray:
+    """Probabilities of endpoints (draws, K, 4) by the exact simulator."""
+    parts = []
+    with tqdm(total=len(points), desc="simulated draws", disable=not progress, leave=False) as bar:
+        for first in range(0, len(points), POINTS_A_CALL):
+            some = [coordinates.parameters(point) for point in points[first : first + POINTS_A_CALL]]
+            # Other random numbers in each call, or the luck of one set would be that of all draws
+            parts += [moments.values[:, :4] for moments in simulated_moments(some, sizes, RUNS, 2**61 + seed + first)]
+            bar.update(len(some))
+    return np.array(parts)
+
+
+def _log_likelihoods(probability: np.ndarray, measured: EndpointCounts) -> np.ndarray:
+    """The part of the log-likelihood of each N (..., K) that depends on the probabilities (..., K, 4)."""
+    possible = np.where(measured.possible, np.maximum(probability, LEAST_PROBABILITY), 1.0)
+    return (measured.counts * np.log(possible)).sum(-1)
+
+
+def _labelled(
+    coordinates: Coordinates,
+    measured: EndpointCounts,
+    sizes: tuple[int, ...],
+    points: np.ndarray,
+    probability: np.ndarray,
+    each: np.ndarray,
+    stats: dict[str, np.ndarray],
+) -> xr.DataTree:
+    drawn = ("chain", "draw")
+    chains, draws = points.shape[:2]
+    coords = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    theta = np.array([coordinates.theta(point) for point in points.reshape(chains * draws, -1)])
+    theta = theta.reshape(chains, draws, -1)
+    values = {name: (drawn, theta[..., PARAMETERS.index(name)], f"{name} of Mechanism 1") for name in coordinates.free}
+    ends, said = {"endpoint": list(ENDPOINTS)}, "probability of an endpoint"
+    constant = gammaln(measured.seeds + 1) - gammaln(measured.counts + 1).sum(-1)
+    groups = {
+        "posterior": labelled(values, coords),
+        "posterior_predictive": labelled(
+            {"probability": ((*drawn, "n_agents", "endpoint"), probability, said)},
+            coords | ends | {"n_agents": list(sizes)},
+        ),
+        "log_likelihood": labelled(
+            {"endpoint_count": ((*drawn, "size"), each + constant, "log-likelihood of the runs at one N")},
+            coords | {"size": measured.n_agents},
+        ),
+        "sample_stats": labelled({name: (drawn, value, f"{name} of NUTS") for name, value in stats.items()}, coords),
+        "observed_data": labelled(
+            {"endpoint_count": (("size", "endpoint"), measured.counts, "runs with an endpoint")},
+            {"size": measured.n_agents} | ends,
+        ),
+    }
+    return xr.DataTree.from_dict(groups)
