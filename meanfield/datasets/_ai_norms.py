@@ -61,13 +61,14 @@ class RealPopulations(NamedTuple):
         How often (`count`) an uncommitted agent of `model`, offered `options`, in memory `state`
         ("own,partner|own,partner|…", oldest first; '' when empty) made `choice`.
     runs
-        One row for each run: `experiment` (from_empty, from_consensus or committed), its length in `interactions`, and
-        the success rate, the majority word and its share over the last 3N of them. Some runs from_consensus and
-        committed stop at a fixed length: without a flip they are censored, not negative. From archives also `run`, its
-        number in `events`; its `file`; `committed_agents`, their numbers, and `committed_from`, how many
-        interactions of the run were over when these began to keep to their word; `converged`, whether the file says
-        that the run was stopped because it had converged; `agreed_at_end`, the number of interactions since the last
-        failure; and `agreed_at_most`, the most successes in a row on other words than that of the start.
+        One row for each run: `options`, joined by blanks, or by '_' if from a log; `experiment` (from_empty,
+        from_consensus or committed), its length in `interactions`, and the success rate, the majority word and its
+        share over the last 3N of them. Some runs from_consensus and committed stop at a fixed length: without a flip
+        they are censored, not negative. From archives also `run`, its number in `events`; its `file`;
+        `committed_agents`, their numbers, and `committed_from`, how many interactions of the run were over when these
+        began to keep to their word; `converged`, whether the file says that the run was stopped because it had
+        converged; `agreed_at_end`, the number of interactions since the last failure; and `agreed_at_most`, the most
+        successes in a row on other words than that of the start.
     events
         One row for each interaction, in order: `run`, `step` from 0, `agent`, `partner`, and the words `said` by the
         first and `heard` from the second. From logs also `round`: interactions of one round were answered before any

@@ -63,7 +63,7 @@ def test_people_are_read_by_name_without_the_answers_that_they_did_not_give(log)
     assert len(real.events) == len(kept) and lost.sum() > 300
     assert sum(int(told.split()[0]) for told in real.skipped["reason"]) == lost.sum()
     assert real.runs["n_agents"].tolist() == SIZES and real.runs["name"].tolist() == [f"G{k:02}" for k in range(21)]
-    assert set(real.runs["options"]) == {"Ana Eva Zoë"} and set(real.runs["experiment"]) == {"committed"}
+    assert set(real.runs["options"]) == {"Ana_Eva_Zoë"} and set(real.runs["experiment"]) == {"committed"}
     for side in (1, 2):
         told = real.events["agent_name" if side == 1 else "partner_name"].astype(str)
         assert told.tolist() == kept[f"player {side}"].tolist()
