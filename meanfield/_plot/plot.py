@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from meanfield.datasets import RealPopulations
+
 
 def plot(
-    result: xr.Dataset | pd.DataFrame,
+    result: xr.Dataset | xr.DataArray | pd.DataFrame | RealPopulations,
     ax: Axes | np.ndarray | None = None,
     *,
     view: str | None = None,
@@ -30,7 +32,8 @@ def plot(
     Parameters
     ----------
     result
-        What a function of this package returned, or `load` read. A table needs the attrs with which it came.
+        What a function of this package returned, or `load` read. A table or an array needs the attrs with which it
+        came; real populations need runs in order.
     ax
         Axes to draw into, as many as the result has panels. The default makes a new figure.
     view
@@ -128,9 +131,16 @@ def plot(
 
 
 def _dataset(result: Any) -> Any:
-    """A table as a Dataset; anything else as it is."""
+    """Tables, arrays and real populations as a Dataset; anything else as it is."""
     import pandas as pd
 
+    from meanfield.datasets._ai_norms import RealPopulations
+    from meanfield.datasets._rounds import by_round
+
+    if isinstance(result, RealPopulations):
+        return by_round(result)
+    if isinstance(result, xr.DataArray) and result.name is not None:
+        return result.to_dataset(promote_attrs=True)
     if isinstance(result, pd.DataFrame):
         return result.reset_index(drop=True).to_xarray().assign_attrs(result.attrs)
     return result
