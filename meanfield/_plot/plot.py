@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 
 from meanfield._plot.registry import view_of
+from meanfield.toolbox._arguments import shown
+from meanfield.toolbox._errors import InputError, reason
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +55,8 @@ def plot(
     ------
     InputError
         If `result` is of no known kind, lacks what the view draws (all of it is named), `view` is not one of its views,
-        `ax` does not fit its panels, or `figsize` is no pair of positive numbers or comes with `ax`.
+        `ax` does not fit its panels, `figsize` is no pair of positive numbers or comes with `ax`, or matplotlib refuses
+        a style.
 
     See Also
     --------
@@ -113,15 +116,23 @@ def plot(
     panels = panels_of(readable(result, drawing), drawing.by)
     axes = axes_for(len(panels), ax, figsize)
     colours = word_colours(words_in(part) for part in panels)
-    style = normalize_kwargs(style, Line2D)  # lw is linewidth, whichever of them a view sets
     without = []
-    for one, part in zip(axes, panels, strict=True):
-        legend = one.get_legend()
-        drawing.draw(one, part, colours, **style)
-        if "marker" not in style:
-            show_single_points(one)
-        if one.get_legend() is legend:
-            without.append(one)
+    try:
+        style = normalize_kwargs(style, Line2D)  # lw is linewidth, whichever of them a view sets
+        for one, part in zip(axes, panels, strict=True):
+            legend = one.get_legend()
+            drawing.draw(one, part, colours, **style)
+            if "marker" not in style:
+                show_single_points(one)
+            if one.get_legend() is legend:
+                without.append(one)
+    except (AttributeError, TypeError, ValueError) as error:
+        if not style or isinstance(error, InputError):
+            raise
+        told = ", ".join(f"{name} = {shown(value)}" for name, value in style.items())
+        raise InputError(
+            f"{told}: expected what matplotlib takes for view = {drawing.name!r} ({reason(error)})"
+        ) from error
     write_titles(axes, panels, drawing.by, new=ax is None)
     if ax is None and (layout := axes[0].figure.get_layout_engine()) is not None:
         layout.execute(axes[0].figure)  # so that legends see the size that panels have in the end

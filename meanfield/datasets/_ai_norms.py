@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -142,6 +143,10 @@ def ai_norms(
     if path is not None and not archives:
         tables_too = "" if ordered else f"{', '.join(COLUMNS)}, or "
         raise InputError(f"path = {path}: expected {tables_too}archives like {next(iter(ARCHIVES))}")
+    if alone and not zipfile.is_zipfile(archives[0]):
+        raise InputError(
+            f"path = {path}: expected a zip archive; meanfield.datasets.from_events reads logs of your own"
+        )
     archives = archives or [download(name, URL + name, sha256) for name, sha256 in ARCHIVES.items()]
     return _tables([read_archive(archive) for archive in tqdm(archives, "archives", disable=not progress, leave=False)])
 

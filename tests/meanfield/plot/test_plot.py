@@ -128,6 +128,13 @@ def test_a_table_with_its_attrs_is_drawn():
         ("solutions", {"ax": "one"}, "ax holds 1 axes: expected 3, one for each panel"),
         ("solution", {"figsize": (4, -1)}, r"figsize = \[4.0, -1.0\]: expected a width and a height in inches"),
         ("solution", {"figsize": (4, 3), "ax": "one"}, "figsize and ax are both given"),
+        (
+            "solution",
+            {"linewith": 2},
+            "linewith = 2: expected what matplotlib takes for view = 'word_share' .*'linewith'",
+        ),
+        ("solution", {"linewidth": "thick"}, "linewidth = 'thick': expected what matplotlib takes"),
+        ("solution", {"lw": 2, "linewidth": 3}, "lw = 2, linewidth = 3: expected what matplotlib takes .* aliases"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(result, options, message, request: pytest.FixtureRequest):
