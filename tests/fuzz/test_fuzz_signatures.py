@@ -189,6 +189,16 @@ def test_refused_before_anything_is_spent(door: str, names: str, parameter: str,
         calls(Public(door, names), parameter, value, None)
 
 
+SIZED = ("finite_size", "group_size_law", "lifetime", "transition_rates")
+
+
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize("names", SIZED)
+def test_a_text_in_place_of_a_number_is_seen_to_be_one(names: str) -> None:
+    with refused("n_agents = '10': expected"):
+        calls(Public("meanfield", names), "n_agents", "'10'", None)
+
+
 def cases() -> Iterator[Any]:
     for one in public():
         if one.door not in ELSEWHERE:

@@ -348,7 +348,7 @@ def test_policies_of_a_file_as_one_population(command, tmp_path):
 
 
 REFUSED = {
-    "stability malformed.nc": "malformed.nc.q[state=2] sums to 0.9",
+    "stability malformed.nc": "malformed.nc.q[state=2 (memory a/b)] sums to 0.9",
     "stability text.nc": "text.nc: expected a NetCDF file",
     "stability policies.nc --csv t.csv --out .": "out = .: expected a name that ends with .nc or .csv or .json or .tex",
     "stability policies.nc --latex text.nc/t.tex": "out = text.nc/t.tex: text.nc is no folder",

@@ -58,10 +58,10 @@ def test_published_table(published):
 
 def test_models_and_pairs_are_taken_by_name_and_others_listed(published, data_folder):
     one = meanfield.datasets.llm_group_size(data_folder, model="gpt-4o", pair="woman/man")
-    xr.testing.assert_identical(one, published.sel(model="gpt-4o", pair="woman/man"))
-    xr.testing.assert_identical(
-        meanfield.datasets.smollm2(pair="his/her"), meanfield.datasets.smollm2().sel(pair="his/her")
-    )
+    other, policies = meanfield.datasets.smollm2(pair="his/her"), meanfield.datasets.smollm2()
+    assert one["word"].values.tolist() == ["woman", "man"] and other["word"].values.tolist() == ["his", "her"]
+    xr.testing.assert_identical(one, meanfield.validate_policy(published.sel(model="gpt-4o", pair="woman/man")))
+    xr.testing.assert_identical(other, meanfield.validate_policy(policies.sel(pair="his/her")))
     with pytest.raises(InputError, match=r"pair = 'her/his': expected one of his/her, gay/straight, .*wife/husband$"):
         meanfield.datasets.smollm2(pair="her/his")
     with pytest.raises(InputError, match=r"model = 'gpt4o': expected one of gpt-4o, llama31_70B"):

@@ -42,6 +42,8 @@ def test_runs_that_stopped_after_successes_in_a_row_agreed():
 def test_other_runs_are_not_counted():
     with pytest.raises(InputError, match="runs: expected some with the experiment 'from_empty'"):
         winners(runs(("M", 1.0), experiment="from_consensus").assign(initial_consensus="Q"))
+    with pytest.raises(InputError, match="runs: none of 2 from empty memories agrees on a word"):
+        winners(runs(("M", 0.5), ("Q", 0.4)))
     with pytest.raises(InputError, match="level = 1"):
         winners(runs(("M", 1.0)), level=1)
 
