@@ -73,7 +73,7 @@ NOTHING_LABELLED = {
     "what the rooms share": """
         meanfield.toolbox: PrintedTable number_hint
         meanfield.toolbox: check_memory read_csv column_numbers ResumableLog check_level is_number real_number shown
-            shortened whole_number real_numbers one_of one_or_several instance labelled stability stability_columns
+            checked_methods shortened whole_number real_numbers one_of one_or_several instance labelled stability stability_columns
             expect labels_of word_coords word_number
     """,
     "a model, whose states have names": """
