@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pandas as pd
 
 from meanfield import InputError
@@ -35,7 +37,12 @@ def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If a column is missing, a number is out of range, no run begins with empty memories, or none agrees on a word.
+        If a column is missing, a number is out of range, or no run begins with empty memories.
+
+    Warns
+    -----
+    UserWarning
+        If no run agrees on a word, so that the table is empty.
 
     See Also
     --------
@@ -65,7 +72,7 @@ def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     for _, runs_of_one in table.groupby(SUBJECT):
         agreed[runs_of_one.index] |= with_lengths(runs_of_one)["by_streak"]
     if not agreed.to_numpy().any():
-        raise InputError(f"runs: none of {len(table)} from empty memories agrees on a word; expected some that do")
+        warnings.warn(f"none of {len(table)} runs from empty memories agrees on a word: nothing has won", stacklevel=2)
     undecided = (~agreed).groupby([table[name] for name in CONDITION]).sum().rename("undecided")
     counted = table[agreed].groupby([*CONDITION, "majority_word_last_3N"]).size().rename("wins")
     found = counted.rename_axis([*CONDITION, "word"]).reset_index().join(undecided, on=CONDITION)

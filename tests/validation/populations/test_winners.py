@@ -42,10 +42,16 @@ def test_runs_that_stopped_after_successes_in_a_row_agreed():
 def test_other_runs_are_not_counted():
     with pytest.raises(InputError, match="runs: expected some with the experiment 'from_empty'"):
         winners(runs(("M", 1.0), experiment="from_consensus").assign(initial_consensus="Q"))
-    with pytest.raises(InputError, match="runs: none of 2 from empty memories agrees on a word"):
-        winners(runs(("M", 0.5), ("Q", 0.4)))
     with pytest.raises(InputError, match="level = 1"):
         winners(runs(("M", 1.0)), level=1)
+
+
+def test_runs_that_never_agree_are_told_and_have_a_panel_that_says_so():
+    with pytest.warns(UserWarning, match="none of 2 runs from empty memories agrees on a word: nothing has won"):
+        table = winners(runs(("M", 0.5), ("Q", 0.4)))
+    assert table.empty
+    assert "no run agrees on a word" in meanfield.plot(table).texts[0].get_text()
+    plt.close("all")
 
 
 def test_winners_are_bars_with_intervals():
