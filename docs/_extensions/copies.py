@@ -12,6 +12,8 @@ from reference import keep
 
 PAGES = {"CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "develop/contributing.md"}
 LINK = re.compile(r"\]\((?:\.\./)?docs/")
+# Where links of a checkout lead on the site
+PLACES = {"](../../notebooks/": "](../notebooks/", "](../../tests)": "](tests.md)"}
 
 
 def copy(app: Sphinx, config: Config) -> None:
@@ -23,6 +25,12 @@ def copy(app: Sphinx, config: Config) -> None:
         keep(target, LINK.sub(f"]({here}", source.read_text(encoding="utf-8")))
 
 
+def lead(app: Sphinx, page: str, text: list[str]) -> None:
+    for there, here in PLACES.items():
+        text[0] = text[0].replace(there, here)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("config-inited", copy)
+    app.connect("source-read", lead)
     return {"parallel_read_safe": True}

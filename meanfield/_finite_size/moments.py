@@ -19,7 +19,7 @@ from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.stacks import Games, as_games
 from meanfield._reactions.solve import initial_compositions, state_coords
 from meanfield.core._export import exported
-from meanfield.toolbox._arguments import increasing_times
+from meanfield.toolbox._arguments import increasing_times, shown
 from meanfield.toolbox._columns import Columns, labelled
 from meanfield.toolbox._errors import ConvergenceError, InputError
 from meanfield.toolbox._memory_budget import check_memory
@@ -198,7 +198,7 @@ def validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
     check_memory(BYTES_A_SIZE * sizes.size, f"n_agents has {sizes.size} sizes", "fewer of them")
     whole = sizes.ndim == 1 and len(sizes) > 0 and sizes.dtype.kind in "iu"
     if not whole or sizes.min() < 2 or len(np.unique(sizes)) < len(sizes):
-        raise InputError(f"n_agents = {n_agents}: expected distinct whole numbers of at least 2")
+        raise InputError(f"n_agents = {shown(n_agents)}: expected distinct whole numbers of at least 2")
     return sizes
 
 

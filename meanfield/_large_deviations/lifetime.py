@@ -30,6 +30,7 @@ def lifetime(
     *,
     n_agents: int | Sequence[int] | np.ndarray = DEFAULT_SIZES,
     masses: Sequence[float] | np.ndarray | None = None,
+    progress: bool = False,
 ) -> xr.Dataset:
     """The mean time for which N agents stay at each attractor before chance takes them away.
 
@@ -49,6 +50,8 @@ def lifetime(
         sizes from 2 to 100,000.
     masses
         For a reaction model of several conserved classes the fraction of agents in each, as for `fixed_points`.
+    progress
+        Show a progress bar. A path takes ten seconds or more for memories of five interactions.
 
     Returns
     -------
@@ -101,7 +104,7 @@ def lifetime(
     """
     sizes = validate_sizes(n_agents)
     ground = landscape(policy, masses)
-    found = escapes(ground)
+    found = escapes(ground, progress=progress)
     per_unit, unit = time_unit(policy)
     numbers = np.array([_numbers(one) for one in found]).reshape(-1, 5)
     barrier, error, logarithm, relative, power = numbers.T

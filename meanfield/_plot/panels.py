@@ -24,7 +24,7 @@ MOST_PANELS = 100
 COLUMNS = 4
 MODEL_AND_PAIR = ("model", "pair")
 BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
-SPEAKING = ("quantity", "observable", "endpoint")  # dims whose labels need no name before them
+SPEAKING = ("quantity", "observable", "endpoint", "population")  # dims whose labels need no name before them
 OF_EACH = ("completeness", "reason", "transition", "value")  # attributes of a result, and variables of a stack
 
 

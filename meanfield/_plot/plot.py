@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 
 from meanfield._plot.registry import view_of
+from meanfield.toolbox._arguments import shown
+from meanfield.toolbox._errors import InputError, reason
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from meanfield.datasets import RealPopulations
+
 
 def plot(
-    result: xr.Dataset | pd.DataFrame,
+    result: xr.Dataset | xr.DataArray | pd.DataFrame | RealPopulations,
     ax: Axes | np.ndarray | None = None,
     *,
     view: str | None = None,
@@ -30,7 +34,8 @@ def plot(
     Parameters
     ----------
     result
-        What a function of this package returned, or `load` read. A table needs the attrs with which it came.
+        What a function of this package returned, or `load` read. A table or an array needs the attrs with which it
+        came; real populations need runs in order.
     ax
         Axes to draw into, as many as the result has panels. The default makes a new figure.
     view
@@ -50,7 +55,8 @@ def plot(
     ------
     InputError
         If `result` is of no known kind, lacks what the view draws (all of it is named), `view` is not one of its views,
-        `ax` does not fit its panels, or `figsize` is no pair of positive numbers or comes with `ax`.
+        `ax` does not fit its panels, `figsize` is no pair of positive numbers or comes with `ax`, or matplotlib refuses
+        a style.
 
     See Also
     --------
@@ -111,16 +117,24 @@ def plot(
     panels = panels_of(readable(result, drawing), drawing.by)
     axes = axes_for(len(panels), ax, figsize)
     colours = word_colours(words_in(part) for part in panels)
-    style = normalize_kwargs(style, Line2D)  # lw is linewidth, whichever of them a view sets
     without = []
     with fonts_for((word for part in panels for word in words_in(part)), axes):
-        for one, part in zip(axes, panels, strict=True):
-            legend = one.get_legend()
-            drawing.draw(one, part, colours, **style)
-            if "marker" not in style:
-                show_single_points(one)
-            if one.get_legend() is legend:
-                without.append(one)
+        try:
+            style = normalize_kwargs(style, Line2D)  # lw is linewidth, whichever of them a view sets
+            for one, part in zip(axes, panels, strict=True):
+                legend = one.get_legend()
+                drawing.draw(one, part, colours, **style)
+                if "marker" not in style:
+                    show_single_points(one)
+                if one.get_legend() is legend:
+                    without.append(one)
+        except (AttributeError, TypeError, ValueError) as error:
+            if not style or isinstance(error, InputError):
+                raise
+            told = ", ".join(f"{name} = {shown(value)}" for name, value in style.items())
+            raise InputError(
+                f"{told}: expected what matplotlib takes for view = {drawing.name!r} ({reason(error)})"
+            ) from error
         write_titles(axes, panels, drawing.by, new=ax is None)
         if ax is None and (layout := axes[0].figure.get_layout_engine()) is not None:
             layout.execute(axes[0].figure)  # so that legends see the size that panels have in the end
@@ -130,9 +144,16 @@ def plot(
 
 
 def _dataset(result: Any) -> Any:
-    """A table as a Dataset; anything else as it is."""
+    """Tables, arrays and real populations as a Dataset; anything else as it is."""
     import pandas as pd
 
+    from meanfield.datasets._ai_norms import RealPopulations
+    from meanfield.datasets._rounds import by_round
+
+    if isinstance(result, RealPopulations):
+        return by_round(result)
+    if isinstance(result, xr.DataArray) and result.name is not None:
+        return result.to_dataset(promote_attrs=True)
     if isinstance(result, pd.DataFrame):
         return result.reset_index(drop=True).to_xarray().assign_attrs(result.attrs)
     return result

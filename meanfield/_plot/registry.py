@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -102,11 +103,15 @@ def view_of(result: object, name: str | None) -> View:
     InputError if the kind of result or the view is unknown, or the result lacks what the view needs.
     """
     if not isinstance(result, xr.Dataset):
-        raise InputError(f"result is a {type(result).__name__}: expected a Dataset that a function here returned")
+        raise InputError(f"result is a {type(result).__name__}: expected what a function of this package returned")
     _import_views()
-    kind = str(result.attrs.get("kind"))
+    kind = str(result.attrs.get("kind", ""))
     if kind not in VIEWS:
-        raise InputError(f"result has attrs['kind'] = {kind}: expected one of {', '.join(sorted(VIEWS))}")
+        nearest = ", ".join(get_close_matches(kind, VIEWS, cutoff=0))
+        raise InputError(
+            f"result has attrs['kind'] = {kind!r}: expected one that plot draws, such as {nearest}; "
+            "docs/how_to/plots.md lists them all"
+        )
     known = VIEWS[kind]
     if name is not None and name not in list(known):
         raise InputError(f"view = {name!r}: expected {' or '.join(known)} for the kind {kind}")

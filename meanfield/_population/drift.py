@@ -66,12 +66,13 @@ def drift(policy: xr.Dataset | Population | ReactionModel, composition: xr.DataA
     """
     if isinstance(policy, ReactionModel):
         slope = policy.drift(validate_composition(composition, policy))
-        label = {"long_name": LABEL, "units": f"1/{policy.time_unit}"}
+        label = {"long_name": LABEL, "units": f"1/{policy.time_unit}", "kind": "drift"}
         return xr.DataArray(slope, {"state": np.array(policy.names, dtype=str)}, ["state"], name="drift", attrs=label)
     games = as_games(policy)
     rows = zip(games.mixtures, games.compositions(composition), strict=True)
     slopes = [word_drifts(*mixture, x[None])[0] for mixture, x in rows]
-    return games.labelled([{"drift": (("component", "state"), one, LABEL, "1/time")} for one in slopes])["drift"]
+    found = games.labelled([{"drift": (("component", "state"), one, LABEL, "1/time")} for one in slopes])
+    return found["drift"].assign_attrs(kind="drift")
 
 
 def mixture_word_share(

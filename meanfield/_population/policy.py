@@ -13,6 +13,7 @@ import xarray as xr
 from meanfield._population.policy_schema import validate_policy
 from meanfield._population.tabulation import Function, probabilities, tabulated
 from meanfield.core._space import MemorySpace
+from meanfield.toolbox._arguments import shown
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._files import load
 from meanfield.toolbox._labels import canonical_order, has_names, values_in_order, word_coords
@@ -28,6 +29,7 @@ def make_policy(
     memory_length: int | None = None,
     model: str | None = None,
     attrs: Mapping[str, Hashable] | None = None,
+    progress: bool = False,
 ) -> xr.Dataset:
     """Make a policy from choice probabilities: an array, a function of the memory, a mapping of memories, or a table.
 
@@ -54,6 +56,8 @@ def make_policy(
         Name of the language model, kept as the coordinate `model`.
     attrs
         Numbers, strings and lists of them that describe the origin of the policy.
+    progress
+        Show a progress bar while a function is asked, of two words at H = 10 for 1.4 million memories.
 
     Returns
     -------
@@ -64,8 +68,8 @@ def make_policy(
     ------
     InputError
         If `q` is not a policy over these words: wrong shape or values, masked or complex numbers, missing, repeated or
-        unknown memories, rows that do not sum to 1 within 1e-9; or if a file can't hold a text. Rows of float32, as
-        networks return them, may miss 1 by 1e-6 and are normalised in float64.
+        unknown memories, rows that do not sum to 1 within 1e-9; if the function raises an error; or if a file can't
+        hold a text. Rows of float32, as networks return them, may miss 1 by 1e-6 and are normalised in float64.
 
     See Also
     --------
@@ -91,7 +95,7 @@ def make_policy(
     if model is not None:
         validate_text(model, "model")
     if callable(q) or isinstance(q, (Mapping, pd.DataFrame, str, os.PathLike)):
-        q = tabulated(q, words, memory_length)
+        q = tabulated(q, words, memory_length, progress)
     q = _choice_probabilities(q, words)
     if q.ndim == 1 and len(words) == 2:
         q = np.stack([q, 1 - q], axis=-1)
@@ -99,7 +103,9 @@ def make_policy(
         raise InputError(f"q has shape {q.shape}: expected (states, {len(words)}) for the words {', '.join(words)}")
     space = MemorySpace.from_sizes(q.shape[0], q.shape[1])
     if memory_length not in (None, space.memory_length):
-        raise InputError(f"memory_length = {memory_length}: expected {space.memory_length} for {space.n_states} states")
+        raise InputError(
+            f"memory_length = {shown(memory_length)}: expected {space.memory_length} for {space.n_states} states"
+        )
     coords = {"state": np.arange(space.n_states), **word_coords(words), "pair": "/".join(words)}
     if model is not None:
         coords["model"] = model

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield._population.reaction_model import ReactionModel
-from meanfield._population.tabulation import ROW_SUM_TOLERANCE, probabilities
+from meanfield._population.tabulation import ROW_SUM_TOLERANCE, probabilities, text_of
 from meanfield.core._space import MemorySpace
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._expect import expect
@@ -64,7 +64,7 @@ def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     ...     meanfield.validate_policy(policy.assign(q=0.5 * policy["q"]))
     ... except meanfield.InputError as error:
     ...     print(error)
-    policy.q[state=0] sums to 0.5 over the words: expected 1
+    policy.q[state=0 (memory empty)] sums to 0.5 over the words: expected 1
     """
     if isinstance(policy, ReactionModel):
         raise InputError(f"{name} is a ReactionModel: expected a policy, for this function takes no reaction models")
@@ -163,12 +163,15 @@ def _validate_probabilities(q: xr.DataArray, name: str) -> None:
     sums = values.sum(-1)
     wrong = np.abs(sums - 1) > ROW_SUM_TOLERANCE
     if wrong.any():
-        raise InputError(f"{name}.q{_where(q[..., 0], wrong)} sums to {sums[wrong][0]} over the words: expected 1")
+        raise InputError(f"{name}.q{_where(q, wrong)} sums to {sums[wrong][0]} over the words: expected 1")
 
 
-def _where(array: xr.DataArray, mask: np.ndarray) -> str:
-    first = np.argwhere(mask)[0]
-    labels = (
-        f"{dim}={array[dim].values[i] if dim in array.coords else i}" for dim, i in zip(array.dims, first, strict=True)
-    )
-    return f"[{', '.join(labels)}]"
+def _where(q: xr.DataArray, mask: np.ndarray) -> str:
+    """The labels of the first place where the mask is true, and the memory that is its state."""
+    place = dict(zip(map(str, q.dims), np.argwhere(mask)[0].tolist(), strict=False))  # a mask of sums has no words
+    labels = {dim: q[dim].values[i] if dim in q.coords else i for dim, i in place.items()}
+    named = q.isel({dim: place[dim] for dim in STACKED_DIMS if dim in place})
+    words = named["word_label" if "word_label" in named.coords else "word"].values
+    memory = MemorySpace.from_sizes(q.sizes["state"], q.sizes["word"]).memory(place["state"])
+    labels["state"] = f"{labels['state']} (memory {text_of(tuple((words[a], words[b]) for a, b in memory))})"
+    return f"[{', '.join(f'{dim}={label}' for dim, label in labels.items())}]"

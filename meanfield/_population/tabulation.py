@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from tqdm import tqdm
 
 from meanfield.core._space import MemorySpace
 from meanfield.toolbox._arguments import shown
 from meanfield.toolbox._csv import column_numbers, number_hint, read_csv
-from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._errors import InputError, reason
 from meanfield.toolbox._labels import real_numbers
 from meanfield.toolbox._memory_budget import check_memory
 
@@ -27,6 +29,7 @@ def tabulated(
     source: Function | Mapping[Any, Any] | pd.DataFrame | str | os.PathLike[str],
     words: Sequence[str],
     memory_length: int | None,
+    progress: bool,
 ) -> np.ndarray:
     """The probabilities in any form that `make_policy` takes beside arrays, as an array of shape (S, W)."""
     if isinstance(source, (str, os.PathLike)):
@@ -38,12 +41,13 @@ def tabulated(
     else:
         if memory_length is None:
             raise InputError("memory_length = None: expected H, the number of interactions remembered, for a function")
-        keys = named_memories(MemorySpace(len(words), memory_length), words)
-        values = [source(memory) for memory in keys]
+        memories = named_memories(MemorySpace(len(words), memory_length), words)
+        asked = tqdm(memories, "memories", unit="memory", disable=not progress, leave=False)
+        return _distributions([_said(source, memory) for memory in asked], memories, words, progress)
     space = _smallest_space(len(keys), len(words)) if memory_length is None else MemorySpace(len(words), memory_length)
     memories = named_memories(space, words)
     rows = _rows(keys, memories, space, words)
-    return _distributions([values[row] for row in rows], memories, words)
+    return _distributions([values[row] for row in rows], memories, words, progress)
 
 
 def probabilities(values: Any, name: str, n_words: int) -> np.ndarray:
@@ -61,9 +65,23 @@ def text_of(memory: NamedMemory) -> str:
 
 
 def named_memories(space: MemorySpace, words: Sequence[str]) -> list[NamedMemory]:
+    """All memories in the order of their states."""
     length = space.memory_length
     check_memory(space.n_states * (100 + 60 * length), f"memory_length = {length}", "a shorter memory")
-    return [tuple((words[a], words[b]) for a, b in space.memory(i)) for i in range(space.n_states)]
+    pairs = [(own, partner) for own in words for partner in words]
+    return [memory for n in range(length + 1) for memory in product(pairs, repeat=n)]
+
+
+def _said(source: Function, memory: NamedMemory) -> Any:
+    """What the function returns; InputError that names the memory in which it fails."""
+    try:
+        return source(memory)
+    except Exception as error:
+        told = f"{type(error).__name__}: {reason(error)}" if str(error) else type(error).__name__
+        empty = " An agent without memories remembers (), which is no pair." if not memory else ""
+        raise InputError(
+            f"q({text_of(memory)}) raises {told}; expected probabilities for every memory.{empty}"
+        ) from error
 
 
 def _smallest_space(n_memories: int, n_words: int) -> MemorySpace:
@@ -93,10 +111,14 @@ def _rows(keys: list[Any], memories: list[NamedMemory], space: MemorySpace, word
     return [found[i] for i in range(space.n_states)]
 
 
-def _distributions(values: list[Any], memories: list[NamedMemory], words: Sequence[str]) -> np.ndarray:
+def _distributions(values: list[Any], memories: list[NamedMemory], words: Sequence[str], progress: bool) -> np.ndarray:
     """A row of probabilities for each memory; InputError names the first that is none, and how many others are none."""
+    if len(words) == 2 and all(type(value) is float for value in values):
+        first = np.array(values)
+        if ((first >= 0) & (first <= 1)).all():
+            return np.stack([first, 1 - first], axis=1)
     rows, wrong = [], []
-    for value, memory in zip(values, memories, strict=True):
+    for value, memory in zip(tqdm(values, "rows", disable=not progress, leave=False), memories, strict=True):
         try:
             rows.append(_distribution(value, f"q({text_of(memory)})", words))
         except InputError as error:

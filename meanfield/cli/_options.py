@@ -63,7 +63,7 @@ def _kind(argument: Argument) -> _Kind:
     return next(kind for pattern, kind in KINDS if re.search(pattern, argument.annotation))
 
 
-def _parts(given: Sequence[str]) -> list[str]:
+def split(given: Sequence[str]) -> list[str]:
     """Of an option that may be given several times, or once with commas."""
     return [part for text in given for part in text.split(",")]
 
@@ -80,7 +80,7 @@ def _number(name: str, text: str) -> int | float:
 def numbers(name: str, given: Sequence[str]) -> list[int | float]:
     """Of texts with commas, or first:last:step."""
     found = []
-    for part in _parts(given):
+    for part in split(given):
         first, *rest = [_number(name, text) for text in part.split(":")]
         found += _steps(name, part, first, *rest) if len(rest) == 2 else [_number(name, part)]
     return found
@@ -106,7 +106,7 @@ def _array(name: str, given: Sequence[str]) -> object:
 
 def _pairs(name: str, given: Sequence[str], example: str) -> dict[str, int | float]:
     found = {}
-    for part in _parts(given):
+    for part in split(given):
         key, equals, number = part.rpartition("=")
         if not equals:
             raise InputError(f"{name} = {part!r}: expected names and numbers, as in {example}")
@@ -148,7 +148,7 @@ KINDS = [
     (r"^Mapping\[tuple", _Kind(list[str], _by_type_and_preference, "TYPE/PREFERENCE=NUMBER,…")),
     ("^Mapping", _Kind(list[str], _of_words, "WORD=NUMBER,…")),
     *((name, _Kind(list[str], partial(_record, name), "NAME=NUMBER,…")) for name in RECORDS),
-    (r"^Sequence\[str", _Kind(list[str], lambda name, given: _parts(given), "NAME,…")),
+    (r"^Sequence\[str", _Kind(list[str], lambda name, given: split(given), "NAME,…")),
     (r"(Sequence|Iterable)\[int", _Kind(list[str], numbers, "NUMBER,…")),
     ("^int", _Kind(int)),
     ("ndarray", _Kind(list[str], _array, "NUMBER,…")),

@@ -11,12 +11,14 @@ import typer
 
 from meanfield import InputError
 from meanfield.cli._common import POLICIES, MaxRounds, Model, Pair, Seed, app, over_pairs, read_policies
-from meanfield.cli._options import numbers
+from meanfield.cli._options import numbers, split
 from meanfield.cli._output import DATASET, TABLE, Output, console, say
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
+    from meanfield.datasets import RealPopulations
 
 
 class HeldOut(StrEnum):
@@ -26,16 +28,14 @@ class HeldOut(StrEnum):
     experiment = "experiment"
 
 
-@app.command(
-    epilog="Example: meanfield validate published.nc --model gpt-4o --pair his/her -n 24 -n 2000 --out check.nc"
-)
+@app.command(epilog="Example: meanfield validate published.nc --model gpt-4o --pair his/her -n 24,2000 --out check.nc")
 def validate(
     policies: Annotated[str | None, typer.Argument(metavar="POLICIES", help=POLICIES)] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="NetCDF file to write, a table for --real-populations.")
     ] = None,
     n_agents: Annotated[
-        list[int] | None, typer.Option("--n-agents", "-n", help="Population size N; may be given several times.")
+        list[str] | None, typer.Option("--n-agents", "-n", metavar="NUMBER,…", help="Population sizes N.")
     ] = None,
     model: Model = None,
     pair: Pair = None,
@@ -45,7 +45,17 @@ def validate(
     rounds: Annotated[int, typer.Option(help="Rounds over which the word shares are compared.")] = 30,
     real_populations: Annotated[
         Path | None,
-        typer.Option(help="Folder with choice_counts.csv.gz and runs.csv, or archives, of populations really run."),
+        typer.Option(
+            metavar="FOLDER|LOG",
+            help="Populations really run: a folder with choice_counts.csv.gz and runs.csv, or archives, or a file "
+            "with a row for each interaction, as datasets.from_events takes it.",
+        ),
+    ] = None,
+    memory_length: Annotated[
+        int | None, typer.Option(help="Of a log: the interactions that an agent remembers.")
+    ] = None,
+    columns: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=COLUMN,…", help="Of a log: its columns, as said=answer,run=None.")
     ] = None,
     held_out: Annotated[
         HeldOut | None, typer.Option(help="With --real-populations and archives: what other runs predict.")
@@ -55,19 +65,22 @@ def validate(
     if real_populations is not None:
         if policies is not None or n_agents:
             raise InputError("--real-populations estimates policies from the folder: expected no POLICIES and no -n")
-        _validate_real(real_populations, out, 100 if runs is None else runs, seed, held_out)
+        real = _log(real_populations, memory_length, columns) or real_populations
+        _validate_real(real, out, 100 if runs is None else runs, seed, held_out)
         return
-    if held_out is not None:
-        raise InputError("--held-out: expected --real-populations FOLDER")
+    for name, given in {"held-out": held_out, "memory-length": memory_length, "columns": columns}.items():
+        if given is not None:
+            raise InputError(f"--{name}: expected --real-populations")
     if policies is None or out is None or not n_agents:
-        raise InputError("validate: expected POLICIES, --out and --n-agents, or --real-populations FOLDER")
+        raise InputError("validate: expected POLICIES, --out and --n-agents, or --real-populations FOLDER or LOG")
+    sizes = numbers("n_agents", n_agents)
     output = Output(out, forms=DATASET)
     chosen = one_model(read_policies(policies, model, pair))
-    output.write(compare_policies(chosen, n_agents, 400 if runs is None else runs, seed, max_rounds, rounds))
+    output.write(compare_policies(chosen, sizes, 400 if runs is None else runs, seed, max_rounds, rounds))
 
 
 def compare_policies(
-    policies: list[xr.Dataset], n_agents: list[int], runs: int, seed: int, max_rounds: int, rounds: int
+    policies: list[xr.Dataset], n_agents: list[int | float], runs: int, seed: int, max_rounds: int, rounds: int
 ) -> xr.Dataset:
     from validation import compare
     from validation.comparison import comparison_table
@@ -80,7 +93,26 @@ def compare_policies(
     return over_pairs(comparisons)
 
 
-def _validate_real(folder: Path, out: Path | None, runs: int, seed: int, held_out: HeldOut | None) -> None:
+def _log(path: Path, memory_length: int | None, columns: list[str] | None) -> RealPopulations | None:
+    """The populations of a log; None of a folder or an archive."""
+    if path.suffix.lower() == ".zip" or not path.is_file():
+        if memory_length is not None or columns is not None:
+            raise InputError(f"real_populations = {path}: --memory-length and --columns are for the file of a log")
+        return None
+    if memory_length is None:
+        raise InputError(f"real_populations = {path}: a log needs --memory-length")
+    from meanfield.datasets import from_events
+
+    parts = {part: part.partition("=") for part in split(columns or [])}
+    if wrong := [part for part, (_, equals, _) in parts.items() if not equals]:
+        raise InputError(f"columns = {wrong[0]!r}: expected names and columns, as in said=answer,run=None")
+    named = {name: None if column == "None" else column for name, _, column in parts.values()}
+    return from_events(path, memory_length=memory_length, columns=named)
+
+
+def _validate_real(
+    given: Path | RealPopulations, out: Path | None, runs: int, seed: int, held_out: HeldOut | None
+) -> None:
     output = Output(out, forms=TABLE)
     from meanfield._tables.result_table import table_text
     from meanfield.datasets import ai_norms
@@ -88,9 +120,9 @@ def _validate_real(folder: Path, out: Path | None, runs: int, seed: int, held_ou
 
     progress = sys.stderr.isatty()
     if held_out is None:
-        table = populations.validate(folder, runs=runs, seed=seed, progress=progress)
+        table = populations.validate(given, runs=runs, seed=seed, progress=progress)
     else:
-        real = ai_norms(folder, ordered=True, progress=progress)
+        real = ai_norms(given, ordered=True, progress=progress) if isinstance(given, Path) else given
         table = populations.cross_validate(real, by=held_out.value, runs=runs, seed=seed, progress=progress)
         _say_scores(populations.choice_scores(real, by=held_out.value, seed=seed, progress=progress))
     *lines, last = populations.report(table)

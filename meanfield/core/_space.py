@@ -61,11 +61,14 @@ class MemorySpace:
             )
 
     @classmethod
-    @cache
     def from_sizes(cls, n_states: int, n_words: int) -> MemorySpace:
         """The space with `n_states` states, S = Σ_{h≤H} W^{2h}; InputError where no H fits."""
-        if n_words < 2:
-            raise InputError(f"n_words = {n_words}: expected at least 2")
+        n_words, n_states = whole_number("n_words", n_words, 2), whole_number("n_states", n_states)
+        return cls._of_sizes(n_states, n_words)
+
+    @classmethod
+    @cache
+    def _of_sizes(cls, n_states: int, n_words: int) -> MemorySpace:
         length = 1
         while (space := cls(n_words, length)).n_states < n_states:
             length += 1

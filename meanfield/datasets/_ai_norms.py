@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -61,13 +62,14 @@ class RealPopulations(NamedTuple):
         How often (`count`) an uncommitted agent of `model`, offered `options`, in memory `state`
         ("own,partner|own,partner|…", oldest first; '' when empty) made `choice`.
     runs
-        One row for each run: `experiment` (from_empty, from_consensus or committed), its length in `interactions`, and
-        the success rate, the majority word and its share over the last 3N of them. Some runs from_consensus and
-        committed stop at a fixed length: without a flip they are censored, not negative. From archives also `run`, its
-        number in `events`; its `file`; `committed_agents`, their numbers, and `committed_from`, how many
-        interactions of the run were over when these began to keep to their word; `converged`, whether the file says
-        that the run was stopped because it had converged; `agreed_at_end`, the number of interactions since the last
-        failure; and `agreed_at_most`, the most successes in a row on other words than that of the start.
+        One row for each run: `options`, joined by blanks, or by '_' if from a log; `experiment` (from_empty,
+        from_consensus or committed), its length in `interactions`, and the success rate, the majority word and its
+        share over the last 3N of them. Some runs from_consensus and committed stop at a fixed length: without a flip
+        they are censored, not negative. From archives also `run`, its number in `events`; its `file`;
+        `committed_agents`, their numbers, and `committed_from`, how many interactions of the run were over when these
+        began to keep to their word; `converged`, whether the file says that the run was stopped because it had
+        converged; `agreed_at_end`, the number of interactions since the last failure; and `agreed_at_most`, the most
+        successes in a row on other words than that of the start.
     events
         One row for each interaction, in order: `run`, `step` from 0, `agent`, `partner`, and the words `said` by the
         first and `heard` from the second. From logs also `round`: interactions of one round were answered before any
@@ -141,6 +143,10 @@ def ai_norms(
     if path is not None and not archives:
         tables_too = "" if ordered else f"{', '.join(COLUMNS)}, or "
         raise InputError(f"path = {path}: expected {tables_too}archives like {next(iter(ARCHIVES))}")
+    if alone and not zipfile.is_zipfile(archives[0]):
+        raise InputError(
+            f"path = {path}: expected a zip archive; meanfield.datasets.from_events reads logs of your own"
+        )
     archives = archives or [download(name, URL + name, sha256) for name, sha256 in ARCHIVES.items()]
     return _tables([read_archive(archive) for archive in tqdm(archives, "archives", disable=not progress, leave=False)])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count, islice
@@ -14,14 +15,15 @@ import pandas as pd
 from meanfield.datasets._ai_norms import RealPopulations
 from meanfield.datasets._ai_norms_archive import RealRun
 from meanfield.datasets._ai_norms_tables import choice_counts, events_table, memories_of, runs_table
+from meanfield.datasets._committed import PLAYERS, check_committed, minorities_of
 from meanfield.datasets._log_table import (
     MISSING,
     NO_ANSWER,
     UNFIT,
     UNKNOWN,
     Complaints,
-    Names,
     Table,
+    by_run,
     checked_columns,
     codes_of,
     is_missing,
@@ -32,15 +34,16 @@ from meanfield.datasets._log_table import (
     texts_in,
     with_columns,
 )
-from meanfield.toolbox._arguments import is_number, shown, whole_number
+from meanfield.toolbox._arguments import shown, whole_number
 from meanfield.toolbox._errors import InputError
 
 COLUMNS = ("run", "step", "agent", "partner", "said", "heard")
 MEMORIES = ("memory", "partner_memory")
-PLAYERS = ("agent", "partner")
-SEPARATORS = "_,|"  # between words in the tables of runs, options and memories, beside blanks
-EXPECTED_WORD = "a word without blanks, '_', ',', '|' and NUL; words={…} maps every answer to such a word, as in "
-EXPECTED_WORD += "{'New York': 'NY', 'Rome': 'Rome'}"
+SEPARATORS = "_,|"  # between words in the tables of runs, options and memories
+EXPECTED_WORD = (
+    "a word, not all blanks, without '_', ',', '|' and NUL; words={…} maps every answer to such a word, as in "
+)
+EXPECTED_WORD += "{'New_York': 'New York', 'Rome': 'Rome'}"
 READINGS = ("sequential", "simultaneous")
 
 
@@ -50,7 +53,7 @@ def from_events(
     memory_length: int,
     columns: Mapping[str, str | None] | None = None,
     words: Sequence[str] | Mapping[str, str] | None = None,
-    missing: Sequence[str] = NO_ANSWER,
+    missing: Sequence[str] = (),
     same_step: str | None = None,
     initial: str | Mapping[Any, str] = "",
     committed: Mapping[Any, str] | pd.DataFrame | None = None,
@@ -70,7 +73,7 @@ def from_events(
     ----------
     events
         A table, or a file that ends in .csv, .tsv, .txt, .jsonl, .ndjson or .json (a list of objects), also with .gz;
-        or in .parquet or .xlsx, if pandas can read these. Columns:
+        or in .parquet or .xlsx, with pyarrow or openpyxl installed. Columns:
 
         - `run`, the name or whole number of the run;
         - `step`, a number that orders the interactions of a run. Several pairs may have one step: if no agent is in two
@@ -86,10 +89,12 @@ def from_events(
         What the log calls these columns, as in `{"agent": "player_1", "said": "data.choice"}`; a dot leads into objects
         of JSON. None stands for one run, or for steps in the order of rows.
     words
-        The options; or a mapping of answers to options. Default: all words that were said, in alphabetical order.
+        The options; or a mapping of answers to options. Default: all words that were said, in alphabetical order. A
+        warning tells which differ only by case, blanks or punctuation, or have nothing else.
     missing
-        Texts that mean 'no answer', unless they are in `words`. Empty and missing cells always do. The interaction is
-        left out. A warning and the table `skipped` tell how many.
+        Further texts that mean 'no answer', beside empty and missing cells and na, n/a, nan, None and null in the usual
+        spellings; none of them does if it is in `words`. The interaction is left out. A warning and the table `skipped`
+        tell how many.
     same_step
         Where an agent is in two pairs of a step: 'sequential' if they met in the order of rows, 'simultaneous' if all
         answers of the step were given before any of them was known.
@@ -112,10 +117,10 @@ def from_events(
 
     Returns
     -------
-    `RealPopulations` with `choice_counts`, `runs` and `events`, sorted by run and step. If several interactions have
-    one step or a step is not whole, `step` counts anew from 0 in each run. `events` then has `round`, the step of the
-    log, unless the reading is 'sequential'. Where runs or agents have names, `runs` has `name`, and `events` has
-    `agent_name` and `partner_name`.
+    `RealPopulations` with `choice_counts`, `runs` and `events`, sorted by run and step; `options` are joined by '_'. If
+    several interactions have one step or a step is not whole, `step` counts anew from 0 in each run. `events` then has
+    `round`, the step of the log, unless the reading is 'sequential'. Where runs or agents have names, `runs` has
+    `name`, and `events` has `agent_name` and `partner_name`.
 
     Raises
     ------
@@ -128,7 +133,7 @@ def from_events(
     Warns
     -----
     UserWarning
-        If answers are missing.
+        If answers are missing, or words look as if they were one, or none.
 
     See Also
     --------
@@ -177,13 +182,13 @@ def from_events(
     known = (said >= 0).all(axis=1)
     _check_meetings(complaints, table, known, same_step)
     complaints.raise_any()
-    minorities = _minorities(committed, committed_from, table, options, run_names, agent_names)
-    _check_committed(complaints, table, minorities, options)
+    minorities = minorities_of(committed, committed_from, table, options, run_names, agent_names)
+    check_committed(complaints, table, minorities, options)
     complaints.raise_any()
-    begin = _by_run("initial", initial, run_names, "")
+    begin = by_run("initial", initial, run_names, "")
     if strange := [word for word in begin.values() if not (isinstance(word, str) and word in ("", *options))]:
         raise InputError(f"initial = {shown(strange[0])}: expected '' or one of {', '.join(options)}")
-    agents = _agents(table, minorities, _by_run("n_agents", n_agents, run_names, None))
+    agents = _agents(table, minorities, by_run("n_agents", n_agents, run_names, None))
     file = "" if isinstance(events, pd.DataFrame) else Path(events).name
     skipped = None if known.all() else _skipped(log, known, file)
 
@@ -193,6 +198,7 @@ def from_events(
     _check_memories(complaints, log, table.index.to_numpy(), runs)
     complaints.raise_any()
     ends, ordered = runs_table(runs), events_table(runs)
+    ends["options"] = "_".join(options)  # which may have blanks
     ends["run"], ordered["run"] = table["run"].unique(), table["run"].to_numpy()
     steps = table["step"].to_numpy()
     whole = (steps == np.round(steps)).all()
@@ -220,7 +226,7 @@ def _words(
         raise InputError(f"missing = {shown(missing)}: expected a list of answers")
     if words is not None and (isinstance(words, str) or not _all_texts(words)):
         raise InputError(f"words = {shown(words)}: expected a list of words, or a mapping of answers to words")
-    sides, expected = ("said", "heard"), EXPECTED_WORD
+    sides, expected, missing = ("said", "heard"), EXPECTED_WORD, (*NO_ANSWER, *missing)
     if words is None:
         said = {cell for side in sides for cell in texts_in(log[side])}
         names = {word: word for word in sorted(said - {*missing}) if _is_word(word)}
@@ -240,7 +246,30 @@ def _words(
     if not complaints.found and (len(options) < 2 or repeated):
         given = list(options if words is None or isinstance(words, Mapping) else words)
         raise InputError(f"words = {given}: expected at least two that differ")
+    if words is None:
+        _tell_doubtful(options, np.bincount(found[found >= 0], minlength=len(options)))
     return options, found
+
+
+def _tell_doubtful(options: tuple[str, ...], counts: np.ndarray) -> None:
+    """A warning of words that may be one word or none, with how often each was said."""
+    alike: dict[str, list[str]] = {}
+    for word, n in zip(options, counts, strict=True):
+        alike.setdefault(_letters(word), []).append(f"{word!r} ({n})")
+    told = [
+        f"{', '.join(some)} {'differ only by case, blanks or punctuation' if key else 'are only punctuation'}"
+        for key, some in alike.items()
+        if len(some) > 1 or not key
+    ]
+    if told:
+        remedy = "words={'a': 'A', …} maps answers to options, words=[…] lists all options, missing=['?'] what is none"
+        warnings.warn(f"options are kept as they are, and {'; '.join(told)}: {remedy}", stacklevel=4)
+
+
+def _letters(word: str) -> str:
+    """The word without case, blanks and punctuation."""
+    plain = unicodedata.normalize("NFKC", word).casefold()
+    return "".join(sign for sign in plain if not sign.isspace() and unicodedata.category(sign)[0] != "P")
 
 
 def _all_texts(given: object) -> bool:
@@ -250,7 +279,7 @@ def _all_texts(given: object) -> bool:
 
 
 def _is_word(word: object) -> bool:
-    return isinstance(word, str) and word.split() == [word] and not set(word) & {*SEPARATORS} and not UNFIT.search(word)
+    return isinstance(word, str) and bool(word.strip()) and not {*word} & {*SEPARATORS} and not UNFIT.search(word)
 
 
 def _check_meetings(complaints: Complaints, table: pd.DataFrame, known: np.ndarray, same_step: str | None) -> None:
@@ -277,77 +306,6 @@ def _check_meetings(complaints: Complaints, table: pd.DataFrame, known: np.ndarr
         "an agent is in several pairs of a step",
         "one pair, or same_step='sequential' (the rows are in order) or 'simultaneous' (nobody knew the other answers)",
     )
-
-
-def _by_run(name: str, given: Any, runs: Names, default: Any) -> dict[int, Any]:
-    """The value of each run, of one for all runs or a mapping."""
-    numbers = [*runs.numbers.values()]
-    if not isinstance(given, Mapping):
-        return dict.fromkeys(numbers, given)
-    found: dict[int, Any] = {}
-    for run, value in given.items():
-        if (number := runs.find(f"{name}: run", run)) in found:
-            raise InputError(f"{name}: run = {shown(run)}: expected each run once")
-        found[number] = value
-    return {run: found.get(run, default) for run in numbers}
-
-
-def _minorities(
-    committed: Mapping[Any, str] | pd.DataFrame | None,
-    committed_from: int | float | Mapping[Any, int | float] | None,
-    table: pd.DataFrame,
-    options: tuple[str, ...],
-    runs: Names,
-    agents: Names,
-) -> pd.DataFrame:
-    """Committed agents: `run`, `agent`, number of the `word`, and the step `since` which they say it."""
-    if isinstance(committed, pd.DataFrame):
-        if lacking := [name for name in ("run", "agent", "word") if [*committed.columns].count(name) != 1]:
-            raise InputError(
-                f"committed lacks the column {', '.join(lacking)}, or has it twice; expected run, agent, word"
-            )
-        rows = [
-            (runs.find("committed: run", run), agent, word)
-            for run, agent, word in zip(*(committed[name].tolist() for name in ("run", "agent", "word")), strict=True)
-        ]
-    elif committed is not None and not isinstance(committed, Mapping):
-        raise InputError(f"committed is a {type(committed).__name__}: expected words by agent, or a pandas.DataFrame")
-    else:
-        rows = [(run, agent, word) for run in runs.numbers.values() for agent, word in (committed or {}).items()]
-    found: dict[tuple[int, int], int] = {}
-    words: dict[int, int] = {}
-    for run, agent, word in rows:
-        if not isinstance(word, str) or word not in options:
-            raise InputError(f"committed: agent {agent} has {shown(word)}: expected one of {', '.join(options)}")
-        found[run, agents.find("committed: agent", agent, strangers=True)] = options.index(word)
-        if words.setdefault(run, options.index(word)) != options.index(word):
-            raise InputError(f"committed: run {run} has agents committed to {word!r} and another word: expected one")
-    since = _by_run("committed_from", committed_from, runs, None)
-    idle = [run for run, step in since.items() if step is not None and run not in words]
-    if idle and (isinstance(committed_from, Mapping) or not words):
-        raise InputError(f"committed_from = {shown(committed_from)}: run {idle[0]} has no committed agents")
-    first, last = (table.groupby("run")["step"].agg(which).to_dict() for which in ("min", "max"))
-    for run in words:
-        step = first[run] if since[run] is None else since[run]
-        if not is_number(step) or step > last[run]:
-            raise InputError(f"committed_from = {shown(step)}: expected a step of the run, at most {last[run]:g}")
-        since[run] = max(step, first[run])
-    return pd.DataFrame(
-        [(run, agent, word, since[run]) for (run, agent), word in found.items()],
-        columns=["run", "agent", "word", "since"],
-    )
-
-
-def _check_committed(
-    complaints: Complaints, table: pd.DataFrame, minorities: pd.DataFrame, options: tuple[str, ...]
-) -> None:
-    if minorities.empty:
-        return
-    for side, word in zip(PLAYERS, ("said", "heard"), strict=True):
-        told = table[["run", side]].merge(minorities, "left", left_on=["run", side], right_on=["run", "agent"])
-        wrong = (told["since"] <= table["step"]) & (told["word"] != table[word]) & (table[word] >= 0)
-        said = pd.Series([options[code] for code in table[word]], dtype=object)
-        complaints.add(wrong.to_numpy(), f"{word} by a committed {side}", "the word it is committed to", said)
 
 
 def _agents(table: pd.DataFrame, minorities: pd.DataFrame, sizes: dict[int, int | None]) -> dict[int, tuple[int, ...]]:

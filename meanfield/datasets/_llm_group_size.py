@@ -56,7 +56,7 @@ def llm_group_size(
         hold only some of the tables. Default: the folder in the environment variable MEANFIELD_DATA, then the cache,
         then a download from the upstream repository with a known SHA-256.
     model, pair
-        Take this model or pair only, as in "gpt-4o" and "woman/man".
+        Take this model or pair only, as in "gpt-4o" and "woman/man". The words of one pair are the labels along `word`.
 
     Returns
     -------

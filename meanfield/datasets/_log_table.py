@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
@@ -18,14 +17,17 @@ import numpy as np
 import pandas as pd
 
 from meanfield.toolbox._arguments import is_number, shown
+from meanfield.toolbox._csv import csv_rows
 from meanfield.toolbox._errors import InputError, reason
 from meanfield.toolbox._files import existing_file
 
 Table = pd.DataFrame | str | os.PathLike[str]
 
 SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
-LINES, EXCEL = (".jsonl", ".ndjson"), (".xlsx", ".xls", ".ods")
-ENDINGS = (*SEPARATORS, *LINES, ".json", ".parquet", *EXCEL)
+EXCEL = (".xlsx", ".xls", ".ods")
+ENDINGS = (*SEPARATORS, ".jsonl", ".ndjson", ".json", ".parquet", *EXCEL)
+LIBRARIES = {".parquet": "pyarrow", ".xlsx": "openpyxl", ".xls": "xlrd", ".ods": "odfpy"}  # with which pandas reads
+REMEDY = "give sep={}, and decimal=',' if need be"
 LARGEST = 2**53  # the least whole number that a float may not hold
 MISSING, UNKNOWN = -1, -2  # beside codes of words
 NO_ANSWER = ("", "na", "n/a", "NA", "N/A", "nan", "NaN", "None", "null", "NULL")
@@ -81,8 +83,10 @@ def read_table(given: Table, name: str, sep: str | None, encoding: str) -> pd.Da
         raise InputError(f"{name} = {path}: expected a file that ends in {', '.join(ENDINGS)}; text also with .gz")
     try:
         return _read(path, ending, sep, encoding)
-    except ImportError as error:
-        raise InputError(f"{name} = {path}: pandas can't read such files here ({reason(error)})") from None
+    except ImportError:
+        library = LIBRARIES[ending]
+        told = f"pandas reads such files with {library}, and finds no version of it that it can use"
+        raise InputError(f"{name} = {path}: {told}: pip install -U {library}") from None
     except Exception as error:  # the libraries raise almost anything
         hint = f"; give its encoding, as in encoding='utf-16' (now {encoding!r})"
         told = reason(error) + (hint if isinstance(error, UnicodeError) else "")
@@ -97,10 +101,8 @@ def _read(path: Path, ending: str, sep: str | None, encoding: str) -> pd.DataFra
         return _with_header(cells.values.tolist())
     with open_text(path, encoding) as file:
         if ending in SEPARATORS:
-            return _with_header(
-                [row for row in csv.reader(file, delimiter=sep or SEPARATORS[ending], strict=True) if row]
-            )
-        return pd.json_normalize(_records(file, ending in LINES))
+            return _with_header([*csv_rows(file, REMEDY, sep or SEPARATORS[ending])])
+        return pd.json_normalize(_records("".join(file)))
 
 
 @contextmanager
@@ -136,9 +138,15 @@ def json_lines(lines: Iterable[str]) -> list[Any]:
     return records
 
 
-def _records(file: Iterable[str], lines: bool) -> list[dict[str, Any]]:
-    """Objects of JSON, one a line or in a list; ValueError if there is anything else."""
-    records = json_lines(file) if lines else json_of("".join(file))
+def _records(text: str) -> list[dict[str, Any]]:
+    """Objects of JSON, in a list or one a line, whatever the file is called; ValueError if there is anything else."""
+    try:
+        records = json_of(text)
+        records = [records] if isinstance(records, dict) else records
+    except json.JSONDecodeError as error:
+        if error.msg != "Extra data":
+            raise
+        records = json_lines(text.split("\n"))
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise ValueError("expected a list of JSON objects, or one object a line")
     for number, record in enumerate(records):
@@ -161,15 +169,14 @@ def _dotted(record: dict[str, Any], before: str = "") -> Iterator[str]:
 def _with_header(rows: list[list[Any]]) -> pd.DataFrame:
     """The first row becomes the header: a name that stands there twice is kept twice."""
     header, *rows = rows or [[]]
-    wrong = np.array([len(row) != len(header) for row in rows], dtype=bool)
-    if wrong.any():
-        raise ValueError(f"fewer or more fields than in the header in {rows_of(np.flatnonzero(wrong))}")
     return pd.DataFrame(rows, columns=header, dtype=object)
 
 
 def checked_columns(columns: Mapping[str, str | None] | None) -> Mapping[str, str | None]:
     """The argument `columns`, none if it is None; InputError if it is no mapping."""
-    if columns is not None and not isinstance(columns, Mapping):
+    if columns is not None and not (
+        isinstance(columns, Mapping) and all(isinstance(label, Hashable) for label in columns.values())
+    ):
         raise InputError(f"columns = {shown(columns)}: expected a mapping, as in {{'said': 'answer'}}")
     return columns or {}
 
@@ -191,31 +198,38 @@ def with_columns(
         )
     if table.empty:
         raise InputError(f"{name} is empty: expected a row for each interaction")
-    found, wrong, lacking = {}, [], []
-    for one in (*needed, *optional):
-        source = columns.get(one, one)
-        if source is None and one in ("run", "step"):
-            found[one] = np.zeros(len(table), dtype=int) if one == "run" else np.arange(len(table))
-            continue
+    sources = {one: columns.get(one, one) for one in (*needed, *optional)}
+    counted = {
+        one: np.zeros(len(table), dtype=int) if one == "run" else np.arange(len(table)) for one in ("run", "step")
+    }
+    found = {one: column for one, column in counted.items() if one in sources and sources[one] is None}
+    here = {*table.columns} - {*columns.values()}
+    sources = {
+        one: source
+        for one, source in sources.items()
+        if one not in found and (one in (*needed, *columns) or source in here)
+    }
+    wrong, lacking = [], []
+    for source in dict.fromkeys(sources.values()):
+        names = [one for one in sources if sources[one] == source]
         times = sum(label == source for label in table.columns)
         if times > 1:
             wrong.append(f"{name} has the column {source} {times} times")
-        elif times == 1:
-            found[one] = table[source].array
-        elif one in needed or one in columns:
-            lacking.append(f"{source}" + (f" (for {one})" if source != one else ""))
+        if not times:
+            lacking.append(f"{source}" + (f" (for {' and '.join(names)})" if names != [source] else ""))
+        elif len(names) > 1:
+            wrong.append(f"columns: {' and '.join(names)} are both {shown(source)}")
+        if times == 1:
+            found |= {one: table[source].reset_index(drop=True) for one in names}  # an array's type pandas would guess
     if lacking:
         wrong.append(f"{name} lacks the column{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}")
     if wrong:
         raise InputError(f"{'; '.join(wrong)}; expected {', '.join(needed)}: {_how_to_name(table)}")
-    return pd.DataFrame(found)
+    return pd.DataFrame({one: found[one] for one in (*needed, *optional) if one in found})
 
 
 def _how_to_name(table: pd.DataFrame) -> str:
-    header = [str(label) for label in table.columns]
     listed = ", ".join(shown(label) for label in table.columns[:20])
-    if len(header) == 1 and (sep := next((one for one in ";\t|," if one in header[0]), None)):
-        return f"the header is {shown(header[0])}, so give sep={sep!r}"
     return (
         f"there are {listed}; columns={{'said': 'answer'}} names those of the log, and None stands for "
         "one run, or for steps in the order of rows"
@@ -245,6 +259,19 @@ class Names(NamedTuple):
     def texts(self) -> np.ndarray:
         """Names by number."""
         return np.array(list(self.numbers), dtype=object)
+
+
+def by_run(name: str, given: Any, runs: Names, default: Any) -> dict[int, Any]:
+    """The value of each run, of one for all runs or a mapping."""
+    numbers = [*runs.numbers.values()]
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(numbers, given)
+    found: dict[int, Any] = {}
+    for run, value in given.items():
+        if (number := runs.find(f"{name}: run", run)) in found:
+            raise InputError(f"{name}: run = {shown(run)}: expected each run once")
+        found[number] = value
+    return {run: found.get(run, default) for run in numbers}
 
 
 def text_of(cell: Any) -> str | None:
@@ -293,7 +320,8 @@ def numbers_of(complaints: Complaints, table: pd.DataFrame, column: str, decimal
     complaints.add(
         wrong,
         column,
-        f"a number, with the decimal mark {decimal!r}; or columns={{{column!r}: None}} for the order of rows",
+        f"a number, with the decimal mark {decimal!r} (or decimal={'.,'.replace(decimal, '')!r}); "
+        f"or columns={{{column!r}: None}} for the order of rows",
         table[column],
     )
     return found

@@ -23,7 +23,7 @@ def smollm2(*, pair: str | None = None) -> xr.Dataset:
     Parameters
     ----------
     pair
-        Take this pair only, as in "his/her".
+        Take this pair only, as in "his/her"; its words are the labels along `word`, which are numbers for all pairs.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def smollm2(*, pair: str | None = None) -> xr.Dataset:
     >>> policies = meanfield.datasets.smollm2()
     >>> dict(policies["q"].sizes)
     {'pair': 11, 'state': 1365, 'word': 2}
-    >>> policy = meanfield.datasets.smollm2(pair="his/her").set_index(word="word_label")
+    >>> policy = meanfield.datasets.smollm2(pair="his/her")
     >>> policy["q"].sel(word="his", state=0).round(3).item()
     0.523
     """

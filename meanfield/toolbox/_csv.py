@@ -7,6 +7,7 @@ import gzip
 import io
 import os
 import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from meanfield.toolbox._files import existing_file
 
 LARGEST_TABLE = 2**24  # bytes, unpacked
 MOST_COLUMNS = 1000
-SEPARATORS = ";\t|"  # of files that bear the name of CSV
+MOST_LINES = 20  # in a message
+SEPARATORS = ";\t|,"  # of files that bear the name of CSV
+REMEDY = "expected commas; pandas.read_csv(path, sep={}) reads it, with decimal=',' if need be"
 GZIP = b"\x1f\x8b"
 
 
@@ -32,7 +35,9 @@ def read_csv(path: str | os.PathLike[str], name: str = "path", **options: Any) -
     path = existing_file(path, name)
     try:
         text = _content(path).decode("utf-8-sig")
-        _check_rectangular(text)
+        for row in csv_rows(io.StringIO(text, newline=""), REMEDY):  # pandas would fill or shift fields
+            if len(row) > MOST_COLUMNS:
+                raise ValueError(f"it has {len(row)} columns: expected at most {MOST_COLUMNS}")
         return pd.read_csv(io.StringIO(text), **options)
     except (OSError, ValueError, EOFError, zlib.error, csv.Error) as error:
         raise InputError(
@@ -51,25 +56,23 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _check_rectangular(text: str) -> None:
-    """Missing fields would silently become missing numbers, and additional ones an index."""
-    records = csv.reader(io.StringIO(text, newline=""), strict=True)
-    header: list[str] = []
-    for record in records:
-        header = header or _header(record)
-        if record and len(record) != len(header):
-            raise ValueError(f"line {records.line_num} has {len(record)} fields, the header {len(header)}")
-        if len(record) > MOST_COLUMNS:
-            raise ValueError(f"it has {len(record)} columns: expected at most {MOST_COLUMNS}")
+def csv_rows(lines: Iterable[str], remedy: str, sep: str = ",") -> Iterator[list[str]]:
+    """The header and the rows of a CSV text; ValueError at the end that names lines which lack or exceed its fields.
 
-
-def _header(record: list[str]) -> list[str]:
-    """The names of the columns; ValueError if other signs than commas stand between them."""
-    for sign in SEPARATORS:
-        if len(record) == 1 and sign in record[0]:
-            told = f"its header has {sign!r} between fields: expected commas"
-            raise ValueError(f"{told}; pandas.read_csv(path, sep={sign!r}) reads it, with decimal=',' if need be")
-    return record
+    `remedy` tells what to do where other signs stand between the fields, as a template for these.
+    """
+    reader = csv.reader(lines, delimiter=sep, strict=True)
+    header, uneven = [], []
+    for row in filter(None, reader):
+        if not header and len(row) == 1 and (other := next((sign for sign in SEPARATORS if sign in row[0]), None)):
+            raise ValueError(f"its header has {other!r} between fields: {remedy.format(repr(other))}")
+        header = header or row
+        if len(row) != len(header):
+            uneven.append(reader.line_num)
+        yield row
+    if uneven:
+        listed = ", ".join(map(str, uneven[:MOST_LINES])) + (", …" if len(uneven) > MOST_LINES else "")
+        raise ValueError(f"line{'s' if len(uneven) > 1 else ''} {listed}: expected the header's {len(header)} fields")
 
 
 def column_numbers(column: Any) -> np.ndarray:

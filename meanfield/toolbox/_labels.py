@@ -67,7 +67,10 @@ def _words_in_order(labelled: Labelled, name: str) -> Labelled:
 
 
 def chosen(policies: xr.Dataset, **labels: str | None) -> xr.Dataset:
-    """The policies with these labels along model and pair; InputError lists those that are there. None takes all."""
+    """The policies with these labels along model and pair; InputError lists those that are there. None takes all.
+
+    Where they have the same words, these are the labels along `word`.
+    """
     for dim, label in labels.items():
         if label is None:
             continue
@@ -76,7 +79,7 @@ def chosen(policies: xr.Dataset, **labels: str | None) -> xr.Dataset:
             there = ", ".join(known) or f"none, as no {dim} is named"
             raise InputError(f"{dim} = {label!r}: expected one of {there}")
         policies = policies.sel({dim: label}) if dim in policies.dims else policies
-    return policies
+    return policies if all(label is None for label in labels.values()) else canonical_order(policies, "policies")
 
 
 def in_order(labelled: Labelled, labels: Mapping[str, Sequence[Hashable]], name: str) -> Labelled:

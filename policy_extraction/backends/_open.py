@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from meanfield import InputError
+from meanfield.toolbox import shown
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends.local._load import dtype_name, load
 from policy_extraction.backends.local._source import SMOLLM2, find
@@ -73,5 +74,7 @@ def open_backend(
     if not isinstance(model, Backend):
         raise InputError(f"model = {model!r}: expected a name, a path, a pair (model, tokenizer) or a Backend")
     if memory_budget is not None:
-        raise InputError(f"memory_budget = {memory_budget}: expected None for a Backend, which has one of its own")
+        raise InputError(
+            f"memory_budget = {shown(memory_budget)}: expected None for a Backend, which has one of its own"
+        )
     return model

@@ -8,11 +8,12 @@ from typing import TypeAlias
 import numpy as np
 
 from meanfield import InputError
+from meanfield.toolbox import instance
 from policy_extraction.backends._backend import Scores
 from policy_extraction.prompts._games import check_games, check_tabulable, one_game
 from policy_extraction.prompts._orders import Order, orders
 from policy_extraction.prompts._questions import all_memories, prompts
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, checked_prompts
 
 SpokenMemory: TypeAlias = tuple[tuple[str, str], ...]
 Law: TypeAlias = Callable[[SpokenMemory, Order], Mapping[str, float]]
@@ -85,7 +86,7 @@ class TableBackend:
 
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
         """As in `Backend`."""
-        for prompt in prompts:
+        for prompt in checked_prompts(prompts):
             self._answers(prompt)
 
     def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
@@ -114,7 +115,7 @@ class TableBackend:
 
     def tokens(self, words: Sequence[str]) -> list[str]:
         """'' for each word: a table has no tokens."""
-        return [""] * len(words)
+        return [""] * len(instance("words", words, Sequence))
 
     def _answers(self, prompt: Prompt) -> Mapping[str, float]:
         if prompt not in self._states:

@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 
 from meanfield import MemorySpace, ModelError
 from meanfield.toolbox import LARGEST_SEED, instance, labelled, stamp, whole_number, word_coords
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction.backends._backend import Backend
 from policy_extraction.prompts._games import check_games, one_game
 from policy_extraction.prompts._orders import orders
@@ -31,7 +32,7 @@ def asked_again(
     *,
     template: Template = NAMING_GAME,
     payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> xr.Dataset:
     """Log-probabilities of the same prompts asked together and again one by one, in another order.
 
@@ -53,7 +54,7 @@ def asked_again(
     template, payoffs
         The prompt.
     progress
-        Show a progress bar.
+        Show a progress bar. Default: on a terminal.
 
     Returns
     -------
@@ -101,7 +102,7 @@ def asked_again(
     ]
     backend.check(trial_prompts(words, presented, memory_length, template, payoffs), words)
     log_p = np.full((2, n, len(words)), np.nan)
-    with tqdm(total=2 * n, desc=backend.name, unit="prompt", disable=not progress) as bar:
+    with tqdm(total=2 * n, desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
         begin = time.perf_counter()
         _ask(backend, asked, words, log_p[0], bar)
         rate = n / (time.perf_counter() - begin)

@@ -15,6 +15,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace, UnparsedError
 from meanfield.toolbox import LARGEST_SEED, ResumableLog, instance, labelled, stamp, whole_number, word_coords
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._sampling import check_temperature
@@ -41,7 +42,7 @@ def live_population(
     payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
     max_tries: int = 500,
     log: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> xr.Dataset:
     """Runs of the naming game of [000] and [004] in which the model is asked for each choice.
 
@@ -75,7 +76,7 @@ def live_population(
         A file of all answers, written after each interaction. An interrupted game in it goes on from there, to the same
         end as without the interruption.
     progress
-        Show a progress bar.
+        Show a progress bar. Default: on a terminal.
 
     Returns
     -------
@@ -136,7 +137,7 @@ def live_population(
     played: list[Played] = []
     memories: list[list[Memory]] = [[()] * n_agents for _ in range(runs)]
     states = np.zeros((runs, rounds + 1, n_agents), dtype=np.int64)
-    bar_options = {"desc": backend.name, "unit": "interaction", "disable": not progress, "leave": False}
+    bar_options = {"desc": backend.name, "unit": "interaction", "disable": hidden(progress), "leave": False}
     with tqdm(total=interactions * runs, **bar_options) as bar:
         for t in range(interactions):
             met, presented = game.draw(t, runs, n_agents)

@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError
 from meanfield.toolbox import instance, one_or_several, stamp, whole_number
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.flag_game._arguments import check_agent, check_countries, check_crop
 from policy_extraction.flag_game._asking import Agent, Asker, Question
@@ -38,7 +39,7 @@ def probe_memory_conflict(
     concurrency: int = 1,
     prompts: FlagGamePrompts = FLAG_GAME_002,
     log: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> xr.Dataset:
     """The answers of an agent to a crop of the target when 0 to 8 of its 8 memories name a lure.
 
@@ -108,7 +109,7 @@ def probe_memory_conflict(
         (agent,), (crop,), countries, prompts, seed, temperature, max_tokens, max_tries, concurrency, log, rules
     )
     answers = np.empty((entries + 1, trials), dtype=object)
-    for trial in tqdm(range(trials), desc=agent.name, unit="trial", disable=not progress, leave=False):
+    for trial in tqdm(range(trials), desc=agent.name, unit="trial", disable=hidden(progress), leave=False):
         questions = [
             Question("probe", trial * (entries + 1) + k, 0, prompts.message, m, _slots(said, k, entries, trial, seed))
             for k in range(entries + 1)

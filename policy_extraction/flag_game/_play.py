@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError
 from meanfield.toolbox import instance, one_or_several, stamp, whole_number
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.flag_game._arguments import check_team
 from policy_extraction.flag_game._asking import Agent, Asker
@@ -47,7 +48,7 @@ def play(
     prompts: FlagGamePrompts = FLAG_GAME_002,
     truth: str | None = None,
     log: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> xr.Dataset:
     """One flag game: agents who each see a crop of the same flag tell each other which country's flag it is.
 
@@ -103,7 +104,7 @@ def play(
         A file of all questions and answers, refused ones included. An interrupted game in it goes on from there, to the
         same end if agents give the same answers.
     progress
-        Show a progress bar.
+        Show a progress bar. Default: on a terminal.
 
     Returns
     -------
@@ -194,9 +195,11 @@ def play(
     )
 
 
-def _play(game: Game, protocol: str, last: int, patience: int | None, progress: bool) -> tuple[list[Probe], bool]:
+def _play(
+    game: Game, protocol: str, last: int, patience: int | None, progress: bool | None
+) -> tuple[list[Probe], bool]:
     probes, unanimous = [], 0
-    with tqdm(total=last, desc=protocol, unit="step", disable=not progress, leave=False) as bar:
+    with tqdm(total=last, desc=protocol, unit="step", disable=hidden(progress), leave=False) as bar:
         for probe in PROTOCOLS[protocol](game):
             bar.update(probe.step - bar.n)
             probes.append(probe)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from meanfield import InputError
-from meanfield.toolbox import instance, one_or_several, real_number
+from meanfield.toolbox import instance, one_or_several, real_number, shown, whole_number
 from policy_extraction.flag_game._arguments import check_countries, check_crop
 from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
 from policy_extraction.flag_game._prompts import ALLOWED, TASKS, FlagGamePrompts, Task
@@ -119,7 +119,8 @@ class StandIn:
             If the prompt is not one of the game, or the crop is unknown.
         """
         kind, slots = self._read(user)
-        if image_png is not None and image_png not in self._p:
+        seed = whole_number("seed", seed)
+        if image_png is not None and not (isinstance(image_png, bytes) and image_png in self._p):
             raise InputError(f"image_png: {self.name} does not know this crop")
         k = len(self.countries)
         p = np.full(k, 1 / k) if image_png is None else self._p[image_png]
@@ -138,11 +139,11 @@ class StandIn:
         return json.dumps({key: values.get(key, f"It looks like {country}.") for key in keys})
 
     def _read(self, user: str) -> tuple[str, dict[str, str]]:
-        for kind, reader in self._prompts:
+        for kind, reader in self._prompts if isinstance(user, str) else ():
             found = reader.fullmatch(user)
             if found:
                 return kind, found.groupdict()
-        raise InputError(f"user: {self.name} reads prompts of the flag game only, not {user[:60]!r}")
+        raise InputError(f"user: {self.name} reads prompts of the flag game only, not {shown(user)}")
 
     def _moved(self, belief: np.ndarray, p: np.ndarray, said: Sequence[str]) -> np.ndarray:
         if not said:

@@ -11,6 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import MemorySpace
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction._toolbox.texts import check_kept
 from policy_extraction.backends._backend import Backend, Submitting
 from policy_extraction.backends._open import open_backend
@@ -38,7 +39,7 @@ def extract(
     memory_budget: int | None = None,
     template: Template = NAMING_GAME,
     payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
-    progress: bool = False,
+    progress: bool | None = None,
     cache: bool | str | os.PathLike[str] = True,
     undecided: str = "raise",
 ) -> xr.Dataset:
@@ -75,7 +76,7 @@ def extract(
     payoffs
         Points of a round.
     progress
-        Show a progress bar.
+        Show a progress bar. Default: on a terminal.
     cache
         True to keep records in `cache_folder` and reuse them, False for no cache, or a folder. Records of models given
         as objects are never kept, and of back ends only if they have an identity.
@@ -149,7 +150,7 @@ def extract(
         for plan in missing if len(missing) > 1 and isinstance(backend, Submitting) else []:
             kept.answers(plan.key(backend)).submit(backend, plan.words, *plan.questions(), sampling)
         total = sum(plan.n_prompts for plan in missing)
-        with tqdm(total=total, desc=backend.name, unit="prompt", disable=not progress) as bar:
+        with tqdm(total=total, desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
             for plan in missing:
                 records[plan.words] = _measure(backend, plan, kept, bar, sampling)
     found = [record for record in records.values() if record is not None]

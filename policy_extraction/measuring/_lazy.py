@@ -13,6 +13,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import instance, one_or_several, shown
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction._toolbox.texts import check_kept
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._answers import Answers, Memory
@@ -42,7 +43,7 @@ def lazy_policy(
     floor: float = 0.0,
     undecided: str = "raise",
     cache: bool | str | os.PathLike[str] = True,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> LazyExtraction:
     """The policy of a language model as a function of memories; the model is asked when a memory first occurs.
 
@@ -74,7 +75,7 @@ def lazy_policy(
         True to keep answers in `cache_folder` and reuse them, False to keep them as long as the function lives, or a
         folder. Answers do not depend on the sampling. They are never kept for a back end without an identity.
     progress
-        Show a progress bar for each batch.
+        Show a progress bar for each batch. Default: on a terminal.
 
     Returns
     -------
@@ -136,7 +137,7 @@ class LazyExtraction:
     _payoffs: Payoffs
     presented: list[Order]
     _sampling: Sampling
-    _progress: bool
+    _progress: bool | None
     cache: InitVar[bool | str | os.PathLike[str]]
 
     def __post_init__(self, cache: bool | str | os.PathLike[str]) -> None:
@@ -206,7 +207,7 @@ class LazyExtraction:
             self._check()
             wanted = [asked[number] for number in missing]
             prompts = [self._prompt(memory, place) for memory, place in wanted]
-            with tqdm(total=len(prompts), desc=self.name, unit="prompt", disable=not self._progress) as bar:
+            with tqdm(total=len(prompts), desc=self.name, unit="prompt", disable=hidden(self._progress)) as bar:
                 log_p[missing], censored[missing] = self._answers.ask(
                     self._backend, self.words, wanted, prompts, bar, self._sampling
                 )

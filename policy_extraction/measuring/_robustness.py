@@ -13,6 +13,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, fixed_points, words_of
 from meanfield.toolbox import instance, labelled, shown, stamp, whole_number
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
@@ -65,7 +66,7 @@ def robustness(
     budget: int | None = None,
     payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
     seed: int = 0,
-    progress: bool = False,
+    progress: bool | None = None,
     cache: bool | str | os.PathLike[str] = True,
 ) -> xr.Dataset:
     """The conclusions about a model for every combination of order, wording, quotation marks and temperature.
@@ -168,7 +169,7 @@ def robustness(
     options = {"words": words, "memory_length": memory_length, "payoffs": payoffs, "cache": cache}
     n_orders = 1 if budget is not None else 2
     total = n_orders * len(wordings) * len(marks) * len(temperatures)
-    with tqdm(total=total, desc=backend.name, unit="combination", disable=not progress) as bar:
+    with tqdm(total=total, desc=backend.name, unit="combination", disable=hidden(progress)) as bar:
         for quoting, (number, wording) in product(marks, enumerate(wordings)):
             asked = {"template": marks[quoting][number], "progress": progress, **options}
             for order, temperature, policy in _policies(backend, asked, temperatures, budget, seed):

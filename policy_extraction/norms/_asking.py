@@ -11,6 +11,7 @@ from tqdm.auto import tqdm
 
 from meanfield import ModelError, UnparsedError
 from meanfield.toolbox import shortened
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._cache import RecordCache
@@ -54,7 +55,7 @@ def probe(
     words: tuple[str, str],
     temperature: float,
     kept: RecordCache | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Iterator[Probed]:
     """The measurement of each question; all are asked in one call, each text once, and kept ones not again.
 
@@ -65,7 +66,7 @@ def probe(
     place = {prompt: number for number, prompt in enumerate(prompts)}
     key = {"format": 1, "identity": backend.identity, "words": words, "prompts": list(map(asdict, prompts))}
     answers = (kept if kept and backend.identity else RecordCache(False)).answers(key)
-    with tqdm(total=len(prompts), desc=backend.name, unit="prompt", disable=not progress) as bar:
+    with tqdm(total=len(prompts), desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
         log_p, censored = answers.complete(backend, words, [((), i) for i in range(len(prompts))], prompts, bar)
     if censored.all(-1).any():
         raise NeitherWordError(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from meanfield import InputError
-from meanfield.toolbox import real_number, whole_number
+from meanfield.toolbox import checked_methods, real_number, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._sampling import check_temperature
@@ -32,6 +32,14 @@ from policy_extraction.norms._replies import (
 SOURCES = ("chat", "thought")
 
 
+@checked_methods(
+    {
+        **{"agent": "name description type", "partner": "name description type", "observation": "text"},
+        **{"norms": "content kind", "informed": "content kind", "information": "content kind text"},
+        **{"behaviour": "shows standards", "plan": "text follows", "rng": "random"},
+    },
+    listed=("norms", "informed"),
+)
 class NormOperations:
     """A language model that decides, speaks, thinks, plans and acts for the agents of a norm society.
 

@@ -41,7 +41,7 @@ def probe_operations(
     *,
     temperature: float = 1.0,
     cache: bool | str | os.PathLike[str] = True,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> xr.Dataset:
     """The probability of each yes/no operation, by agent, behaviour and standard, in hand-made scenes.
 
@@ -66,7 +66,7 @@ def probe_operations(
         True to keep answers in the folder `records` of `meanfield.cache_folder()`, False for no cache, or a folder.
         Kept answers serve every temperature.
     progress
-        Show a progress bar.
+        Show a progress bar. Default: on a terminal.
 
     Returns
     -------

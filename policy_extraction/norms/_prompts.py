@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from meanfield import InputError
+from meanfield.toolbox import checked_methods, one_of
 from policy_extraction._toolbox.texts import check_name
 from policy_extraction.prompts._slots import check_slots, fill
 from policy_extraction.prompts._template import Prompt
@@ -76,6 +77,7 @@ class Asked(NamedTuple):
     no_first: Prompt
 
 
+@checked_methods({"agent": "name description type", "norms": "content kind"}, listed=("norms",))
 @dataclass(frozen=True)
 class NormPrompts:
     """All prompts of a norm society.
@@ -173,7 +175,7 @@ class NormPrompts:
 
     def question(self, name: str, agent: Any, **slots: str) -> Asked:
         """The question to an agent that has a name, a description and a type."""
-        asked = self.questions[name]
+        asked = self.questions[one_of("name", name, self.questions)]
         prompts = []
         for first, second in (self.words, self.words[::-1]):
             options = fill(self.options, {"first": first, "second": second})
@@ -183,7 +185,7 @@ class NormPrompts:
 
     def writing(self, name: str, agent: Any, problem: str = "", **slots: str) -> Prompt:
         """The request to an agent; `problem` says why the last answer was refused."""
-        asked = self.writings[name]
+        asked = self.writings[one_of("name", name, self.writings)]
         filled = self._person(agent) | slots
         again = "\n" + fill(self.retry, {"problem": problem}) if problem else ""
         return Prompt(fill(asked.system, filled), fill(asked.user, filled) + again, asked.answer_prefix)

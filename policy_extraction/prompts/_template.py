@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any
 
 from meanfield import InputError
-from meanfield.toolbox import instance, is_number, shown
+from meanfield.toolbox import instance, is_number, one_or_several, shown
 from policy_extraction._toolbox.texts import check_name
 from policy_extraction.prompts._slots import check_slots, fill
 from policy_extraction.prompts._toml import TEXT, YES_OR_NO, check_layout, packaged_toml, read_toml
@@ -81,6 +81,16 @@ class Prompt:
     system: str
     user: str
     answer_prefix: str
+
+
+def checked_prompts(prompts: object) -> list[Prompt]:
+    """The prompts; InputError if they are anything else."""
+    if not isinstance(prompts, Iterable) or isinstance(prompts, (str, bytes)) or getattr(prompts, "ndim", 1) == 0:
+        raise InputError(f"prompts = {shown(prompts)}: expected a list of Prompt")
+    found = [instance("prompts: an item", prompt, Prompt) for prompt in prompts]
+    if not found:
+        raise InputError("prompts is empty: expected one or more Prompt")
+    return found
 
 
 def longest(prompts: Sequence[Prompt]) -> Prompt:
@@ -156,6 +166,13 @@ class Template:
             Points of a round.
         """
         instance("payoffs", payoffs, Payoffs)
+        if isinstance(options, str) or not all(isinstance(word, str) for word in one_or_several(options)):
+            raise InputError(f"options = {shown(options)}: expected a sequence of words")
+        options = list(options)
+        try:
+            memory = [(own, partner) for own, partner in memory]
+        except (TypeError, ValueError):
+            raise InputError(f"memory = {shown(memory)}: expected pairs of words") from None
         lines = [
             fill(self.line, {"round": i, "own": own, "partner": partner, "payoff": payoffs.of(own, partner)})
             for i, (own, partner) in enumerate(memory, start=1)

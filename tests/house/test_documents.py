@@ -16,6 +16,8 @@ from _paths import ROOT
 from _upstream import nothing_local, put_flag_game, served
 from meanfield.datasets import _ai_norms, _llm_group_size, flag_game
 
+CODE = re.compile("```.*?```", re.DOTALL)
+GENERATED = ("changes.md", "contributing.md", "tests.md")  # by `make docs`
 # What Python shows of objects, and digits that say nothing
 NOISE = re.compile(r"np\.\w+\(|dtype=|<Axes|<\w[\w.]* (?:object )?at 0x|<xarray|\d\.\d{12}")
 
@@ -51,10 +53,15 @@ def test_example_of_the_readme_prints_what_stands_below_it(capsys):
     assert capsys.readouterr().out == textwrap.dedent(output)
 
 
-def test_links_of_the_readme_to_files():
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / "README.md").read_text())
-    assert targets
-    assert [target for target in targets if not (ROOT / target).exists()] == []
+def test_links_of_pages_lead_to_files_of_a_checkout():
+    pages = [page for folder in (ROOT, ROOT / "docs", *(ROOT / "docs").iterdir()) for page in folder.glob("*.md")]
+    links = {
+        page.relative_to(ROOT).as_posix(): re.findall(r"\]\((?!https?:|#)([^)#\s]+)", CODE.sub("", page.read_text()))
+        for page in pages
+        if page.name not in GENERATED
+    }
+    assert min(len(links["README.md"]), len(links["docs/jobs/index.md"])) > 5
+    assert [(page, to) for page in links for to in links[page] if not (ROOT / page).parent.joinpath(to).exists()] == []
 
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))

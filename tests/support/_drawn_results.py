@@ -198,7 +198,7 @@ def spread(**options: Any) -> xr.Dataset:
 
 
 # For each kind its results: the usual one first, then the smallest and odd ones
-RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
+RESULTS: dict[str, list[Callable[[], Any]]] = {
     "basins": [
         lambda: meanfield.basins(conformist(), family="consensus", starts=9),
         lambda: meanfield.basins(random_policy(1, 3, 1), family="dirichlet", starts=4),
@@ -234,6 +234,12 @@ RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
     "design": [
         lambda: meanfield.design(conformist(), of="kappa", value=0.0),
         lambda: meanfield.design(random_policy(1, 3, 1), of="word_share", fixed_point=0, value=0.5),
+    ],
+    "drift": [
+        lambda: meanfield.drift(random_policy(1), np.full(5, 1 / 5)),
+        lambda: meanfield.drift(random_policy(1, memory_length=3), np.full(85, 1 / 85)),
+        lambda: meanfield.drift(infected(), MIX),
+        lambda: meanfield.drift(stack("two words"), np.eye(5)[0]),
     ],
     "ensemble_comparison": [lambda: compare_ensembles(runs(), runs()), lambda: compare_ensembles(runs(3), runs(3, 1))],
     "entrepreneur_threshold": [
@@ -349,6 +355,7 @@ RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
     "reaction_sensitivity": [lambda: meanfield.sensitivity(infected(), of="eigenvalue", fixed_point=rest())],
     "reaction_solution": [lambda: meanfield.solve(infected(), initial=MIX, times=np.arange(5.0))],
     "real_populations": [lambda: validation.populations.cross_validate(populations(), draws=5, runs=10)],
+    "real_runs": [populations],
     "record": [lambda: measured()],
     "robustness": [
         lambda: policy_extraction.robustness(
@@ -371,6 +378,11 @@ RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
     "sweep": [lambda: swept(stack("two words"))],
     "team_composition": [teams],
     "team_composition_comparison": [measured_teams],
+    "transition_rates": [
+        lambda: meanfield.transition_rates(conformist()),
+        lambda: meanfield.transition_rates(conformist(), n_agents=24),
+        lambda: meanfield.transition_rates(random_policy(1)),
+    ],
     "variant_table": [lambda: policy_extraction.measuring.variant_table(variants("two words"))],
     "winners": [lambda: played("MMMMMMMMQM"), lambda: played("MMMMMMMMMM")],
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from meanfield import InputError, MemorySpace
-from meanfield.toolbox import whole_number
+from meanfield.toolbox import instance, shown, whole_number
 from theory.streams import seed_streams
 from validation._engine.ensemble import play_to_end, portions
 from validation.naming_game._convention import ROUNDS_AVERAGED
@@ -117,7 +117,7 @@ class LazyPolicy:
 
     def provenance(self, before: Asked) -> dict[str, int]:
         """Attrs of a simulation that began with the answers `before`."""
-        now = self.asked
+        now, before = self.asked, instance("before", before, Asked)
         return {
             "memory_length": self.space.memory_length,
             "function_calls": now.calls - before.calls,
@@ -136,6 +136,8 @@ class LazyPolicy:
 
     def rows(self, states: np.ndarray) -> np.ndarray:
         """Rows in `answers` of the states, int64 of shape (n,), after asking about unknown ones."""
+        if not isinstance(states, np.ndarray) or states.dtype != np.int64 or states.ndim != 1:
+            raise InputError(f"states = {shown(states)}: expected an array of numbers of states, int64")
         rows = rows_of(self.answers.table, states)
         if (rows < 0).any():
             self._ask(np.unique(states[rows < 0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -17,6 +18,7 @@ from validation.naming_game._ensemble import OBSERVABLES, Ensemble, Plan, Record
 from validation.naming_game._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
 from validation.naming_game._roster import Cast, kind_names, make_cast, start_composition, start_options
 
+LONG_ROUND = 10**9  # interactions, some 10^7 a second in large populations
 ROUNDS_PLAYED = {"long_name": "rounds played until consensus", "units": "rounds of N interactions"}
 RECORDED = {
     "word_share": "probability that a random agent says the word",
@@ -114,6 +116,11 @@ def simulate(
         of the population is rounded to none, or the simulation would take more
         memory than 16 GiB (or the environment variable MEANFIELD_MEMORY, in GiB).
 
+    Warns
+    -----
+    UserWarning
+        If a round of all runs has 10^9 interactions or more, which take minutes, and no progress bar is shown.
+
     See Also
     --------
     sweep : many policies and sizes, resumable
@@ -153,6 +160,9 @@ def simulate(
         raise InputError(f"n_agents = {sizes} with committed agents: expected at most {LARGEST_POPULATION} agents")
     sharing_words = len(cast.population.words) if "word_share" in recording.observables else 0
     check_ensembles(agents, runs, records=recording.numbers(len(cast.population.words)), sharing_words=sharing_words)
+    if not progress and (interactions := sum(agents) * runs) >= LONG_ROUND:
+        told = f"n_agents = {sizes}, runs = {runs}: {interactions:.1g} interactions a round, up to {max_rounds} rounds"
+        warnings.warn(f"{told} of a minute or more each; progress=True shows how far they are", stacklevel=2)
     plan = Plan(runs, seed, rule, max_rounds, recording)
     asked_before = lazy.asked if lazy else 0
     if lazy:

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
+from meanfield.toolbox import checked_methods, shown, whole_number
 from theory.norms import (
     BEHAVIOURS,
     OPERATIONS,
@@ -34,6 +35,14 @@ class Topic(NamedTuple):
     abstract: bool
 
 
+@checked_methods(
+    {
+        **{"agent": "name type prefers", "partner": "name", "observation": "behaviour shows normative"},
+        **{"norms": "content", "informed": "content", "information": "content kind", "behaviour": "name shows"},
+        **{"plan": "follows", "rng": "random"},
+    },
+    listed=("norms", "informed"),
+)
 class TableOperations:
     """Operations of `simulate_society` that succeed with the probabilities of a table.
 
@@ -96,7 +105,7 @@ class TableOperations:
 
     def create(self, agent: NormAgent, n: int, rng: np.random.Generator) -> list[dict]:
         """The standards that the agent likes, one for each behaviour of the table, even if more are asked for."""
-        if n < len(self.behaviours):
+        if whole_number("n", n) < len(self.behaviours):
             raise InputError(f"n = {n}: expected at least {len(self.behaviours)} norms, one for each behaviour")
         for one in self.behaviours:
             if one.name not in agent.prefers:
@@ -202,8 +211,8 @@ class TableOperations:
         return _general(topic.behaviour, topic.standard), topic.behaviour.kind, (1.0,)
 
     def _topic(self, text: str) -> Topic:
-        if text not in self._topics:
-            raise InputError(f"norm {text!r}: expected a standard of {self._names}")
+        if not isinstance(text, str) or text not in self._topics:
+            raise InputError(f"norm {shown(text)}: expected a standard of {self._names}")
         return self._topics[text]
 
     def _held(self, behaviour: str, norms: Norms) -> Topic | None:

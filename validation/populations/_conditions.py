@@ -89,7 +89,7 @@ def read_runs(runs: pd.DataFrame) -> pd.DataFrame:
     if LISTED in table:
         table[LISTED] = _listed(table)
     _check_words(table)
-    table["options"] = [option_key(options, " ") for options in table["options"]]
+    table["options"] = [option_key(options, _separator(options)) for options in table["options"]]
     return table
 
 
@@ -108,6 +108,11 @@ def _listed(table: pd.DataFrame) -> pd.Series:
 def option_key(options: str, separator: str) -> str:
     """The words in alphabetical order, joined by underscores: prompts list them in random order."""
     return "_".join(sorted(options.split(separator)))
+
+
+def _separator(options: str) -> str:
+    """Words of logs may have blanks; published tables have blanks between words."""
+    return "_" if "_" in options else " "
 
 
 def with_lengths(runs: pd.DataFrame, window: int | None = None) -> pd.DataFrame:
@@ -255,7 +260,7 @@ def _numbers(column: pd.Series, name: str) -> pd.Series:
 
 def _check_words(table: pd.DataFrame) -> None:
     for row in table.itertuples(index=False):
-        options = row.options.split(" ")
+        options = row.options.split(_separator(row.options))
         if row.experiment not in EXPERIMENTS:
             raise InputError(f"experiment = {row.experiment!r}: expected one of {', '.join(EXPERIMENTS)}")
         for name in ("initial_consensus", "committed_word", "majority_word_last_3N"):

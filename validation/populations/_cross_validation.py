@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -142,7 +143,7 @@ def choice_scores(
     DataFrame with a row for each `model`, `pair`, `memory_length` and `law`: `runs` and `choices` held out;
     `log_likelihood`, the mean of ln(probability of the choice made) in nats; `gain`, by which the policy's is greater;
     and the intervals `low` to `high` and `gain_low` to `gain_high` of both, by bootstrap over runs. A law that cannot
-    be estimated has NaN.
+    be estimated has NaN, and so do all where there are no other runs, as a warning tells.
 
     Raises
     ------
@@ -183,6 +184,9 @@ def choice_scores(
             held_out[:, of_fold] = _scores(choices.of(~of_fold), choices.of(of_fold), subject[2])
         where = {"model": subject[0], "pair": "/".join(choices.words), "memory_length": subject[2]}
         rows += [where | row for row in _summaries(held_out, choices.run, list(_laws(subject[2])), level, seed)]
+        if np.isnan(held_out).all():
+            told = f"{where['model']} {where['pair']}, H = {subject[2]}: {len(real)} run{'s' * (len(real) > 1)}"
+            warnings.warn(f"{told} of which none is foretold by others, so that its scores are NaN", stacklevel=2)
     result = pd.DataFrame(rows)
     result.attrs = {"kind": "choice_scores", "by": by, "folds": folds, "seed": seed, "level": level}
     return result

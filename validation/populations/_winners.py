@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pandas as pd
 
 from meanfield import InputError
@@ -30,12 +32,17 @@ def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     -------
     DataFrame with a row for each condition and word that won, most wins first: `model`, `options`, `memory_length`,
     `n_agents`, `word`, `wins`; `runs`, those of the condition that agree on a word; `share`, wins / runs, with Wilson's
-    interval `low` to `high`; and `undecided`, the other runs.
+    interval `low` to `high`; and `undecided`, the other runs. A condition in which no run agrees has no row.
 
     Raises
     ------
     InputError
         If a column is missing, a number is out of range, or no run begins with empty memories.
+
+    Warns
+    -----
+    UserWarning
+        If no run agrees on a word, so that the table is empty.
 
     See Also
     --------
@@ -64,6 +71,8 @@ def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
         agreed |= table["converged"].astype(bool)
     for _, runs_of_one in table.groupby(SUBJECT):
         agreed[runs_of_one.index] |= with_lengths(runs_of_one)["by_streak"]
+    if not agreed.to_numpy().any():
+        warnings.warn(f"none of {len(table)} runs from empty memories agrees on a word: nothing has won", stacklevel=2)
     undecided = (~agreed).groupby([table[name] for name in CONDITION]).sum().rename("undecided")
     counted = table[agreed].groupby([*CONDITION, "majority_word_last_3N"]).size().rename("wins")
     found = counted.rename_axis([*CONDITION, "word"]).reset_index().join(undecided, on=CONDITION)

@@ -15,7 +15,7 @@ from meanfield._plot.registry import draws
 from meanfield._plot.runs import draw_band, draw_lines, tell_lines
 from meanfield._plot.scales import MANY_TIMES, show_rounds, show_shares
 from meanfield._plot.size_curves import words_drawn
-from meanfield._plot.words import NEUTRAL, PALETTE
+from meanfield._plot.words import NEUTRAL, PALETTE, words_in
 from meanfield.toolbox._errors import InputError
 
 LEVEL = 0.95
@@ -53,6 +53,50 @@ def success_rate(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     draw_band(axes, rounds, rates, "mean of the runs", **{"color": PALETTE[0], **style})
     tell_lines(axes, len(rates))
     show_shares(axes, "success rate")
+
+
+@draws(
+    "real_runs",
+    view="word_share",
+    by=("population",),
+    reads="round: round; run round word: word_share; run: run; word: word",
+)
+def word_share_of_runs(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The share of each word said in N interactions of real runs, and their mean and band until the first run ends."""
+    rounds, shares = _real(part, "word_share")
+    of_word = {word: shares[..., k] for k, word in enumerate(words_in(part)) if np.nanmax(shares[..., k], initial=0)}
+    words = list(of_word) if len(of_word) > 2 else list(of_word)[:1]
+    for word in words:
+        _runs(axes, rounds, of_word[word], word, **{"color": colours[word], **style})
+    if not words:
+        axes.plot([], [], " ", label="no run")
+    show_shares(axes, f"share of '{words[0]}' said" if len(words) == 1 else "share of words said")
+
+
+@draws("real_runs", view="success_rate", by=("population",), reads="round: round; run round: success_rate; run: run")
+def success_rate_of_runs(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The share of N interactions of real runs that succeed, and the mean and band until the first run ends."""
+    _runs(axes, *_real(part, "success_rate"), "mean of the runs", **{"color": PALETTE[0], **style})
+    show_shares(axes, "success rate")
+
+
+def _real(part: xr.Dataset, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rounds, and the numbers of the runs of this panel in them."""
+    values = part[name].transpose("run", "round", ...).values
+    known = np.isfinite(values).reshape(*values.shape[:2], -1).any(-1)
+    values, last = values[known.any(1)], int(known.any(0).nonzero()[0].max(initial=-1)) + 1
+    return part["round"].values[:last], values[:, :last]
+
+
+def _runs(axes: Axes, rounds: np.ndarray, runs: np.ndarray, label: str, **style: Any) -> None:
+    show_rounds(axes, float(max(rounds, default=0)))
+    draw_lines(axes, rounds, runs, [style["color"]] * len(runs))
+    together = np.isfinite(runs).all(0)  # runs that end early agree: the mean of the others would be of other runs
+    if not len(runs):
+        axes.plot([], [], " ", label="no run")
+    elif together.any():
+        draw_band(axes, rounds[together], runs[:, together], label, **style)
+    tell_lines(axes, len(runs))
 
 
 @draws("policy", view="posterior", needs=EMPIRICAL, reads="state: observed; state word: q alpha; word: word")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from matplotlib.axes import Axes
 
 from meanfield._plot.intervals import name_rows
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import size_label, whole_ticks
+from meanfield._plot.scales import show_shares, show_sizes, size_label, whole_ticks
 from meanfield._plot.words import NEUTRAL
 
 EDGE = 0.1  # decades
@@ -80,6 +81,53 @@ def _place(attractor: xr.Dataset) -> tuple[str, str]:
     most = share.argmax("word").item()
     word = str(share["word"].values[most])
     return f"{word} {share.values[most]:.3g}", word
+
+
+@draws(
+    "transition_rates",
+    view="stationary",
+    reads="n_agents: n_agents; fixed_point n_agents: stationary; "
+    "fixed_point word: word_share?; word: word?; fixed_point state: composition?",
+)
+def stationary(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The fraction of time that N agents spend at each attractor in the long run, against N."""
+    for number in range(part.sizes["fixed_point"]):
+        place, word = _place(part.isel(fixed_point=number))
+        look = {"marker": ".", "color": colours.get(word, f"C{number}"), "label": place, **style}
+        axes.plot(part["n_agents"].values, part["stationary"].isel(fixed_point=number).values, **look)
+    if why := part.attrs.get("reason"):
+        axes.plot([], [], " ", label=textwrap.fill(str(why), WIDTH))
+    show_sizes(axes, part["n_agents"].values)
+    show_shares(axes, "fraction of time at the attractor")
+
+
+@draws(
+    "transition_rates",
+    view="rates",
+    reads="n_agents: n_agents; fixed_point next_fixed_point n_agents: log_rate; fixed_point next_fixed_point: reason; "
+    "fixed_point word: word_share?; word: word?; fixed_point state: composition?",
+)
+def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The rate at which N agents go from each attractor to each other one, against N."""
+    attractors, ends = part["fixed_point"].values.tolist(), part["next_fixed_point"].values.tolist()
+    places = dict(zip(attractors, (_place(part.sel(fixed_point=one)) for one in attractors), strict=True))
+    for start, end in product(attractors, ends):
+        if start == end:
+            continue
+        one = part.sel(fixed_point=start, next_fixed_point=end)
+        rates, why, (place, word) = np.exp(one["log_rate"].values), str(one["reason"].item()), places[start]
+        seen = rates >= 1 / LONGEST
+        other = places[end][0] if end in places else f"attractor {end}"
+        label = textwrap.fill(f"{place} to {other}" + (f": {why}" if why else ""), WIDTH)
+        dash = "-" if start < end else "--"  # two that lead to one word differ
+        look = {"marker": ".", "color": colours.get(word, f"C{attractors.index(start)}"), "linestyle": dash, **style}
+        axes.plot(part["n_agents"].values[seen], rates[seen], **{"label": label, **look})
+    if attractors == ends[:1]:
+        axes.plot([], [], " ", label="one attractor, and none to go to")
+    if any(line.get_xdata().size for line in axes.lines):
+        axes.set_yscale("log")
+    show_sizes(axes, part["n_agents"].values)
+    axes.set_ylabel(f"rate ({part['log_rate'].attrs.get('units', '').removeprefix('log ')})")
 
 
 @draws("rare_event", view="estimates", reads="replication: estimate; bound=low,high: interval; : probability word")

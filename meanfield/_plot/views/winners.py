@@ -17,13 +17,16 @@ WIDTH = 0.8
 MOST_NAMED = 3  # words in a label
 
 
-@draws("winners", view="share", by=(), reads="index: model options memory_length n_agents runs word share low high")
+@draws("winners", view="share", by=(), reads="index*: model options memory_length n_agents runs word share low high")
 def share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of runs that agree on each word, with Wilson intervals; conditions side by side."""
     (dim,) = part["word"].dims
     columns = ("model", "options", "memory_length", "n_agents", "runs")
     conditions = list(zip(*(part[name].values.tolist() for name in columns), strict=True))
     names = list(dict.fromkeys(conditions))
+    if not names:
+        axes.plot([], [], " ", label="no run agrees on a word")
+        return
     several = len({*part["options"].values}) > 1
     words = sorted({*part["word"].values.astype(str)})
     width = WIDTH / len(names)

@@ -153,7 +153,7 @@ class Batches:
                     waiting.file = "" if file == waiting.lost else file
                 known = dict.fromkeys(waiting.file for waiting in left if waiting.file)
                 if not known:
-                    if len(left) > 1 and notes.empty():
+                    if notes.empty():
                         first = max(left, key=lambda waiting: waiting.request.most.tokens_in)
                         notes.replied(first.key, await self._try(client, first))
                         notes.refused(self._server.left_out)

@@ -33,7 +33,7 @@ from policy_extraction.backends.api._reply import text_after, text_of, top_token
 from policy_extraction.backends.api._request import CONTINUES, Prefill, Request, chat_request, request_for, user_message
 from policy_extraction.backends.api._retries import Server
 from policy_extraction.backends.api._words import Ask, TopTokens, begins_anew, measure, openings_after
-from policy_extraction.prompts._template import Prompt, longest
+from policy_extraction.prompts._template import Prompt, checked_prompts, longest
 
 MOST_LISTED = 1_000_000  # tokens; no vocabulary has more
 MOST_AT_ONCE = 1000  # connections that the library opens
@@ -194,7 +194,7 @@ class OpenAIBackend:
             If the server can't be reached, refuses key, model or prompt, gives no log-probabilities or not so many, or
             begins a new answer instead of continuing the prefix.
         """
-        asked = longest(prompts)
+        asked = longest(checked_prompts(prompts))
         self._measuring, self._good = (), None
         if self._batches or self._exactly(asked, words, anew=True):
             return

@@ -14,6 +14,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace, make_policy
 from meanfield.toolbox import LARGEST_SEED, check_memory, real_number, stamp, whole_number
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction.backends._backend import Backend, NoLogProbabilitiesError
 from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
@@ -49,7 +50,7 @@ def measure(
     template: Template = NAMING_GAME,
     payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
     seed: int = 0,
-    progress: bool = False,
+    progress: bool | None = None,
     cache: bool | str | os.PathLike[str] = True,
 ) -> xr.Dataset:
     """The policy of a language model from a part of its prompts, chosen to tell a collective quantity.
@@ -187,7 +188,7 @@ def measure(
     asking = _Asking(backend, words, space, template, payoffs, temperature, cache, seed)
     exploration, most = asking.exploration(sampled, budget, chosen, tolerance)
     known = None
-    with tqdm(total=most, desc=backend.name, unit="prompt", disable=not progress) as bar:
+    with tqdm(total=most, desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
         for known in exploration.run(most):
             bar.set_postfix_str(_shown(known))
             bar.update(exploration.used - bar.n)

@@ -13,6 +13,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import LARGEST_SEED, check_memory, real_number, whole_number
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
@@ -46,7 +47,7 @@ def predicted_policy(
     template: Template = NAMING_GAME,
     payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
     seed: int = 0,
-    progress: bool = False,
+    progress: bool | None = None,
     cache: bool | str | os.PathLike[str] = True,
 ) -> PredictedPolicy:
     """The policy of a language model with 2 to 50 words, from a small part of its prompts.
@@ -169,7 +170,7 @@ def predicted_policy(
         return ask([memory_of(row, len(words)) for row in codes])
 
     exploration, known = Exploration(asked, game, tolerance, seed), None
-    with tqdm(total=most * each, desc=ask.name, unit="prompt", disable=not progress) as bar:
+    with tqdm(total=most * each, desc=ask.name, unit="prompt", disable=hidden(progress)) as bar:
         for known in exploration.run(most):
             bar.set_postfix_str(f"shares ± {known.half.max():.2g}")
             bar.update(exploration.n_asked * each - bar.n)

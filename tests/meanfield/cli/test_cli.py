@@ -155,7 +155,7 @@ def test_a_command_calls_its_function_and_writes_what_it_returns(command, monkey
 def test_each_command_takes_what_the_one_before_wrote(command, policies, tmp_path):
     assert command("solve", policies, "--out", "solution.nc")[0] == 0
     assert command("stability", policies, "--csv", "table.csv", "--out", "table.nc")[0] == 0
-    code, out, _ = command("validate", policies, "-n", 10, "-n", 50, "--runs", 20, "--rounds", 5, "--out", "check.nc")
+    code, out, _ = command("validate", policies, "-n", "10,50", "--runs", 20, "--rounds", 5, "--out", "check.nc")
     assert code == 0
     assert "Simulation against mean field" in out
     assert command("figures", "solution.nc", "check.nc", "--out", tmp_path / "figures")[0] == 0
@@ -348,7 +348,7 @@ def test_policies_of_a_file_as_one_population(command, tmp_path):
 
 
 REFUSED = {
-    "stability malformed.nc": "malformed.nc.q[state=2] sums to 0.9",
+    "stability malformed.nc": "malformed.nc.q[state=2 (memory a/b)] sums to 0.9",
     "stability text.nc": "text.nc: expected a NetCDF file",
     "stability policies.nc --csv t.csv --out .": "out = .: expected a name that ends with .nc or .csv or .json or .tex",
     "stability policies.nc --latex text.nc/t.tex": "out = text.nc/t.tex: text.nc is no folder",
@@ -381,6 +381,10 @@ REFUSED = {
     "validate --out o.nc": "validate: expected POLICIES, --out and --n-agents, or --real-populations",
     "validate policies.nc --real-populations .": "expected no POLICIES and no -n",
     "validate --real-populations absent": "absent",
+    "validate --real-populations log.csv": "log.csv: a log needs --memory-length",
+    "validate --real-populations . --memory-length 1": "--memory-length and --columns are for the file of a log",
+    "validate --real-populations log.csv --memory-length 1 --columns said": "columns = 'said': expected names",
+    "validate policies.nc -n 10 --memory-length 1 --out o.nc": "--memory-length: expected --real-populations",
     "power --kappa 0.1": "power: expected POLICIES or --kappa, and --n-agents",
     "power policies.nc --kappa 0.1 -n 24": "power: expected POLICIES or --kappa, and --n-agents",
     "power --kappa 0.1 -n 24 --runs x": "runs = 'x': expected numbers",
@@ -402,6 +406,7 @@ REFUSED = {
 @pytest.mark.parametrize("arguments", REFUSED)
 def test_wrong_input_is_one_line_and_writes_nothing(command, policies, tmp_path, arguments):
     (tmp_path / "text.nc").write_text("no NetCDF")
+    (tmp_path / "log.csv").write_text("step,said\n")
     (tmp_path / "folder.nc").mkdir()
     malformed = random_policy(1).copy(deep=True)
     malformed["q"][2] = [0.4, 0.5]
@@ -535,6 +540,23 @@ def test_power_is_told_and_written(command, tmp_path):
         0,
         validation.populations.report(validation.populations.power(conformist(), n_agents=24)),
     )
+
+
+def test_a_log_is_held_against_theory_as_in_python(command, monkeypatch, tmp_path):
+    pairs = [(1, 2), (2, 3), (3, 1), (2, 1)]
+    rows = [(step, *pairs[step % 4], "AAB"[step % 3], "B") for step in range(60)]
+    log = pd.DataFrame(rows, columns=["step", "agent", "partner", "answer", "heard"])
+    log.to_csv(tmp_path / "log.csv", index=False)
+    names = {"said": "answer", "run": None}
+    real = meanfield.datasets.from_events(log, memory_length=2, columns=names)
+    expected = validation.populations.validate(real, draws=2, runs=10)
+    monkeypatch.setattr(validation.populations, "validate", partial(validation.populations.validate, draws=2))
+    line = (
+        "validate --real-populations log.csv --memory-length 2 --columns said=answer,run=None --runs 10 --out table.csv"
+    )
+    assert command(*line.split())[0] == 0
+    told = pd.read_csv("table.csv", keep_default_na=False)
+    assert told["verdict"].tolist() == expected["verdict"].tolist()
 
 
 def test_real_populations_end_with_a_summary(command, monkeypatch, tmp_path):

@@ -186,3 +186,9 @@ def test_published_archives_give_the_tables_that_sum_them_up(data_folder):
 
 def in_order(table: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values([*table.columns]).reset_index(drop=True)
+
+
+def test_a_log_is_told_which_function_reads_it(tmp_path):
+    (tmp_path / "log.csv").write_text("run,step\n")
+    with pytest.raises(InputError, match=r"expected a zip archive; meanfield\.datasets\.from_events reads logs"):
+        meanfield.datasets.ai_norms(tmp_path / "log.csv")

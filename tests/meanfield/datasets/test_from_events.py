@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import sys
 import time
+import warnings
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -13,6 +16,7 @@ import pytest
 
 from meanfield import InputError
 from meanfield.datasets import from_events
+from validation.populations import validate
 
 EVENTS = [
     (7, 10, 1, 2, "A", "B"),
@@ -32,7 +36,7 @@ def test_runs_choices_and_events_are_told():
         [4, 2, 1, 1.0],
         [7, 3, 3, 0.6667],
     ]
-    assert set(real.runs["options"]) == {"A B"}
+    assert set(real.runs["options"]) == {"A_B"}
     assert real.runs["agreed_at_end"].tolist() == [1, 2]
     assert real.events[["run", "step", "agent"]].values.tolist() == [[4, 0, 5], [7, 10, 1], [7, 11, 2], [7, 15, 1]]
     counted = real.choice_counts.set_index(["state", "choice"])["count"].to_dict()
@@ -110,10 +114,15 @@ TWICE = [*EVENTS, (7, 10, 2, 1, "B", "A")]
         (events(), {"n_agents": {4: 5, "4": 9}}, "n_agents: run = '4': expected each run once"),
         (events([(0, 0, 1, 1, "A", "B")]), {}, "an agent meets itself in row 0: expected another partner"),
         (events(TWICE), {}, "two agents meet twice in a step in rows 0, 4: expected one row for each interaction"),
-        (events([(0, 0, 1, 2, "A", "b b")]), {}, "heard = 'b b' in row 0: expected a word without blanks"),
+        (
+            events([(0, 0, 1, 2, "A", "b_b")]),
+            {},
+            "heard = 'b_b' in row 0: expected a word, not all blanks, without '_'",
+        ),
+        (events([(0, 0, 1, 2, "A", "  ")]), {}, "heard = '  ' in row 0: expected a word, not all blanks"),
         (events([(0, 0, 1, 2, "A", "A")]), {}, "words = ['A']: expected at least two that differ"),
         (events(), {"words": ["A", "C"]}, "said = 'B' in row 3: expected one of A, C"),
-        (events(), {"words": ["A", "B", "x|y"]}, "words = 'x|y': expected a word without blanks"),
+        (events(), {"words": ["A", "B", "x|y"]}, "words = 'x|y': expected a word, not all blanks"),
         (events(), {"initial": "C"}, "initial = 'C': expected '' or one of A, B"),
         (events(), {"initial": {8: "A"}}, "initial: run = 8: expected one of the events, such as 4, 7"),
         (events(), {"initial": pd.Series(["A"])}, "expected '' or one of A, B"),
@@ -124,7 +133,8 @@ TWICE = [*EVENTS, (7, 10, 2, 1, "B", "A")]
         (events(), {"missing": [[1]]}, "missing = [[1]]: expected a list of answers"),
         (events(), {"model": ["x"]}, "model = ['x']: expected its name"),
         (events(), {"columns": 5}, "columns = 5: expected a mapping"),
-        (events([(0, 0, 1, 2, "A\ud800", "B")]), {}, "expected a word without blanks"),
+        (events(), {"columns": {"said": ["a"]}}, "columns = {'said': ['a']}: expected a mapping"),
+        (events().assign(said=pd.Series(["A\ud800"] * 4, dtype=object)), {}, "expected a word, not all blanks"),
         (events().assign(memory=[np.array([1, 2]), "B,A", "", ""]), {}, "memory = array([1, 2]), '' in rows 0, 2"),
         (events(), {"committed": ["b"]}, "committed is a list: expected words by agent"),
         (events(), {"committed": "b"}, "committed is a str: expected words by agent"),
@@ -234,7 +244,7 @@ def test_cells_that_are_no_names_are_refused(column, cell):
 
 
 def test_all_complaints_come_at_once_with_their_rows():
-    table = events([(0, 0, 1, 2, "A", "B C"), (None, 1, 2, 3, "A", 3), (0, "x", 2, True, ["A"], "B")])
+    table = events([(0, 0, 1, 2, "A", "B_C"), (None, 1, 2, 3, "A", 3), (0, "x", 2, True, ["A"], "B")])
     table = pd.concat([table, events([(0, 3, 1, 1, "A", "B"), (0, 4, 1, 2, "A", "B"), (0, 4, 2, 3, "A", "B")])])
     with pytest.raises(InputError) as found:
         from_events(table, memory_length=1)
@@ -243,7 +253,7 @@ def test_all_complaints_come_at_once_with_their_rows():
         "partner = True in row 2: ",
         "step = 'x' in row 2: ",
         "said = ['A'] in row 2: ",
-        "heard = 'B C', 3 in rows 0, 1: ",
+        "heard = 'B_C', 3 in rows 0, 1: ",
         "an agent meets itself in row 3: ",
         "an agent is in several pairs of a step in rows 4, 5: ",
     ):
@@ -264,11 +274,61 @@ def test_columns_that_lack_or_are_there_twice_are_all_named():
 def test_words_are_kept_exactly():
     words = ["a", "A", "чай", "🫖", "Å", "A\u030a"]
     rows = [(0, step, 1, 2, word, other) for step, (word, other) in enumerate(zip(words, words[::-1], strict=True))]
-    real = from_events(events(rows), memory_length=1)
+    alike = r"'A' \(2\), 'a' \(2\) differ only by case, .*; 'A\u030a' \(2\), 'Å' \(2\) differ .*: words=\{"
+    with pytest.warns(UserWarning, match=alike):
+        real = from_events(events(rows), memory_length=1)
     assert real.events is not None
-    assert real.events["said"].tolist() == words and real.runs["options"][0].split(" ") == sorted(words)
-    with pytest.raises(InputError, match=re.escape("said = 'A\\x00' in row 0: expected a word without blanks")):
+    assert real.events["said"].tolist() == words and real.runs["options"][0].split("_") == sorted(words)
+    with pytest.raises(InputError, match=re.escape("said = 'A\\x00' in row 0: expected a word, not all")):
         from_events(events([(0, 0, 1, 2, "A\0", "A"), (0, 1, 1, 2, "B", "A")]), memory_length=1)
+
+
+def test_words_may_have_blanks_and_doubtful_ones_are_told_and_kept():
+    rows = [("New York", "Rome"), ("New York", "?"), (" Rome", "new york."), ("?!", "Rome")]
+    table = events([(0, step, 1, 2, *pair) for step, pair in enumerate(rows)])
+    with pytest.warns(UserWarning) as told:
+        real = from_events(table, memory_length=1)
+    assert len(told) == 1
+    for part in (
+        "' Rome' (1), 'Rome' (2) differ",
+        "'New York' (2), 'new york.' (1) differ",
+        "'?' (1), '?!' (1) are only",
+    ):
+        assert part in str(told[0].message)
+    assert real.runs["options"].tolist() == [" Rome_?_?!_New York_Rome_new york."]
+    listed = ["Rome", " Rome", "New York", "new york.", "?", "?!"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same = from_events(table, memory_length=1, words=listed)
+    assert set(same.choice_counts["choice"]) == {*listed}
+
+
+def test_populations_whose_words_have_blanks_are_validated():
+    rows = [(run, step, 1, 2, *["New York", "Rome"][:: (-1) ** step]) for run in range(3) for step in range(9)]
+    real = from_events(events(rows), memory_length=1)
+    tests = validate(real, draws=2, runs=4)
+    assert set(tests["pair"]) == {"New York/Rome"}
+
+
+def test_missing_adds_to_the_usual_texts():
+    table = events([(0, 0, 1, 2, "A", "?"), (0, 1, 1, 2, "A", ""), (0, 2, 1, 2, "N/A", "A"), (0, 3, 1, 2, "A", "B")])
+    with pytest.warns(UserWarning, match="3 of 4 interactions lack an answer"):
+        real = from_events(table, memory_length=1, missing=["?"])
+    assert real.runs["options"].tolist() == ["A_B"]
+
+
+def test_a_column_stands_for_one_thing():
+    table = events()
+    with pytest.raises(InputError, match="columns: said and heard are both 'heard'; expected run, step"):
+        from_events(table, memory_length=1, columns={"said": "heard"})
+    with pytest.raises(InputError, match=r"lacks the column x \(for agent and partner\)"):
+        from_events(table, memory_length=1, columns={"agent": "x", "partner": "x"})
+    twice = pd.concat([table, table[["said"]]], axis=1)
+    with pytest.raises(InputError) as found:
+        from_events(twice, memory_length=1, columns={"heard": "said"})
+    assert str(found.value).count("the column said 2 times") == 1
+    renamed = table.rename(columns={"said": "memory"})  # an optional column that has another use
+    assert from_events(renamed, memory_length=1, columns={"said": "memory"}).runs["interactions"].tolist() == [1, 3]
 
 
 def test_answers_are_mapped_to_words_and_the_others_are_named():
@@ -342,10 +402,33 @@ def test_json_is_read_with_objects_inside(tmp_path):
     (tmp_path / "log.json").write_text(json.dumps(rows))
     names = {"run": None, "step": "round", "agent": "who.first", "partner": "who.second"}
     expected = from_events(rounds(), memory_length=2, columns=NAMES)
-    for file in ("log.jsonl", "log.json"):
+    (tmp_path / "lines.json").write_text((tmp_path / "log.jsonl").read_text())
+    (tmp_path / "list.jsonl").write_text(json.dumps(rows, indent=1))
+    for file in ("log.jsonl", "log.json", "lines.json", "list.jsonl"):
         found = from_events(tmp_path / file, memory_length=2, columns=names)
         pd.testing.assert_frame_equal(found.choice_counts, expected.choice_counts)
         pd.testing.assert_frame_equal(found.events, expected.events)
+
+
+@pytest.mark.parametrize(("ending", "library"), [("parquet", "pyarrow"), ("xlsx", "openpyxl")])
+def test_binary_tables_are_read_as_text_files_are(ending, library, tmp_path, monkeypatch):
+    path = tmp_path / f"log.{ending}"
+    path.write_bytes(b"")
+    if ending == "xlsx":
+        with zipfile.ZipFile(path, "w") as workbook:  # as much of one as pandas looks at
+            workbook.writestr("xl/workbook.xml", "")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, library, None)
+        without.setitem(sys.modules, "fastparquet", None)
+        with pytest.raises(InputError, match=f"pip install -U {library}$"):
+            from_events(path, memory_length=2, columns=NAMES)
+    pytest.importorskip(library)
+    table = rounds()
+    table.to_parquet(path) if ending == "parquet" else table.to_excel(path, index=False)
+    found = from_events(path, memory_length=2, columns=NAMES)
+    expected = from_events(table, memory_length=2, columns=NAMES)
+    pd.testing.assert_frame_equal(found.choice_counts, expected.choice_counts)
+    pd.testing.assert_frame_equal(found.events, expected.events)
 
 
 @pytest.mark.parametrize(
@@ -354,23 +437,28 @@ def test_json_is_read_with_objects_inside(tmp_path):
         ("log.csv", None, "there is no such file"),
         ("log.docx", b"", "expected a file that ends in .csv"),
         ("log.csv", b"", "events is empty"),
-        ("log.csv", b"run;step\n1;2\n", "so give sep=';'"),
+        (
+            "log.csv",
+            b"run;step\n1;2,5\n",
+            "its header has ';' between fields: give sep=';', and decimal=',' if need be",
+        ),
         (
             "log.csv",
             b"run,step,said\n1,2,A\n1,3\n1,4,B\n1,5\n",
-            r"can't be read \(fewer or more fields than in the header in rows 1, 3",
+            r"can't be read \(lines 3, 5: expected the header's 3 fields",
         ),
-        ("log.csv", b"run,step\n1,2,3\n", "more fields than in the header in row 0"),
+        ("log.csv", b"run,step\n1,2,3\n", "line 2: expected the header's 2 fields"),
         ("log.csv", b"run,said,run,said\n1,2,3,4\n", "the column said 2 times; events lacks the columns step, agent,"),
         ("log.csv", "run,step\n1,é\n".encode("latin-1"), "give its encoding, as in encoding='utf-16'"),
         ("log.jsonl", b'{"run": 1}\n{"run": \n', "line 2: Expecting value"),
         ("log.jsonl", b"[1]\n", "expected a list of JSON objects, or one object a line"),
-        ("log.jsonl", b'{"run": 1, "said": "A", "said": "B"}', "line 1: an object has the key 'said' twice"),
+        ("log.jsonl", b'{"run": 1, "said": "A", "said": "B"}', "an object has the key 'said' twice"),
         ("log.json", b'[{"d": {"c": "A"}, "d.c": "B"}]', "the object in row 0 has 'd.c' twice"),
-        ("log.json", b"{}", "expected a list of JSON objects, or one object a line"),
+        ("log.json", b"{}", "events is empty"),
+        ("log.json", b"3", "expected a list of JSON objects, or one object a line"),
         ("log.csv.gz", b"\x1f\x8brun,step\n", "can't be read"),
-        ("log.parquet", b"PAR1", "can't|can't be read"),
-        ("log.xlsx", b"PK", "can't|can't be read"),
+        ("log.parquet", b"PAR1", "can't be read|pip install -U pyarrow"),
+        ("log.xlsx", b"PK", "can't be read|pip install -U openpyxl"),
     ],
 )
 def test_files_that_are_no_log_are_refused(file, content, named, tmp_path):

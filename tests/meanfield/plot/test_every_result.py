@@ -7,16 +7,25 @@ from functools import cache
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 
 import meanfield
 from _drawn_results import RESULTS
 from meanfield._plot import registry
+from meanfield._plot.plot import _dataset
 
 registry._import_views()
-ALWAYS = {"solution", "spectrum", "fixed_points", "stability_table", "group_size_law"}  # others in make test-slow
+ALWAYS = {
+    "solution",
+    "spectrum",
+    "fixed_points",
+    "stability_table",
+    "group_size_law",
+    "drift",
+    "real_runs",
+    "transition_rates",
+}  # others in make test-slow
 VIEWS = [
     pytest.param(kind, view, marks=[pytest.mark.slow] * (kind not in ALWAYS or number > 0))
     for kind, views in registry.VIEWS.items()
@@ -26,8 +35,7 @@ VIEWS = [
 
 @cache
 def results(kind: str) -> list[xr.Dataset]:
-    made = [make() for make in RESULTS[kind]]
-    return [one.to_xarray().assign_attrs(one.attrs) if isinstance(one, pd.DataFrame) else one for one in made]
+    return [_dataset(make()) for make in RESULTS[kind]]
 
 
 def drawn_of(result: xr.Dataset, kind: str, view: str) -> set[str]:

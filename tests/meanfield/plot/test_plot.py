@@ -129,21 +129,34 @@ def test_panels_that_name_the_same_have_one_legend(solution: xr.Dataset):
 def test_a_table_with_its_attrs_is_drawn():
     columns = {"observable": ["winner"], "observed": [0.4], "predicted": [0.5]}
     table = pd.DataFrame(columns)
-    table.attrs["kind"] = "no such kind"
-    with pytest.raises(InputError, match="kind'] = no such kind"):
+    table.attrs["kind"] = "transition_rate"
+    with pytest.raises(
+        InputError, match=r"kind'\] = 'transition_rate': expected one that plot draws, such as transition_rates, "
+    ):
         meanfield.plot(table)
 
 
 @pytest.mark.parametrize(
     ("result", "options", "message"),
     [
-        (3, {}, "result is a int: expected a Dataset"),
-        (xr.Dataset(), {}, r"result has attrs\['kind'\] = None: expected one of basins, "),
+        (3, {}, "result is a int: expected what a function of this package returned"),
+        (
+            xr.Dataset(),
+            {},
+            r"result has attrs\['kind'\] = '': expected one that plot draws, such as .*plots.md lists them all$",
+        ),
         ("solution", {"view": "pie"}, "view = 'pie': expected word_share or success_rate for the kind solution"),
         ("solution", {"ax": 5}, "ax holds a int: expected matplotlib axes"),
         ("solutions", {"ax": "one"}, "ax holds 1 axes: expected 3, one for each panel"),
         ("solution", {"figsize": (4, -1)}, r"figsize = \[4.0, -1.0\]: expected a width and a height in inches"),
         ("solution", {"figsize": (4, 3), "ax": "one"}, "figsize and ax are both given"),
+        (
+            "solution",
+            {"linewith": 2},
+            "linewith = 2: expected what matplotlib takes for view = 'word_share' .*'linewith'",
+        ),
+        ("solution", {"linewidth": "thick"}, "linewidth = 'thick': expected what matplotlib takes"),
+        ("solution", {"lw": 2, "linewidth": 3}, "lw = 2, linewidth = 3: expected what matplotlib takes .* aliases"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(result, options, message, request: pytest.FixtureRequest):

@@ -43,6 +43,7 @@ def test_number_of_states_of_the_paper():
         (lambda: MemorySpace(1, 3), "n_words = 1"),
         (lambda: MemorySpace(2, 0), "memory_length = 0"),
         (lambda: MemorySpace.from_sizes(1364, 2), "1364 states with 2 words"),
+        (lambda: MemorySpace.from_sizes(5, 1), "n_words = 1: expected a whole number of at least 2"),
         (lambda: MemorySpace(2, 1).state([(0, 0), (0, 0)]), "memory of 2 interactions"),
         (lambda: MemorySpace(2, 1).state([(0, 2)]), "word in memory = 2"),
         (lambda: MemorySpace(2, 1).memory(5), "state = 5"),
@@ -58,6 +59,13 @@ def test_wrong_input_is_named(call, message):
 def test_only_whole_numbers_make_a_space(name, number, unchecked_types):
     with pytest.raises(InputError, match=f"{name} = .*: expected a whole number"):
         MemorySpace(**{"n_words": 2, "memory_length": 1, name: number})
+
+
+@pytest.mark.parametrize("number", [2.5, True, "2", None, [5]])
+@pytest.mark.parametrize("name", ["n_words", "n_states"])
+def test_only_whole_numbers_are_sizes(name, number, unchecked_types):
+    with pytest.raises(InputError, match=f"{name} = .*: expected a whole number"):
+        MemorySpace.from_sizes(**{"n_words": 2, "n_states": 5, name: number})
 
 
 def test_numbers_of_numpy_do_not_overflow(unchecked_types):

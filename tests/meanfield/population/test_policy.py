@@ -102,10 +102,10 @@ def with_value(value: float) -> xr.Dataset:
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        (with_value(1.5), r"state=3, word=b\] = 1.5: expected a probability"),
+        (with_value(1.5), r"state=3 \(memory b/a\), word=b\] = 1.5: expected a probability"),
         (with_value(-1e-3), "-0.001: expected a probability"),
         (with_value(np.nan), "nan: expected a probability"),
-        (with_value(0.0), r"q\[state=3\] sums to 0\.\d+ over the words: expected 1"),
+        (with_value(0.0), r"q\[state=3 \(memory b/a\)\] sums to 0\.\d+ over the words: expected 1"),
         (random_policy(1).drop_vars("q"), "policy: expected the result of meanfield.make_policy, but 'q' is missing"),
         (random_policy(1).drop_vars(["word", "word_label"]), "has no words"),
         (random_policy(1).assign_coords(word=["a", "c"]), "word_label = a, b: expected a, c, as along word"),
@@ -163,10 +163,29 @@ def texts(cell):
         ({"q": [[0.5, 0.5], [0.5]]}, "q: expected an array of real numbers"),
         ({"q": xr.DataArray(Q, dims=("state", "column"))}, "q has a dim column: expected state, word"),
         ({"q": relabelled(random_policy(1), [1, 0])["q"]}, "q has the words b, a: expected a, b, as words"),
-        ({"q": np.full((5, 2), 0.49)}, r"q\[state=0\] sums to 0.98 over the words: expected 1"),
-        ({"q": np.float32([[0.1, 0.90001]] * 5)}, r"q\[state=0\] sums to 1.0000\d+ over the words: expected 1"),
-        ({"q": np.float16([[0.1, 0.9]] * 5)}, r"q\[state=0\] sums to 0.9998\d+ over the words: expected 1"),
+        ({"q": np.full((5, 2), 0.49)}, r"q\[state=0 \(memory empty\)\] sums to 0.98 over the words: expected 1"),
+        (
+            {"q": np.float32([[0.1, 0.90001]] * 5)},
+            r"q\[state=0 \(memory empty\)\] sums to 1.0000\d+ over the words: expected 1",
+        ),
+        (
+            {"q": np.float16([[0.1, 0.9]] * 5)},
+            r"q\[state=0 \(memory empty\)\] sums to 0.9998\d+ over the words: expected 1",
+        ),
+        (
+            {"q": np.array([0.5, 0.5, 0.5, 1.5, 0.5])},
+            r"q\[state=3 \(memory b/a\), word=a\] = 1.5: expected a probability",
+        ),
         ({"memory_length": 2}, "memory_length = 2: expected 1 for 5 states"),
+        ({"memory_length": "1"}, "memory_length = '1': expected 1 for 5 states"),
+        (
+            {"q": lambda memory: 1 / len(memory), "memory_length": 1},
+            r"q\(empty\) raises ZeroDivisionError: division by zero; .* An agent without memories remembers \(\)",
+        ),
+        (
+            {"q": lambda memory: [0.5, {}["x"]] if memory else 0.5, "memory_length": 1},
+            r"q\(a/a\) raises KeyError: 'x'; expected probabilities for every memory\.$",
+        ),
         ({"q": lambda memory: 0.5}, "memory_length = None: expected H, the number"),
         ({"q": lambda memory: 0.5, "memory_length": 1.5}, "memory_length = 1.5: expected a whole number"),
         ({"q": lambda memory: 0.5, "memory_length": 14}, "memory_length = 14: would take 313 GiB of memory"),

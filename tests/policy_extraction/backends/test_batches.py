@@ -183,6 +183,27 @@ def test_no_batch_is_submitted_to_a_server_that_cannot_measure(tmp_path):
         extract(backend(url), cache=tmp_path, **GAME)
 
 
+@pytest.mark.parametrize("known", range(PROMPTS))
+def test_what_is_left_of_a_measurement_begins_as_a_whole_one_does(known, tmp_path):
+    """Also a lone prompt: what the service refuses, and whether it can measure, is known before there is a batch."""
+    seen = behaviour()
+    with serving(seen) as url:
+        seen.failures[:] = [""] * (known + 1) + ["500"]  # the ordinary client asks once more to check the model
+        with pytest.raises(ServerError):
+            extract(
+                backend(url, batches=False, max_retries=0, concurrency=1, prefill="assistant"), cache=tmp_path, **GAME
+            )
+        seen.failures[:] = []
+        seen.continues = False
+        with refused("does not continue the answer prefix"):
+            extract(backend(url, prefill="assistant"), cache=tmp_path, **GAME)
+        seen.continues, seen.refused = True, ["top_p", "temperature"]
+        assert seen.batches is not None and not seen.batches.files
+        found = extract(backend(url, prefill="assistant"), cache=tmp_path, **GAME)
+    assert seen.batches.sizes == [PROMPTS - known - 1][: PROMPTS - known - 1]
+    assert found.attrs["option_left_out"] == "temperature top_p"
+
+
 @pytest.mark.parametrize("words", [("his", "her"), [("his", "her"), ("the", "x")]], ids=["one pair", "two pairs"])
 def test_no_batch_is_submitted_after_an_answer_that_decides_nothing(words, tmp_path):
     seen = Behaviour(KnownModel.of(FIRST_WORDS, rare=["his", "the"]), batches=BatchService())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import warnings
+from contextlib import redirect_stderr
 from itertools import islice
 from pathlib import Path
 
@@ -197,6 +199,21 @@ def test_a_full_disk_at_the_last_save_loses_nothing(error, tmp_path, monkeypatch
 
 
 # --- measurements that fail ----------------------------------------------------------------------------------------
+
+
+class Screen(io.StringIO):
+    """A stderr, of a terminal or not."""
+
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self.isatty = lambda: terminal
+
+
+@pytest.mark.parametrize(("terminal", "progress", "shown"), [(1, None, 1), (0, None, 0), (1, False, 0), (0, True, 1)])
+def test_a_terminal_shows_progress_unless_told_otherwise(terminal, progress, shown):
+    with redirect_stderr(Screen(bool(terminal))) as screen:
+        extract(table(), **SMALL, cache=False, progress=None if progress is None else bool(progress))
+    assert ("10/10" in screen.getvalue()) == bool(shown)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numba
@@ -17,6 +18,7 @@ import pytest
 import xarray as xr
 from scipy.stats import binom, binomtest, norm
 
+import meanfield
 import validation
 from _ensembles import ALPHA, GENERIC_Q, chi_square_p, last_interaction_policy, two_words
 from meanfield import InputError
@@ -297,3 +299,16 @@ def test_remainders_that_differ_by_rounding_are_equal():
         assert apportion(exact + noise, 3).tolist() == [1, 1, 1]
         assert apportion(exact + noise, 2).tolist() == [1, 1, 0]
     assert apportion(np.array([0.2499, 0.5, 0.2501]), 2).tolist() == [0, 1, 1]
+
+
+def test_the_cost_of_a_long_round_is_told_before_it_is_played(monkeypatch):
+    monkeypatch.setattr("validation.naming_game._simulate.LONG_ROUND", 60)
+    policy = meanfield.make_policy(GENERIC_Q, ["a", "b"])
+    with pytest.warns(
+        UserWarning, match=r"n_agents = \[10, 20\], runs = 2: 6e\+01 interactions a round, up to 3 rounds"
+    ):
+        validation.simulate(policy, n_agents=[10, 20], runs=2, seed=1, max_rounds=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        validation.simulate(policy, n_agents=[10, 19], runs=2, seed=1, max_rounds=3)
+        validation.simulate(policy, n_agents=[10, 20], runs=2, seed=1, max_rounds=3, progress=True)

@@ -46,6 +46,14 @@ def test_other_runs_are_not_counted():
         winners(runs(("M", 1.0)), level=1)
 
 
+def test_runs_that_never_agree_are_told_and_have_a_panel_that_says_so():
+    with pytest.warns(UserWarning, match="none of 2 runs from empty memories agrees on a word: nothing has won"):
+        table = winners(runs(("M", 0.5), ("Q", 0.4)))
+    assert table.empty
+    assert "no run agrees on a word" in meanfield.plot(table).texts[0].get_text()
+    plt.close("all")
+
+
 def test_winners_are_bars_with_intervals():
     table = winners(runs(("M", 1.0), ("Q", 1.0), ("M", 1.0)))
     axes = meanfield.plot(table)
