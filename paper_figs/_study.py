@@ -1,4 +1,4 @@
-"""What the figures of the papers draw on: policies, numbers of runs, and a folder that keeps what was computed."""
+"""Sources of the papers' figures: policies, numbers of runs, and a folder that keeps what was computed."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Study:
     def kept(
         self, name: str, make: Callable[[], xr.Dataset], policy: xr.Dataset | None, **settings: object
     ) -> xr.Dataset:
-        """What `make` returns, from the folder if it was computed there before with the same policy and settings.
+        """The value of `make`, from the folder if it was computed there before with the same policy and settings.
 
         Of a DataFrame that `make` uses, `digest` goes into the settings.
         """

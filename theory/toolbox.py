@@ -1,4 +1,4 @@
-"""What the simulators take from the theory; users need none of it."""
+"""Parts of the theory that simulators use; users need none of it."""
 
 from typing import TYPE_CHECKING
 

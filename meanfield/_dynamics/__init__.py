@@ -1,1 +1,1 @@
-"""What the rate equation does in time: solutions, recurrence, basins of attraction."""
+"""The rate equation in time: solutions, recurrence, basins of attraction."""

@@ -244,7 +244,7 @@ def basins(
 
 
 class _Basins(NamedTuple):
-    """Of one population: the fraction that ends at each attractor, its error, and the separatrices."""
+    """The fraction of one population's starts that ends at each attractor, its error, and the separatrices."""
 
     fraction: np.ndarray
     error: np.ndarray

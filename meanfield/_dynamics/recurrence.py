@@ -1,4 +1,4 @@
-"""What becomes of trajectories: whether one that has not come to rest is periodic."""
+"""Ends of trajectories: whether one that has not come to rest is periodic."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the size of a population does: moments, noise, the path across a saddle, the group-size law."""
+"""Effects of the size of a population: moments, noise, the path across a saddle, the group-size law."""

@@ -1,4 +1,4 @@
-"""What the fluctuations of fields about a path contribute to a chance: the determinant det₂(1 - K).
+"""Contribution of the fluctuations of fields about a path to a probability: the determinant det₂(1 - K).
 
 K is the covariance of the fields of one agent at two times, and det₂(1 - K) = det(1 - K) exp(tr K). A trapezoidal
 rule makes it finite, with averages at t = t', where K jumps. What single nodes contribute beyond tr K² is taken out, so
@@ -45,7 +45,7 @@ def log_determinants(
 
 
 def without_step(logarithms: Sequence[float]) -> tuple[float, float]:
-    """What three steps tend to, and its error."""
+    """Limit of the values at three steps, and its error."""
     one, two, four = logarithms
     finer, coarser = (4 * one - two) / 3, (4 * two - four) / 3
     return float((16 * finer - coarser) / 15), float(abs(finer - coarser) / 15)

@@ -186,7 +186,7 @@ def reached(population: Population, points: xr.Dataset) -> int | None:
 
 
 def _compositions(mixture: Mixture, points: xr.Dataset) -> Float[np.ndarray, "points kinds states"]:
-    """Of the fixed points, in fractions of all agents."""
+    """The fixed points, in fractions of all agents."""
     x = points["composition"].values
     return x.reshape(len(x), *mixture.q.shape[:2]) * mixture.share[:, None]
 

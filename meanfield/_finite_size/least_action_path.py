@@ -165,11 +165,11 @@ class _Search(NamedTuple):
         return np.tile(resting(tuple(self.mixture), self.saddle[None]), (mesh.n_nodes, 1))
 
     def size(self, found: Instanton) -> float:
-        """What errors of κ are relative to."""
+        """Scale to which errors of κ are relative."""
         return max(abs(found.kappa), self.scale)
 
     def tolerance(self, found: Instanton, part: float) -> float:
-        """Of the fields, which the momentum changes by a number of the order of κ."""
+        """Relative error of the fields, which the momentum changes by a number of the order of κ."""
         return part * float(np.clip(abs(found.kappa), SMALLEST, 1))
 
     def allows(self, found: Instanton) -> bool:

@@ -78,7 +78,7 @@ class Landscape:
         return self._ways_down[number]
 
     def ways_out(self, number: int) -> list[Exit | Extinction] | NoExit:
-        """Of the attractor with this number."""
+        """Ways out of the attractor with this number."""
         status = self.points["stability"].values.tolist()
         return exits_of(self.model, self.compositions, status, number, self.unstable, self.descents)
 
@@ -185,7 +185,7 @@ def time_unit(game: Game) -> tuple[float, str]:
 
 
 def labels_of(ground: Landscape) -> xr.Dataset:
-    """What tells the attractors apart."""
+    """Names that tell the attractors apart."""
     known = ground.points[[name for name in ground.points if name in KNOWN]].isel(fixed_point=ground.attractors)
     kept = {"policy"} & set(ground.points.attrs)
     return known.drop_attrs(deep=False).assign_attrs({name: ground.points.attrs[name] for name in kept})

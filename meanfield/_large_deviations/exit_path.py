@@ -85,7 +85,7 @@ class Agents(NamedTuple):
 
 
 def agents_of(way: Exit | Extinction, mixture: Mixture | None, ends: Ends | None) -> Agents | str:
-    """Those of a population, or of a reaction model without a `mixture`, or why no path is computed.
+    """Agents of a population, or of a reaction model without a `mixture`, or why no path is computed.
 
     `ends` are those of a path over a saddle in a model of not too many states.
     """
@@ -282,7 +282,7 @@ def _followed(way: Exit, agents: Agents, n_steps: int) -> tuple[Departure, Insta
 
 
 def _time_of_extinction(way: Extinction, agents: Agents) -> float:
-    """Of a path from next to the attractor up to the strength `RAISED`."""
+    """Time of a path from next to the attractor up to the strength `RAISED`."""
     return STARTED / way.decay + RISES / agents.ending.growth
 
 

@@ -148,7 +148,7 @@ def _saddle(found: list[Escape] | NoExit) -> int:
 
 
 def _reason(found: list[Escape] | NoExit) -> str:
-    """That of a missing path first."""
+    """The reason of a missing path first."""
     if isinstance(found, NoExit):
         return found.reason
     return next((one.reason for one in sorted(found, key=lambda one: one.path is not None) if one.reason), "")

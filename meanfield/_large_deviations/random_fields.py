@@ -35,7 +35,7 @@ class Prefactor(NamedTuple):
 
 
 class Fluctuations(NamedTuple):
-    """Those of all agents' fields along a path of equal steps, which act on agents by their pairing.
+    """Fluctuations of all agents' fields along a path of equal steps, which act on agents by their pairing.
 
     `others` is the integrand of agents who do not meet themselves.
     """
@@ -46,7 +46,7 @@ class Fluctuations(NamedTuple):
     step: float
 
     def logarithm(self, first: int, stop: int, sign: float) -> tuple[float, float]:
-        """What a part of the path adds to the logarithm of a lifetime, and its error; NaN if the sign is another."""
+        """Contribution of a part of the path to a lifetime's logarithm, and its error; NaN if the sign is another."""
         first += (stop - 1 - first) % STEPS[-1]  # so that steps of all lengths end together
         part = slice(first, stop)
         others = self.others[part]

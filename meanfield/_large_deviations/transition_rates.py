@@ -141,7 +141,7 @@ def transition_rates(
 
 
 class _Pairs(NamedTuple):
-    """What is known of each ordered pair of attractors."""
+    """Columns of each ordered pair of attractors."""
 
     rate: Float[np.ndarray, "places places sizes"]  # logarithms
     barrier: Float[np.ndarray, "places places"]

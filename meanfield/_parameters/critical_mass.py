@@ -121,7 +121,7 @@ def critical_mass(
 
 
 def fates_of_each(games: Games, lines: list[Line], word: str | None, old: str | None) -> Iterator[tuple[Fate, Columns]]:
-    """What becomes of the old state of each population along its line, with the columns of `critical_mass`."""
+    """The end of the old state of each population along its line, with the columns of `critical_mass`."""
     if old is not None:
         for words in games.words:
             word_number(words, old, "old")

@@ -16,7 +16,7 @@ NO_FONT = "Last Resort"  # which has a box for every character
 
 @contextmanager
 def fonts_for(texts: Iterable[str], axes: Iterable[Axes]) -> Iterator[None]:
-    """What is written on the axes here may have characters that the usual font lacks; a warning names those without."""
+    """Let texts on the axes have characters that the usual font lacks; a warning names those that no font has."""
     usual = get_font(findfont(FontProperties()))
     missing = {letter for text in texts for letter in text if ord(letter) > 127 and not _has(usual, letter)}
     families = []

@@ -1,4 +1,4 @@
-"""What a view reads of a result: a dim of which one entry was selected is there again, and what is missing is named."""
+"""Variables that a view reads: a dim of which one entry was selected is there again, and missing ones are named."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _along(result: xr.Dataset, name: str, dims: tuple[str, ...]) -> xr.Dataset:
 
 
 def _faults(result: xr.Dataset, name: str, reads: Reads, by: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """What keeps a variable from being drawn, each with what was expected."""
+    """Reasons that keep a variable from being drawn, each with what was expected."""
     expected = f"{name}({', '.join(reads.dims)})" if reads.dims else name
     if name not in result.variables and not (name == "word" and reads.dims and _words(result)):
         if not reads.optional or name in result.dims:

@@ -73,7 +73,7 @@ def named_memories(space: MemorySpace, words: Sequence[str]) -> list[NamedMemory
 
 
 def _said(source: Function, memory: NamedMemory) -> Any:
-    """What the function returns; InputError that names the memory in which it fails."""
+    """The function's value; InputError that names the memory in which it fails."""
     try:
         return source(memory)
     except Exception as error:

@@ -358,7 +358,7 @@ def branches_of(family: Family, spacing: float, starts: int, seed: int, progress
 
 
 def _without_doubles(stops: list[tuple[_Stop, str]]) -> list[tuple[_Stop, str]]:
-    """Of neighbours at one place, where a bifurcation is at a point of the curve, the bifurcation."""
+    """One stop at each place: the bifurcation where it is at a point of the curve."""
     kept: list[tuple[_Stop, str]] = []
     for stop, kind in stops:
         if kept and "cut" not in (kind, kept[-1][1]) and np.abs(stop.z - kept[-1][0].z).max() < SAME:

@@ -64,7 +64,7 @@ def _kind(argument: Argument) -> _Kind:
 
 
 def split(given: Sequence[str]) -> list[str]:
-    """Of an option that may be given several times, or once with commas."""
+    """Values of an option that may be given several times, or once with commas."""
     return [part for text in given for part in text.split(",")]
 
 
@@ -78,7 +78,7 @@ def _number(name: str, text: str) -> int | float:
 
 
 def numbers(name: str, given: Sequence[str]) -> list[int | float]:
-    """Of texts with commas, or first:last:step."""
+    """Numbers in texts with commas, or first:last:step."""
     found = []
     for part in split(given):
         first, *rest = [_number(name, text) for text in part.split(":")]

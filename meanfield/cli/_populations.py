@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class HeldOut(StrEnum):
-    """What is left out of the runs of which a policy is estimated."""
+    """Interactions left out of the runs from which a policy is estimated."""
 
     run = "run"
     experiment = "experiment"

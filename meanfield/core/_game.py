@@ -80,7 +80,7 @@ class PairGame(Game):
     @property
     @abc.abstractmethod
     def constants(self) -> Float[Array, " fields"]:
-        """What agents without a state contribute to the fields."""
+        """Contribution of agents without a state to the fields."""
 
 
 class WordGame(PairGame):
@@ -225,7 +225,7 @@ class ReactionGame(PairGame):
         return self.encounter_rate * met + alone
 
     def fields(self, u: Float[Array, " states"], v: Float[Array, " states"]) -> Float[Array, " fields"]:
-        """Of each side, agents who take part, with and without their moves; then spontaneous moves and who makes them.
+        """Agents of each side who take part, with and without their moves; then spontaneous moves and who makes them.
 
         With moves a side is Σ_i own_s(i) u_i (v of where agent i goes), without them Σ_i own_s(i) u_i v_i.
         """

@@ -295,7 +295,7 @@ def correlations(
     n_parts, shape = basis.shape[1], u.shape[1:]
 
     def made(n: Array) -> Array:
-        """What each field makes of u, less its mean over each class."""
+        """Change of u by each field, less its mean over each class."""
         after = jax.jacrev(lambda v: game.fields(u[n], v) @ basis)(v[n])
         present = _positive(game.masses(u[n] * v[n]))
         return after - jax.vmap(lambda one: game.masses(one * v[n]) / present * u[n])(after)
@@ -388,7 +388,7 @@ def met_others(
     v: Float[Array, "nodes ..."],
     n_steps: Array,
 ) -> Float[Array, " nodes"]:
-    """What agents gain per unit of time, of order 1, by not meeting themselves, at the nodes of a path.
+    """Gain of agents per unit of time, of order 1, from not meeting themselves, at the nodes of a path.
 
     With B the pairing it is g·Bg less the mean of the same of a single agent; 0 for agents of one class. `members` is 1
     for the states of each class and 0 elsewhere. Each agent without a state has one field that is its own partner.

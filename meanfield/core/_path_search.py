@@ -148,7 +148,7 @@ class Interaction(NamedTuple):
 
 
 def interaction_of(arrays: Arrays) -> Interaction:
-    """Of the agents of a game; of words all fields count."""
+    """The interaction of a game's agents; of words all fields count."""
     partners = pairing(arrays)
     if len(arrays) == 3:
         return Interaction(np.eye(len(partners)), partners)
@@ -216,7 +216,7 @@ class PathProblem:
         return covariance[: self.mesh.n_nodes], float(variance)
 
     def met_others(self, found: Instanton) -> Vector:
-        """What agents gain by not meeting themselves, at the nodes; see `core._instanton`."""
+        """Gain of agents from not meeting themselves, at the nodes; see `core._instanton`."""
         u, v = self._uv(found)
         n_nodes = self.mesh.n_nodes
         return met_others(self.arrays, _members(self.arrays), u, v, np.int64(n_nodes - 1))[:n_nodes]

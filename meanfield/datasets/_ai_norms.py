@@ -152,7 +152,7 @@ def ai_norms(
 
 
 def _found(given: str | os.PathLike[str] | None, names: Sequence[str] | dict) -> dict[str, Path]:
-    """Those of the files that are there, by name."""
+    """Files that are there, by name."""
     if given is None:
         return {}
     places = {name: [Path(given) / folder / name for folder in FOLDERS] for name in names}

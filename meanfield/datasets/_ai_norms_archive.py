@@ -48,7 +48,7 @@ class RealRun(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What single agents answered to one prompt, outside of any population."""
+    """Answers of single agents to one prompt, outside of any population."""
 
     file: str
     model: str

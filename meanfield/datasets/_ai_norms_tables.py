@@ -87,7 +87,7 @@ def choice_counts(runs: Sequence[RealRun]) -> pd.DataFrame:
 
 
 def memories_of(runs: Sequence[RealRun]) -> tuple[Memories, np.ndarray, np.ndarray]:
-    """Of runs of one subject: memories, numbers of the words said, and whether by free agents; (interaction, 2) each.
+    """Memories, numbers of the words said, and whether by free agents, in runs of one subject; (interaction, 2) each.
 
     Words have numbers in alphabetical order.
     """

@@ -115,7 +115,7 @@ def open_text(path: Path, encoding: str) -> Iterator[Iterable[str]]:
 
 
 def json_of(text: str) -> Any:
-    """What a JSON text holds; ValueError if an object has a key twice."""
+    """The value of a JSON text; ValueError if an object has a key twice."""
     return json.loads(text, object_pairs_hook=_object)
 
 
@@ -128,7 +128,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def json_lines(lines: Iterable[str]) -> list[Any]:
-    """What the JSON texts hold, one a line."""
+    """The values of JSON texts, one a line."""
     records = []
     for number, line in enumerate(lines):
         try:
@@ -283,7 +283,7 @@ def text_of(cell: Any) -> str | None:
 
 
 def names_of(complaints: Complaints, table: pd.DataFrame, *columns: str) -> tuple[Names, list[np.ndarray]]:
-    """What these columns call runs or agents, one numbering for all of them, and the columns in these numbers."""
+    """Names of runs or agents in these columns, one numbering for all of them, and the columns in these numbers."""
     found: dict[str, None] = {}
     cells = []
     for column in columns:

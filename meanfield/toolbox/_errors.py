@@ -6,7 +6,7 @@ LONGEST_MESSAGE = 1500  # characters; a value that came from a file can be of an
 
 
 class MeanfieldError(Exception):
-    """What this package raises on purpose; the message is one line.
+    """Base of the errors that this package raises on purpose; the message is one line.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class ConvergenceError(MeanfieldError, RuntimeError):
 
 
 def reason(error: BaseException) -> str:
-    """What an exception of a library says, in one line of at most 200 characters."""
+    """The message of a library's exception, in one line of at most 200 characters."""
     return shortened(" ".join(str(error).split()), 200) or type(error).__name__
 
 

@@ -11,7 +11,7 @@ HOME = Path(__file__).parents[2]
 
 
 def hidden_rooms(names: tuple[str, ...]) -> list[str]:
-    """What Python imports under these names instead of the packages of this project, as sentences."""
+    """Sentences on packages that Python imports under these names instead of those of this project."""
     found = []
     for name in names:
         imported = sys.modules.get(name)

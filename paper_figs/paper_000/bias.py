@@ -219,7 +219,7 @@ def draw_ten_words(found: xr.Dataset) -> Figure:
 
 
 def origin(study: Study) -> xr.Dataset:
-    """What Llama 3.1 says alone in its first interactions, with tests."""
+    """Answers of Llama 3.1 alone in its first interactions, with tests."""
     table = microscopic_bias(asked_alone(real_populations(study), "llama31", "Q M", 2), STRONG)
     table["memory"] = table["memory"].astype(str)
     return xr.Dataset.from_dataframe(table.reset_index(drop=True))

@@ -1,4 +1,4 @@
-"""What the package computes for several figures of [002]: fits of both mechanisms, and teams by their rewrites."""
+"""Computations for several figures of [002]: fits of both mechanisms, and teams by their rewrites."""
 
 from __future__ import annotations
 

@@ -71,21 +71,21 @@ class Stock:
         self._draws: Counter[str] = Counter()
 
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
-        """As in `Backend`."""
+        """See `Backend`."""
         self._backend.check(prompts, words)
 
     def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
-        """As in `Backend`."""
+        """See `Backend`."""
         return self._backend.score(prompts, words)
 
     def tokens(self, words: Sequence[str]) -> list[str]:
-        """As in `Backend`."""
+        """See `Backend`."""
         return self._backend.tokens(words)
 
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
     ) -> list[str]:
-        """As in `Backend`, from the stock."""
+        """See `Backend`, from the stock."""
         needed = Counter(prompts)
         keys = {prompt: _digest((prompt, max_tokens, temperature)) for prompt in needed}
         while short := [one for one, number in needed.items() if len(self._left.get(keys[one], ())) < number]:

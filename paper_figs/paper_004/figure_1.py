@@ -20,7 +20,7 @@ N_AGENTS, RUNS, ROUNDS, SHOWN = 24, 1000, 30, 10
 
 
 def numbers(study: Study) -> xr.Dataset:
-    """What is said in 24 agents by outcome, for two models and three pairs, and whether an agent alone is neutral."""
+    """Words said among 24 agents by outcome, for two models and three pairs, and whether an agent alone is neutral."""
     cases: list[xr.Dataset] = []
     for model in MODELS:
         for pair, strong in STRONG.items():

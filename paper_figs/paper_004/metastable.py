@@ -19,7 +19,7 @@ RUNS, ROUNDS = 100, 200
 
 
 def numbers(study: Study, pair: str) -> xr.Dataset:
-    """What is said in 100 runs at each size, by outcome."""
+    """Words said in 100 runs at each size, by outcome."""
     policy = study.policy(MODEL, pair)
     strong = strong_word(outcomes(study, policy))
     options = {"runs": RUNS, "rounds": ROUNDS, "shown": RUNS}

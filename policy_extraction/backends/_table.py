@@ -85,12 +85,12 @@ class TableBackend:
             raise InputError(f"template {template.name}: two memories have the same prompt")
 
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
-        """As in `Backend`."""
+        """See `Backend`."""
         for prompt in checked_prompts(prompts):
             self._answers(prompt)
 
     def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
-        """As in `Backend`, prompt by prompt; an impossible answer has -inf."""
+        """See `Backend`, prompt by prompt; an impossible answer has -inf."""
         for number, prompt in enumerate(prompts):
             answers = self._answers(prompt)
             with np.errstate(divide="ignore"):
@@ -100,7 +100,7 @@ class TableBackend:
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
     ) -> list[str]:
-        """As in `Backend`; answers are whole, whatever `max_tokens` is."""
+        """See `Backend`; answers are whole, whatever `max_tokens` is."""
         cumulated: dict[Prompt, tuple[list[str], np.ndarray]] = {}
         texts = []
         for prompt, draw in zip(prompts, np.random.default_rng(seed).random(len(prompts)), strict=True):

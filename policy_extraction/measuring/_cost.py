@@ -1,4 +1,4 @@
-"""What a measurement takes, before anything is asked."""
+"""The cost of a measurement, before anything is asked."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class _Count(NamedTuple):
 def _count(
     tokenizer: Any, words: Words, memory_length: int, template: Template, payoffs: Payoffs, most: int | None
 ) -> _Count:
-    """Of all prompts, or of as many of the longest ones."""
+    """Tokens of all prompts, or of as many of the longest ones."""
     presented, total = orders(words), _Count(0, 0, 0)
     for length in reversed(range(memory_length + 1)):
         n_memories = len(words) ** (2 * length)

@@ -10,7 +10,7 @@ SAME = 1e-6  # relative; solvers agree to less
 
 
 class Effects(NamedTuple):
-    """What the factors do to a number.
+    """Effects of the factors on a number.
 
     Parameters
     ----------

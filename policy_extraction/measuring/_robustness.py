@@ -217,7 +217,7 @@ def _policies(
 
 
 def _conclusions(policy: xr.Dataset) -> dict[str, Any]:
-    """What the theory says of a policy."""
+    """Conclusions of the theory from a policy."""
     first, second = words_of(policy)
     law = Goal("kappa").of(policy)
     share = eigenvalue = np.nan
@@ -239,7 +239,7 @@ def _conclusions(policy: xr.Dataset) -> dict[str, Any]:
 
 
 def _interval(policy: xr.Dataset) -> dict[str, Any]:
-    """What `measure` says of the word share."""
+    """The word share as `measure` knows it."""
     if "reached" not in policy.attrs:
         return {}
     ends = {"word_share_low": policy.attrs["goal_low"], "word_share_high": policy.attrs["goal_high"]}

@@ -103,7 +103,7 @@ def _table(fit: xr.Dataset, status: object) -> pd.DataFrame:
 
 
 def _status(low: float, high: float, least: float, most: float) -> str:
-    """What an interval within a range says."""
+    """Status of a parameter by its interval within a range."""
     below, above = low > least, high < most
     return (
         KNOWN if below and above else UNKNOWN if not (below or above) else "at least low" if below else "at most high"

@@ -21,7 +21,7 @@ Norms = tuple[PersonalNorm, ...]
 
 @dataclass(frozen=True)
 class Observation:
-    """What an agent sees another one do.
+    """An agent's view of another one's behaviour.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Information:
 
 @dataclass(frozen=True)
 class Plan:
-    """What an agent plans to do, and the contents of the norms that the plan follows.
+    """An agent's plan, and the contents of the norms that it follows.
 
     See Also
     --------
@@ -98,7 +98,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Action:
-    """What an agent does about a behaviour: in words, by which standard, and whether by a norm.
+    """An agent's reaction to a behaviour: in words, by which standard, and whether by a norm.
 
     See Also
     --------
@@ -190,7 +190,7 @@ class SocietyOperations(Protocol):
         ...
 
     def act(self, agent: NormAgent, behaviour: Behaviour, norms: Norms, plan: Plan, rng: np.random.Generator) -> Action:
-        """What the agent does about the behaviour; `plan` follows every norm that it has planned by so far."""
+        """The agent's reaction to the behaviour; `plan` follows every norm that it has planned by so far."""
         ...
 
     def classify(self, agent: NormAgent, norms: Norms, rng: np.random.Generator) -> Sequence[tuple[str, Sequence[str]]]:

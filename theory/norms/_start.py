@@ -66,7 +66,7 @@ def mixture_of(
 
 
 def fractions_text(fractions: Mapping[tuple[str, str], float]) -> str:
-    """As in 'entrepreneur/for 0.3, ordinary/for 0.4, ordinary/against 0.3', for the provenance of results."""
+    """A text such as 'entrepreneur/for 0.3, ordinary/for 0.4, ordinary/against 0.3', for the provenance of results."""
     return ", ".join(f"{'/'.join(key)} {fraction:.12g}" for key, fraction in fractions.items() if fraction)
 
 

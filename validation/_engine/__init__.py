@@ -1,1 +1,1 @@
-"""What all simulators share."""
+"""Parts that all simulators share."""

@@ -190,7 +190,7 @@ def simulate(
 
 
 def _recording(record_rounds: int | None, record: Sequence[str] | None) -> Recording:
-    """What to record, from arguments of `simulate`; `record_rounds` is checked already."""
+    """Records to keep, from arguments of `simulate`; `record_rounds` is checked already."""
     if record is None:
         return Recording() if record_rounds is None else Recording(record_rounds, OBSERVABLES[:1])
     several = isinstance(record, Sequence) and not isinstance(record, str) and len(record) > 0

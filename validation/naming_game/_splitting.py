@@ -36,7 +36,7 @@ FIRST_RUN = 2**48  # number of a stream: those of `simulate` have lower ones
 
 
 class Game(NamedTuple):
-    """What is played, and when it has come to the word that is asked for."""
+    """The game, and when it has come to the word that is asked for."""
 
     rules: Rules
     start: np.ndarray  # (N,), memory of each agent
@@ -97,7 +97,7 @@ class Draws(NamedTuple):
     replication: int
 
     def streams(self, stage: int, runs: int) -> np.ndarray:
-        """Of the runs of a stage, shape (runs, 4)."""
+        """Random streams of the runs of a stage, shape (runs, 4)."""
         first = FIRST_RUN + (self.replication * (MOST_LEVELS + 1) + stage) * runs
         return seed_streams(self.seed, self.n_agents, np.arange(first, first + runs))
 
@@ -109,7 +109,7 @@ class Draws(NamedTuple):
 
 
 class Replication(NamedTuple):
-    """What a replication came to."""
+    """Outcome of a replication."""
 
     passed: np.ndarray  # (stage,), share of the runs that came above the stage's level; 0 after a stage with none
     rounds: float  # played, in all

@@ -24,7 +24,7 @@ MOST_NUMBERS = 10**7  # memories · words
 
 
 class _Seen(NamedTuple):
-    """What choices were made with which memories, each memory once."""
+    """Choices by memory, each memory once."""
 
     relations: Relations
     counts: np.ndarray  # (memory, word)

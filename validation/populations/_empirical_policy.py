@@ -179,7 +179,7 @@ def posterior_mean(
 def posterior_counts(
     n: np.ndarray, space: MemorySpace, concentrations: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Those of the Dirichlet distribution, and its concentrations; known ones are kept, which is 20 times faster."""
+    """Counts of the Dirichlet posterior, and its concentrations; known ones are kept, which is 20 times faster."""
     if concentrations is None:
         alpha, recent, short = _posterior(n, space)
     else:

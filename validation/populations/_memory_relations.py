@@ -1,4 +1,4 @@
-"""What each word is to a memory: said or heard, when and how often. No relation changes if words are renamed."""
+"""Relations of words to a memory: said or heard, when and how often. None changes if words are renamed."""
 
 from __future__ import annotations
 

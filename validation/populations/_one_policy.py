@@ -37,7 +37,7 @@ ONE, NEAR = "one policy", "a tilt a run"
 
 
 class _Test(NamedTuple):
-    """What is compared, in which direction, against which null hypothesis."""
+    """A comparison, its direction and its null hypothesis."""
 
     compared: str
     direction: str

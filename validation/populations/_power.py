@@ -1,4 +1,4 @@
-"""What planned runs can tell apart, before anybody pays for them."""
+"""The power of planned runs, before anybody pays for them."""
 
 from __future__ import annotations
 

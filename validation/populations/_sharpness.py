@@ -122,7 +122,7 @@ def _rows(schedule: Schedule, level: float) -> list[Row]:
 
 
 class Posterior(NamedTuple):
-    """Of log β of all runs, then of all experiments, less the mean over choices: a mixture of normal distributions."""
+    """Posterior of log β of all runs, then of all experiments, less the mean over choices: a mixture of normals."""
 
     weight: np.ndarray  # (normal,)
     mean: np.ndarray  # (normal, run or experiment)
@@ -145,7 +145,7 @@ class Posterior(NamedTuple):
 
 
 def sharpness_posterior(schedule: Schedule) -> Posterior:
-    """Of all runs and experiments of a schedule's real choices."""
+    """Posterior of all runs and experiments, from a schedule's real choices."""
     states, n_words = schedule.states(), len(schedule.words)
     chosen = schedule.said.ravel()[schedule.free]
     n = np.bincount(states * n_words + chosen, minlength=schedule.space.n_states * n_words).reshape(-1, n_words)

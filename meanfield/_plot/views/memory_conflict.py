@@ -80,7 +80,7 @@ def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
     reads="evidence: evidence; bandwidth: bandwidth; evidence bandwidth: aic aic_similarity_fitted",
 )
 def likelihood(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """What a fitted similarity of countries gains in AIC, by condition; above 0 the data reject the similarity held."""
+    """Gain in AIC of a fitted similarity of countries, by condition; above 0 the data reject the similarity held."""
     gain = (part["aic"] - part["aic_similarity_fitted"]).expand_dims(
         [dim for dim in ("evidence", "bandwidth") if dim not in part["aic"].dims]
     )

@@ -28,7 +28,7 @@ LOGITS = np.linspace(-9.0, 9.0, 400)
 
 @draws("policy", view="memories", first=True, reads="state word: q; word: word")
 def memories(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """What agents say in each memory, as a tree: below each memory those that go one interaction further back.
+    """Answers in each memory, as a tree: below each memory those that go one interaction further back.
 
     A cell has the colour of its likeliest word; it is white where all words are equally likely. What agents remember
     longest ago does not matter where a column keeps its colour.

@@ -1,4 +1,4 @@
-"""What planned runs can tell apart."""
+"""The power of planned runs."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def log_probability(axes: Axes, part: xr.Dataset, colours: dict[str, str], **sty
 
 @draws("policy", view="calibration", needs={"held_out_level": MEASURE}, reads="prediction*: held_out_level part")
 def calibration(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """Of memories that were predicted before they were asked, the part inside intervals of each level."""
+    """Memories that were predicted before they were asked: the part inside intervals of each level."""
     names = part["part"].values
     axes.plot([0, 1], [0, 1], color=NEUTRAL, linewidth=0.8)
     for number, name in enumerate(("odd", "even")):

@@ -1,4 +1,4 @@
-"""What the ways of asking a model explain of each conclusion."""
+"""The part of each conclusion that the ways of asking a model explain."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ ENDED = ("completed", "failed", "expired", "cancelled")
 
 
 class Status(NamedTuple):
-    """What a server says of a batch."""
+    """A server's state of a batch."""
 
     status: str
     files: tuple[str, ...]  # of answers, and of errors

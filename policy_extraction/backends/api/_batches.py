@@ -101,7 +101,7 @@ class Batches:
             self.alive -= 1
 
     async def ask(self, request: Request, read: Callable[[dict[str, Any]], T]) -> T:
-        """What `read` makes of the answer to a request, after further attempts as in `Server.ask`."""
+        """The answer to a request through `read`, after further attempts as in `Server.ask`."""
         _, body = self._server.body(request, left_out=frozenset())  # one key, whatever this process knows
         content = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:40]
         key = f"{content}-{self._asked[content]}"

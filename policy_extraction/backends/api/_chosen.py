@@ -41,7 +41,7 @@ class ChosenTokens:
         self._endings: dict[tuple[tuple[str, ...], Tokens], Question] = {}
         self._answers: dict[tuple[str, ...], tuple[Tokens, ...]] = {}
         self.asked = ""
-        """What is asked for, and why it is not more; '' before `decide`."""
+        """The fields asked for, and why not more; '' before `decide`."""
 
     @property
     def usable(self) -> bool:

@@ -89,11 +89,11 @@ class VLLM:
         self._one: Callable[[Any, Tokens, int, float], Awaitable[float]] = self._allowed
 
     async def tokens(self, client: Any, request: Request) -> Tokens:
-        """As in `Dialect`."""
+        """See `Dialect`."""
         return await _tokenised(self._server, client, request, GO_ON_FIELDS)
 
     async def check(self, client: Any, tokens: Tokens) -> None:
-        """As in `Dialect`: find the way to ask for tokens that are not listed."""
+        """See `Dialect`: find the way to ask for tokens that are not listed."""
         _, listed = await self._list(client, tokens)
         others = list(islice((token for token in count() if token not in listed), 2))  # one of them may be drawn
         with suppress(InputError):
@@ -110,7 +110,7 @@ class VLLM:
         raise InputError("exact = True: the server gives no log-probabilities of chosen tokens, or filtered ones")
 
     async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
-        """As in `Dialect`."""
+        """See `Dialect`."""
         if self._chosen:
             parts = [wanted[first : first + MOST_CHOSEN] for first in range(0, len(wanted), MOST_CHOSEN)]
             return {t: p for part in parts for t, p in (await self._choose(client, tokens, part, every=True)).items()}
@@ -183,16 +183,16 @@ class SGLang:
         self._server = server
 
     async def tokens(self, client: Any, request: Request) -> Tokens:
-        """As in `Dialect`."""
+        """See `Dialect`."""
         # It refuses to be told that no turn is to be opened.
         return await _tokenised(self._server, client, request, {"continue_final_message": True})
 
     async def check(self, client: Any, tokens: Tokens) -> None:
-        """As in `Dialect`."""
+        """See `Dialect`."""
         await self.after(client, tokens, tokens[-1:])
 
     async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
-        """As in `Dialect`."""
+        """See `Dialect`."""
         request = native_request(
             "/generate",
             Usage(len(tokens), 1),
@@ -228,7 +228,7 @@ class LlamaCpp:
         self._server, self._listed = server, max(2, listed)  # `check` needs a token that is not certain
 
     async def tokens(self, client: Any, request: Request) -> Tokens:
-        """As in `Dialect`."""
+        """See `Dialect`."""
         text = request.fields.get("prompt")
         if text is None:
             asked = native_request("/apply-template", model=self._server.model, messages=request.fields["messages"])
@@ -237,7 +237,7 @@ class LlamaCpp:
         return await self._server.ask(client, native_request("/tokenize", model=self._server.model, **fields), _tokens)
 
     async def check(self, client: Any, tokens: Tokens) -> None:
-        """As in `Dialect`."""
+        """See `Dialect`."""
         _, _, listed = await self._complete(client, tokens)
         token, log_p = min((item for item in listed.items() if np.isfinite(item[1])), key=lambda item: item[1])
         # Of two tokens one has at most half: a single one is what a filter leaves.
@@ -245,7 +245,7 @@ class LlamaCpp:
             raise InputError("exact = True: the server does not know logit_bias, or gives log-probabilities after it")
 
     async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
-        """As in `Dialect`."""
+        """See `Dialect`."""
         _, _, found = await self._complete(client, tokens)
         most = min(filter(np.isfinite, found.values()))
         for token in wanted:

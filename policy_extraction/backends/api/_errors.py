@@ -53,7 +53,7 @@ def transient(error: BaseException) -> bool:
 
 
 def named_in(error: BaseException, fields: Collection[str]) -> set[str]:
-    """Those of the fields of a request for which the server refuses it: by its `param`, else by its message."""
+    """Fields of a request for which the server refuses it: by its `param`, else by its message."""
     import openai
 
     if not isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError, openai.PermissionDeniedError)):

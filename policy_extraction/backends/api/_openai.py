@@ -221,7 +221,7 @@ class OpenAIBackend:
             )
 
     def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
-        """As in `Backend`; prompt by prompt, as the answers come.
+        """See `Backend`; prompt by prompt, as the answers come.
 
         Prompts are sent in the order of their texts, in which neighbours share the longest beginnings: a server that
         keeps beginnings reads few of them twice. The first one is sent alone: if its answer is of no use, no more are.
@@ -264,7 +264,7 @@ class OpenAIBackend:
         tell: Callable[[str], None],
         wait: bool = True,
     ) -> Iterator[Scores]:
-        """As in `Submitting`, with `batches`; else as `score`."""
+        """See `Submitting`, with `batches`; else as `score`."""
         if not self._batches:
             if wait:
                 yield from self.score(prompts, words)
@@ -294,7 +294,7 @@ class OpenAIBackend:
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
     ) -> list[str]:
-        """As in `Backend`. Each prompt has its own seed, made of `seed` and its number, which some servers ignore.
+        """See `Backend`. Each prompt has its own seed, made of `seed` and its number, which some servers ignore.
 
         With `prefill` 'none' a text can be a little longer than `max_tokens`.
         """
@@ -350,7 +350,7 @@ class OpenAIBackend:
         return [""] * len(words) if self._chosen is None else self._chosen.tokens(words)
 
     def _exactly(self, prompt: Prompt, words: Sequence[str], anew: bool = False) -> ChosenTokens | None:
-        """What measures exactly the tokens of the words; None if listed tokens are asked for."""
+        """The measurer of exactly the words' tokens; None if listed tokens are asked for."""
         chosen = self._chosen
         if chosen is None:
             return None

@@ -215,7 +215,7 @@ class Server:
         return self.accepted(reply, read)
 
     def accepted(self, reply: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T:
-        """What `read` makes of a reply, whose model and fingerprint are noted."""
+        """A reply through `read`; its model and fingerprint are noted."""
         for name, seen in (("model", self.models_seen), ("system_fingerprint", self.fingerprints)):
             if (its := name_of(reply, name)) is not None:
                 seen.add(its if len(seen) < MOST_NAMES or its in seen else "…")

@@ -105,14 +105,14 @@ class TransformersBackend:
         return found | ({"quantization": str(getattr(method, "value", method))} if method else {})
 
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
-        """As in `Backend`: check words, lengths and memory, and that the model's predictions are numbers."""
+        """See `Backend`: check words, lengths and memory, and that the model's predictions are numbers."""
         asked = self._questions(prompts, words)
         self._tokens_of_a_pass(asked)
         longest = max(asked, key=lambda question: len(question.context))
         self._finite(batch_scores(self.language_model.model, [longest], 1))
 
     def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
-        """As in `Backend`, in portions of neighbours in the tree of all prompts."""
+        """See `Backend`, in portions of neighbours in the tree of all prompts."""
         if not prompts:
             return
         asked = self._questions(prompts, words)
@@ -134,7 +134,7 @@ class TransformersBackend:
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
     ) -> list[str]:
-        """As in `Backend`. Copies of a prompt share forward passes as long as their texts are equal."""
+        """See `Backend`. Copies of a prompt share forward passes as long as their texts are equal."""
         model, tokenizer = self.language_model.model, self.language_model.tokenizer
         contexts = self._contexts(prompts)
         if not contexts:

@@ -1,4 +1,4 @@
-"""What is left of a goal's error, from memories that were drawn at random and predicted before.
+"""The rest of a goal's error, from memories that were drawn at random and predicted before.
 
 To first order a goal with derivatives g is off by E = Σ g_i (q_i - m_i), summed over pairs of memories with predictions
 m. A pair drawn with chance p_i gives the estimate g_i (q_i - m_i)/p_i, unbiased for any policy, any model

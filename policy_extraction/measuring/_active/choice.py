@@ -100,14 +100,14 @@ def within(posterior: Joint) -> np.ndarray:
 
 
 def _told(pulls: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """What measuring each pair takes off the variances of goals, by covariances of goal and parts (k, 2, P)."""
+    """Reduction of the goals' variances by measuring each pair, from covariances of goal and parts (k, 2, P)."""
     odd, even, between = covariance[:, 0, 0], covariance[:, 1, 1], covariance[:, 0, 1]
     told = even * pulls[:, 0] ** 2 - 2 * between * pulls[:, 0] * pulls[:, 1] + odd * pulls[:, 1] ** 2
     return told / np.maximum(odd * even - between**2, LITTLE**2)
 
 
 class Moments(NamedTuple):
-    """Of the first word's probabilities q in pairs with random parts.
+    """Moments of the first word's probabilities q in pairs with random parts.
 
     Parameters
     ----------

@@ -240,7 +240,7 @@ class Exploration:
         return float(np.hypot(np.sqrt(variance), self._small(quantity)))
 
     def _interval(self, quantity: Quantity, variance: float, draws: float, same: float, exact: bool) -> Known:
-        """What is known of a quantity with this variance by so many draws, wider or narrower as its moves tell."""
+        """Interval of a quantity with this variance by so many draws, wider or narrower as its moves tell."""
         spread = np.hypot(np.sqrt(variance), self._small(quantity)) * self.moves.widening
         # Untested tails are guesses: errors of a goal of seven standard deviations were seen.
         enough = self.moves.every and self.held_out.tested
@@ -248,7 +248,7 @@ class Exploration:
         return known_of(quantity, spread, freedom, same, exact)
 
     def _known(self, quantity: Quantity) -> tuple[Known, np.ndarray]:
-        """What is known of the goal, and derivatives (k, P, 2) that say where to ask."""
+        """Knowledge of the goal, and derivatives (k, P, 2) that say where to ask."""
         none = np.empty((0, *self.pairs.shape))
         if self.whole:
             return Known(quantity, quantity.value, quantity.value, 1.0, True, quantity.value, quantity.value), none
@@ -281,7 +281,7 @@ class Exploration:
     def _confirmed(
         self, quantity: Quantity, variance: float | None, drawn: tuple[float, float]
     ) -> tuple[Known, xr.Dataset, Quantity]:
-        """What draws of the posterior say of a quantity, up to the first after which it is not known well enough.
+        """Knowledge of a quantity from draws of the posterior, up to the first after which it is not known well enough.
 
         `variance` is the quantity's to first order, which counts as some draws, and `drawn` are its bounds by random
         memories. Returns the last draw, and its quantity, too.

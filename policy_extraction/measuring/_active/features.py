@@ -31,7 +31,7 @@ class Features(NamedTuple):
     doubt: np.ndarray
 
     def at(self, states: np.ndarray | slice) -> Features:
-        """Those of some of the memories."""
+        """Features of some of the memories."""
         return Features(*(each[states] for each in self))
 
 

@@ -1,4 +1,4 @@
-"""What a measurement is for: a collective quantity of a policy of two words, and its derivatives."""
+"""Goals of a measurement: a collective quantity of a policy of two words, and its derivatives."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NOTHING = Quantity("", np.nan, "")
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be known.
+    """A quantity to be known.
 
     'kappa' and 'strong word' are about κ of the group-size law. A policy with a single attractor has no κ, and then the
     share of the first word there takes its place. 'eigenvalue' and 'word_share' are those of the attractor to which
@@ -97,7 +97,7 @@ class Goal:
         return Quantity("word_share", point["word_share"].sel(word=words_of(policy)[0]).item(), strong, at)
 
     def derivatives(self, policy: xr.Dataset, quantity: Quantity) -> np.ndarray | None:
-        """Of this quantity by the probability of the first word in each memory, shape (S,); None without them."""
+        """Derivatives of this quantity by the first word's probability in each memory, shape (S,); None without them."""
         try:
             if quantity.name in ("eigenvalue", "word_share"):
                 found = sensitivity(policy, of=quantity.name, fixed_point=quantity.at)

@@ -38,7 +38,7 @@ class Amplitudes(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What the parts depend on; weights of words fall as exp(-recency · age)."""
+    """Features on which the parts depend; weights of words fall as exp(-recency · age)."""
 
     recency: float
     angle: float  # of own and partner's sums in the plane in which `smooth` varies most along one axis

@@ -1,4 +1,4 @@
-"""What is known of a goal."""
+"""Knowledge of a goal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from policy_extraction.measuring._active.held_out import LEVEL
 
 
 class Known(NamedTuple):
-    """What is known of a goal.
+    """Value, interval and doubt of a goal.
 
     `low` and `high` bound it at the level `LEVEL`; `confidence` is the chance that the strong word is the one named,
     NaN without draws. `exact` says whether draws of the posterior were analysed, or only their differences to first
@@ -47,7 +47,7 @@ class Known(NamedTuple):
 
 
 def known_of(quantity: Quantity, spread: float, freedom: float, same: float, exact: bool) -> Known:
-    """What is known of a quantity with this standard deviation.
+    """Knowledge of a quantity with this standard deviation.
 
     `freedom` is its number of degrees of freedom, without any of which nothing is known, and `same` the chance of the
     same word if κ does not change its sign.

@@ -1,4 +1,4 @@
-"""What sampled answers say about all memories: probits of memories that are known with errors.
+"""The posterior of all memories, given sampled answers: probits of memories that are known with errors.
 
 Memory and mirror image have errors of their own, so the two parts of a pair are not independent given the answers.
 """
@@ -41,11 +41,11 @@ class Given:
         return solve_triangular(self._lower, self._root[:, None] * cross.T, lower=True)
 
     def residual(self, z: np.ndarray, errors: np.ndarray | float = 0.0) -> np.ndarray:
-        """What times Vᵀ is the mean of other variables, for known values z with these errors, in their deviations."""
+        """Whitened residual of known values z with these errors, in their deviations; Vᵀ times it is others' mean."""
         return solve_triangular(self._lower, self._root * z + errors, lower=True)
 
     def weights(self, residual: np.ndarray) -> np.ndarray:
-        """What times covariances with other variables is their mean."""
+        """Weights of covariances with other variables in the mean of these."""
         return self._root * solve_triangular(self._lower, residual, lower=True, trans="T")
 
 
@@ -158,7 +158,7 @@ def paired_counts(counts: np.ndarray, pairs: np.ndarray, some: np.ndarray) -> np
 def sites_of(
     parameters: np.ndarray, every: Features, asked: np.ndarray, counts: np.ndarray, start: Sites | None = None
 ) -> Sites:
-    """What counts (2, m, 2) of both words in pairs `asked` (m,) and their mirror images say of the probits."""
+    """Estimates of probits from counts (2, m, 2) of both words in pairs `asked` (m,) and their mirror images."""
     kernels, known = kernels_of(parameters), start
     for _ in range(ROUNDS):
         some = every.at(asked)

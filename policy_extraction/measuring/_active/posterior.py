@@ -1,4 +1,4 @@
-"""What the measured memories say about all others.
+"""The posterior of all memories, given the measured ones.
 
 The model is a Gaussian process of the probits z = Φ⁻¹(q) of the first word, cut at q = 1e-6 and 1 - 1e-6: logits of a
 policy saturate at ±30 or at a floor, where they say nothing more about a population. A memory is measured together with
@@ -148,7 +148,7 @@ class Both(NamedTuple):
         return joined(odd, even + self.coupling(odd, self.even.every.doubt))
 
     def coupling(self, odd: np.ndarray, expected: np.ndarray) -> np.ndarray:
-        """What odd parts change in the means of even ones, with their doubt in place of the expected one."""
+        """Change of the means of even parts by odd ones, with their doubt in place of the expected one."""
         return self.even.bend * (doubt(odd) - expected)
 
 

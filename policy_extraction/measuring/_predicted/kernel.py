@@ -33,7 +33,7 @@ class Amplitudes(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What the parts depend on; weights of interactions fall as exp(-rate · age)."""
+    """Features on which the parts depend; weights of interactions fall as exp(-rate · age)."""
 
     recency: float  # rate of `trend` and `smooth`
     angle: float  # of sums of said and heard words in the plane in which `smooth` varies most along one axis

@@ -26,7 +26,7 @@ class Patterns(NamedTuple):
     length: np.ndarray
 
     def at(self, numbers: np.ndarray) -> Patterns:
-        """Those of these numbers."""
+        """The memories of these numbers."""
         return Patterns(*(each[numbers] for each in self))
 
 

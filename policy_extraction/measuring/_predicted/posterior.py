@@ -1,4 +1,4 @@
-"""What the asked memories say about all others.
+"""The posterior of all memories, given the asked ones.
 
 Where a memory was asked its answer is returned as it is.
 """

@@ -1,4 +1,4 @@
-"""What fitted models foretell for any evidence and number of agents."""
+"""Predictions of fitted models for any evidence and number of agents."""
 
 from __future__ import annotations
 

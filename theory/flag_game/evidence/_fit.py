@@ -128,7 +128,7 @@ def lapsing(law: np.ndarray, lapse: float) -> np.ndarray:
 
 
 def log_likelihoods(model: Model, runs: Runs, lapse: float) -> np.ndarray:
-    """Of each run at each point, shape (R, P)."""
+    """Log-likelihood of each run at each point, shape (R, P)."""
     found = np.empty((len(runs), len(model.points)))
     for first in range(0, len(runs), TOGETHER):
         some = np.arange(first, min(first + TOGETHER, len(runs)))
