@@ -274,7 +274,7 @@ def _critical_mass(policy: xr.Dataset, word: str) -> Found:
 
 
 def _fixed_point(policy: xr.Dataset, of: str, number: int | None) -> Found:
-    """The quantity at a fixed point that is followed: by its number, for more than two words as the nearest of its kind.
+    """The quantity at a fixed point that is followed: by its number, for more than two words the nearest of its kind.
 
     A changed policy must have fixed points of the same kinds.
     """

@@ -97,7 +97,7 @@ class Goal:
         return Quantity("word_share", point["word_share"].sel(word=words_of(policy)[0]).item(), strong, at)
 
     def derivatives(self, policy: xr.Dataset, quantity: Quantity) -> np.ndarray | None:
-        """Derivatives of this quantity by the first word's probability in each memory, shape (S,); None without them."""
+        """Derivatives by the first word's probability in each memory, shape (S,); None without them."""
         try:
             if quantity.name in ("eigenvalue", "word_share"):
                 found = sensitivity(policy, of=quantity.name, fixed_point=quantity.at)
