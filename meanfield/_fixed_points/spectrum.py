@@ -26,7 +26,9 @@ from meanfield.toolbox._arguments import whole_number
 from meanfield.toolbox._columns import Columns, labelled
 
 DENSE_SIZE = 100  # below, LAPACK is faster than Arnoldi and finds every eigenvalue
-RESTARTS = 15  # of Arnoldi iteration, which takes one to five where float64 suffices
+# Restarts of Arnoldi iteration, which takes one to five where the leading eigenvalues stand apart. Where many lie close
+# together it takes hundreds: LAPACK is faster then, for matrices that are not too large.
+RESTARTS, MANY_RESTARTS, LARGEST_DENSE = 15, 400, 1024
 ENOUGH = 3e-7  # a larger error asks for extended precision
 TOGETHER = 64  # matrices, at up to a megabyte each
 EPS = np.finfo(float).eps
@@ -268,15 +270,22 @@ def _dense_pairs(columns: np.ndarray, k: int) -> list[_Pair]:
 
 
 def _arnoldi(matrix: ReducedJacobian, k: int) -> list[_Pair]:
-    """Eigenvalues with the largest real parts by Arnoldi iteration; a value without vectors if it does not converge."""
+    """Eigenvalues with the largest real parts by Arnoldi iteration, or by LAPACK if it does not converge.
+
+    A large matrix for which it does not converge gives a value without vectors.
+    """
+    small = matrix.size <= LARGEST_DENSE
+    restarts = RESTARTS if small else MANY_RESTARTS
     start = np.random.default_rng(0).standard_normal(matrix.size)
     sides: list[Any] = []
     for product in matrix.products():
         operator = LinearOperator((matrix.size, matrix.size), matvec=product, dtype=np.float64)
         size = min(max(30, 2 * k + 2), matrix.size - 1)
         try:
-            sides.append(eigs(operator, k=k, which="LR", ncv=size, v0=start, maxiter=RESTARTS))
+            sides.append(eigs(operator, k=k, which="LR", ncv=size, v0=start, maxiter=restarts))
         except ArpackNoConvergence:
+            if small:
+                return _dense_pairs(matrix.apply(np.eye(matrix.size)).T, k)
             return [_Pair(0j, np.full(matrix.size, np.inf), start)]
     (values, right), (left_values, left) = sides
     # One of a pair of complex eigenvalues may be missing on the left

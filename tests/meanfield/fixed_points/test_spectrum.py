@@ -1,11 +1,15 @@
 """Leading eigenvalues: Arnoldi against dense LAPACK, and against Eq. 38 from the dense tensor."""
 
+import jax
 import numpy as np
 import pytest
 import xarray as xr
 
 import meanfield
+import meanfield._fixed_points.spectrum as spectrum_module
+from _battery import battery
 from _policies import linearised_drift, oscillating_pair, random_composition, random_policy
+from meanfield import core
 from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield.toolbox import space_of
 
@@ -75,6 +79,24 @@ def test_arnoldi_finds_what_dense_finds_at_any_composition(length, seeds):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize(("seed", "number"), [(0, 1), (3, 15), (3, 25), (3, 29)])
+def test_eigenvalues_that_lie_close_together_are_found(seed, number, dense, monkeypatch):
+    """Near-deterministic policies have hundreds of them within 0.1; Arnoldi iteration needs hundreds of restarts."""
+    if not dense:
+        monkeypatch.setattr(spectrum_module, "LARGEST_DENSE", 0)
+    *_, (_, policy) = battery(number + 1, 2, 5, seed=seed)
+    game = core.WordGame(policy["q"].values)
+    points = meanfield.fixed_points(policy)
+    for point in range(points.sizes["fixed_point"]):
+        one = points.isel(fixed_point=point)
+        x = one["composition"].values
+        with jax.enable_x64(True):
+            columns = jax.vmap(lambda v, x=x: core.jacobian_product(game, x, v - x))(np.eye(len(x)))
+        assert one["eigenvalue_error"] < 1e-6 and one["stability"] != "marginal"
+        assert one["eigenvalue"].item() == pytest.approx(rightmost(np.asarray(columns).T), abs=1e-9)
+
+
 def test_arnoldi_finds_what_dense_finds_for_published_policies(published):
     for model, pair, word in (("gpt-4o", "young/old", "young"), ("llama31_70B", "his/her", "her")):
         policy = published.sel(model=model, pair=pair)
