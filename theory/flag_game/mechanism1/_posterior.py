@@ -73,8 +73,9 @@ def posterior(
     agree with the exact simulator at the likeliest parameters. Each draw is then simulated exactly, and draws are
     resampled within their chains by the ratio of the two likelihoods. Source: [002] Section 4, Appendix E.
 
-    Meant for a few parameters. On the published sweep of GPT-4o a fifth of the draws count with mean_R, sd_0 and J free,
-    in two minutes of processor time, but 0.5 % with all 14, in ten: the surrogate is too far from the simulator there.
+    Meant for a few parameters. On the published sweep of GPT-4o a fifth of the draws count with mean_R, sd_0 and J
+    free, in two minutes of processor time, but 0.5 % with all 14, in ten: the surrogate is too far from the simulator
+    there.
 
     Parameters
     ----------
