@@ -262,6 +262,8 @@ def test_all_complaints_come_at_once_with_their_rows():
 
 def test_columns_that_lack_or_are_there_twice_are_all_named():
     table = events().rename(columns={"said": "answer", "step": "turn"})
+    with pytest.raises(InputError, match=r"lacks the column heard \(of rows that are messages .*interactions makes"):
+        from_events(events().drop(columns="heard"), memory_length=1)
     with pytest.raises(InputError, match=r"lacks the columns step, reply \(for heard\).*answer"):
         from_events(table, memory_length=1, columns={"said": "answer", "heard": "reply"})
     twice = pd.concat([events(), events()[["said", "run"]]], axis=1)
