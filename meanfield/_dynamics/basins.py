@@ -6,6 +6,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -369,7 +370,8 @@ def _columns(attractors: _WordAttractors, fraction: np.ndarray, error: np.ndarra
     order = np.lexsort((-share[:, 0], outcome != STEADY))
     share, outcome = share[order], outcome[order]
     free = mixture.convincible_share(share)
-    conventions, labels = (np.array([name(one, words) for one in free], str) for name in (convention, label_of))
+    label = partial(label_of, committed=bool(mixture.committed.any()))
+    conventions, labels = (np.array([name(one, words) for one in free], str) for name in (convention, label))
     moving = (outcome != STEADY) & (outcome != MARGINAL)
     several = moving | ((outcome == MARGINAL) & (conventions == MIXED))
     return {

@@ -227,8 +227,9 @@ def _label(
     )
     names = {name: np.empty(final.shape[:2], dtype=object) for name in NAMES}
     for p, words in enumerate(stack.words[stack.measured].tolist()):
+        beside = {"label": {"committed": bool(committed[p].any())}}
         for name, (of, _) in NAMES.items():
-            names[name][p] = [of(share, words) for share in final[p]]
+            names[name][p] = [of(share, words, **beside.get(name, {})) for share in final[p]]
     shares = courses.word_share
     columns = {
         "word_share": (("time", "word"), shares, "word share", "1"),

@@ -103,7 +103,8 @@ def _points(
     branch = np.array([root.branch for root in roots], dtype=int)
     residual = np.abs(mixture_drift(x, mixture)).max((1, 2))
     free = mixture.convincible_share(share)
-    names = [np.array([name(one, words) for one in free], dtype=str) for name in (convention, label_of)]
+    label = partial(label_of, committed=bool(mixture.committed.any()))
+    names = [np.array([name(one, words) for one in free], dtype=str) for name in (convention, label)]
     columns = (x, share, leading, error, floor_shift, branch, residual, *names)
     order = np.lexsort(-share.T[::-1])
     return Points(*(column[order] for column in columns), completeness)

@@ -34,7 +34,7 @@ MOST_DIRECTIONS = 63  # in which compositions of a reaction model may differ
 MOST_POLISHED = 20  # for collocation
 SIDEWAYS = "the path may reach the saddle sideways, where the prefactor does not hold"
 MOST_BENT = 0.02  # of a path next to the saddle
-KNOWN = {"word_share", "convention", "composition"}  # of the fixed points
+KNOWN = {"word_share", "convention", "label", "composition"}  # of the fixed points
 SAME = 1e-6  # difference of barriers that are equal by symmetry
 
 

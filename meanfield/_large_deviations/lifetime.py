@@ -66,7 +66,7 @@ def lifetime(
     - `saddle`, the number of its saddle among the fixed points, or of that where agents have died out; -1 if there is
       none; `transition_rates` has them all;
     - `reason`, why numbers are missing, or '';
-    - `word_share` and `convention`, or `composition`, of the attractor.
+    - `word_share`, `convention` and `label`, or `composition`, of the attractor.
 
     An attractor has no barrier if it is the only one and no state dies out, if the rate equation leads to it from no
     saddle, if a fixed point is marginal, if no path is found, if agents of a reaction model have more than 64 states

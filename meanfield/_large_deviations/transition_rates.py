@@ -76,7 +76,7 @@ def transition_rates(
     - `stationary` (fixed_point, n_agents), the fraction of time that N agents spend at each attractor in the long run;
     - `potential` (fixed_point): `stationary` falls as exp(-N · potential), which is 0 at the commonest attractor;
     - `reason` (fixed_point, next_fixed_point), why numbers are missing or rates 0, or '';
-    - `word_share` and `convention`, or `composition`, of the attractor.
+    - `word_share`, `convention` and `label`, or `composition`, of the attractor.
 
     Where there is no prefactor (`lifetime` says when) `rate`, `lifetime` and `stationary` are NaN, but
     `barrier` and `potential` are known. attrs["reason"] says why `stationary` or `potential` is missing, as where

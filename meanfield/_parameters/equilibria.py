@@ -74,9 +74,7 @@ def parameter_lines(games: Games, parameter: str, word: str | None) -> tuple[str
         bound = [w for w, share in committed.items() if share > 0] or list(committed)
         if len(bound) != 1:
             words = dict.fromkeys(word for words in games.words for word in words)
-            raise InputError(
-                f"word = None with agents committed to {bound or 'no word'}: expected one of {', '.join(words)}"
-            )
+            raise InputError(f"word = None: expected the word to which agents are committed, one of {', '.join(words)}")
         (word,) = bound
     lines = []
     for mixture, words in zip(games.mixtures, games.words, strict=True):

@@ -28,15 +28,15 @@ def fonts_for(texts: Iterable[str], axes: Iterable[Axes]) -> Iterator[None]:
         if found := {letter for letter in missing if _has(font, letter)}:
             families.append(entry.name)
             missing -= found
-    if missing:
-        named = " ".join(sorted(missing))
-        warnings.warn(f"no installed font has {named}, drawn as boxes: install one, such as Noto", stacklevel=4)
     with mpl.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
         mpl.rcParams["font.family"] = [*mpl.rcParams["font.family"], *families]
         _use(families, axes)  # labels that are there already
         yield
         _use(families, axes)
+    written = {letter for one in axes for text in one.figure.findobj(Text) for letter in text.get_text()}
+    if named := " ".join(sorted(missing & written)):
+        warnings.warn(f"no installed font has {named}, drawn as boxes: install one, such as Noto", stacklevel=4)
 
 
 def _use(families: list[str], axes: Iterable[Axes]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from itertools import product
@@ -178,9 +179,13 @@ def _write_title(axes: Axes, labels: Sequence[str]) -> None:
     width, room = title.get_window_extent().width, axes.get_window_extent().width
     if width > room:
         letters = int(len(title.get_text()) * room / width)
-        whole = [label.replace(" ", "\N{NO-BREAK SPACE}") if len(label) <= letters else label for label in labels]
+        whole = [re.sub(".+" if len(one) <= letters else r"\{.*\}", _unbroken, one) for one in labels]
         lines = textwrap.fill(", ".join(whole), letters, break_long_words=False)
         title.set_text(lines.replace("\N{NO-BREAK SPACE}", " "))
+
+
+def _unbroken(found: re.Match[str]) -> str:
+    return found[0].replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _label(part: xr.Dataset, dim: str) -> str:

@@ -112,13 +112,13 @@ def plot(
     from meanfield._plot.fonts import fonts_for
     from meanfield._plot.panels import axes_for, panels_of, show_single_points, write_legends, write_titles
     from meanfield._plot.reading import readable
-    from meanfield._plot.words import word_colours, words_in
+    from meanfield._plot.words import texts_in, word_colours, words_in
 
     panels = panels_of(readable(result, drawing), drawing.by)
     axes = axes_for(len(panels), ax, figsize)
     colours = word_colours(words_in(part) for part in panels)
     without = []
-    with fonts_for((word for part in panels for word in words_in(part)), axes):
+    with fonts_for((text for part in panels for text in texts_in(part)), axes):
         try:
             style = normalize_kwargs(style, Line2D)  # lw is linewidth, whichever of them a view sets
             for one, part in zip(axes, panels, strict=True):

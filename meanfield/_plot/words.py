@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import matplotlib as mpl
 import numpy as np
@@ -30,6 +30,13 @@ def words_in(part: xr.Dataset) -> tuple[str, ...]:
         if name in part.coords and part[name].ndim == 1 and part[name].dtype.kind in "UOT":
             return tuple(str(word) for word in part[name].values)
     return ()
+
+
+def texts_in(part: xr.Dataset) -> Iterator[str]:
+    """What a panel may write that others named: words, of each pair, and models."""
+    for name in ("word", "word_label", "model", "pair", "component_policy"):
+        if name in part.variables:
+            yield from map(str, part[name].values.flat)
 
 
 def word_colours(panels: Iterable[Sequence[str]]) -> dict[str, str]:

@@ -57,11 +57,17 @@ def convention(word_share: np.ndarray | xr.DataArray, words: Sequence[str]) -> s
     return words[int(np.argmax(Q))] if success_rate(Q) >= CONSENSUS_SUCCESS_RATE else MIXED
 
 
-def label_of(word_share: np.ndarray, words: Sequence[str]) -> str:
-    """The word of a convention, else 'mostly A (0.97)'; without a majority 'mixed (A 0.50)'."""
+def label_of(word_share: np.ndarray, words: Sequence[str], *, committed: bool = False) -> str:
+    """The word of a convention, else 'mostly A (0.97)'; without a majority 'mixed (A 0.50)'.
+
+    Beside committed agents the share is one of the others, and says so.
+    """
     if (found := convention(word_share, words)) != MIXED:
         return found
-    most, share = words[int(np.argmax(word_share))], f"{np.max(word_share):.2f}"
+    most, share = (
+        words[int(np.argmax(word_share))],
+        f"{np.max(word_share):.2f}{' of the uncommitted' if committed else ''}",
+    )
     return f"mostly {most} ({share})" if leading_word(word_share, words) else f"{MIXED} ({most} {share})"
 
 

@@ -148,6 +148,7 @@ ANALYSES = (
         "sensitivity",
         ("state",),
         "published.nc --model gpt-4o --pair woman/man --of kappa --out sensitivity.csv",
+        first=("memory", "derivative", "contribution"),
     ),
     Analysis(
         "lifetime",

@@ -67,7 +67,7 @@ def register(analyses: Iterable[Analysis]) -> None:
         if (first := next(iter(arguments))) in POLICY:
             subject = arguments.pop(first)
             taken += [_keyword("policies", PolicyFile, required=True), _keyword("model", Model), _keyword("pair", Pair)]
-            if "Population" in subject.annotation:
+            if re.search("Population|Game", subject.annotation):  # a Game may be a Population
                 arguments = POPULATION | arguments
         taken += [parameter(argument, _text(argument, signatures)) for argument in arguments.values()]
         _add(one, arguments, taken)
@@ -111,7 +111,9 @@ def _run(analysis: Analysis, arguments: Mapping[str, Argument], given: dict[str,
         call.keywords["progress"] = seen
     hidden = not seen or (has_bar and len(subjects) == 1)
     watched = tqdm(subjects, desc=analysis.name, unit="policy", disable=hidden, leave=False)
-    results = [call() if subject is None else _named(call(subject), subject) for subject in watched]
+    results = [
+        call() if subject is None else _named(_result(call, subject, len(subjects)), subject) for subject in watched
+    ]
     if analysis.summary is not None:
         for line in (line for result in results for line in analysis.summary(result)):
             say(line) if isinstance(line, str) else console.print(line)
@@ -134,6 +136,22 @@ def _subjects(policies: xr.Dataset, together: bool, population: dict[str, Any]) 
     if population:
         return [meanfield.Population(policy, **population) for policy in meanfield.each_policy(policies)]
     return [policies] if together else list(meanfield.each_policy(policies))
+
+
+def _result(call: Callable[[Any], xr.Dataset], subject: Any, number: int) -> xr.Dataset:
+    """The result of one of a number of policies; of several a refusal tells which, as their words differ."""
+    import xarray as xr
+
+    from meanfield import InputError
+    from meanfield.toolbox import name_of
+
+    try:
+        return call(subject)
+    except InputError as error:
+        if number == 1:
+            raise
+        name = name_of(subject) if isinstance(subject, xr.Dataset) else subject.name
+        raise InputError(f"{name}: {error} (--model and --pair take one of {number} policies)") from error
 
 
 def _named(result: xr.Dataset, subject: xr.Dataset | Population) -> xr.Dataset:

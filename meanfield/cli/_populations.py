@@ -57,18 +57,19 @@ def validate(
     columns: Annotated[
         list[str] | None, typer.Option(metavar="NAME=COLUMN,…", help="Of a log: its columns, as said=answer,run=None.")
     ] = None,
-    held_out: Annotated[
-        HeldOut | None, typer.Option(help="With --real-populations and archives: what other runs predict.")
-    ] = None,
+    sep: Annotated[str | None, typer.Option(help="Of a log: what stands between its columns, as ';'.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="Of a log: the decimal mark of its steps, '.' or ','.")] = None,
+    held_out: Annotated[HeldOut | None, typer.Option(help="With archives or a log: what other runs predict.")] = None,
 ) -> None:
     """Check the theory against simulation, or with --real-populations policies against populations that were run."""
     if real_populations is not None:
         if policies is not None or n_agents:
             raise InputError("--real-populations estimates policies from the folder: expected no POLICIES and no -n")
-        real = _log(real_populations, memory_length, columns) or real_populations
+        real = _log(real_populations, memory_length, columns, sep, decimal) or real_populations
         _validate_real(real, out, 100 if runs is None else runs, seed, held_out)
         return
-    for name, given in {"held-out": held_out, "memory-length": memory_length, "columns": columns}.items():
+    of_log = {"memory-length": memory_length, "columns": columns, "sep": sep, "decimal": decimal}
+    for name, given in {"held-out": held_out, **of_log}.items():
         if given is not None:
             raise InputError(f"--{name}: expected --real-populations")
     if policies is None or out is None or not n_agents:
@@ -93,11 +94,14 @@ def compare_policies(
     return over_pairs(comparisons)
 
 
-def _log(path: Path, memory_length: int | None, columns: list[str] | None) -> RealPopulations | None:
+def _log(
+    path: Path, memory_length: int | None, columns: list[str] | None, sep: str | None, decimal: str | None
+) -> RealPopulations | None:
     """The populations of a log; None of a folder or an archive."""
     if path.suffix.lower() == ".zip" or not path.is_file():
-        if memory_length is not None or columns is not None:
-            raise InputError(f"real_populations = {path}: --memory-length and --columns are for the file of a log")
+        if (memory_length, columns, sep, decimal) != (None,) * 4:
+            options = "--memory-length, --columns, --sep and --decimal"
+            raise InputError(f"real_populations = {path}: {options} are for the file of a log")
         return None
     if memory_length is None:
         raise InputError(f"real_populations = {path}: a log needs --memory-length")
@@ -107,7 +111,7 @@ def _log(path: Path, memory_length: int | None, columns: list[str] | None) -> Re
     if wrong := [part for part, (_, equals, _) in parts.items() if not equals]:
         raise InputError(f"columns = {wrong[0]!r}: expected names and columns, as in said=answer,run=None")
     named = {name: None if column == "None" else column for name, _, column in parts.values()}
-    return from_events(path, memory_length=memory_length, columns=named)
+    return from_events(path, memory_length=memory_length, columns=named, sep=sep, decimal=decimal or ".")
 
 
 def _validate_real(

@@ -226,7 +226,8 @@ def _words(
         raise InputError(f"missing = {shown(missing)}: expected a list of answers")
     if words is not None and (isinstance(words, str) or not _all_texts(words)):
         raise InputError(f"words = {shown(words)}: expected a list of words, or a mapping of answers to words")
-    sides, expected, missing = ("said", "heard"), EXPECTED_WORD, (*NO_ANSWER, *missing)
+    sides, missing = ("said", "heard"), (*NO_ANSWER, *missing)
+    expected = f"{EXPECTED_WORD}, and missing=[…] lists what is no answer"
     if words is None:
         said = {cell for side in sides for cell in texts_in(log[side])}
         names = {word: word for word in sorted(said - {*missing}) if _is_word(word)}

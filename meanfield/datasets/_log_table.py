@@ -223,6 +223,8 @@ def with_columns(
             found |= {one: table[source].reset_index(drop=True) for one in names}  # an array's type pandas would guess
     if lacking:
         wrong.append(f"{name} lacks the column{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}")
+    if lacking == ["heard"]:
+        wrong[-1] += " (of rows that are messages meanfield.datasets.interactions makes such a table)"
     if wrong:
         raise InputError(f"{'; '.join(wrong)}; expected {', '.join(needed)}: {_how_to_name(table)}")
     return pd.DataFrame({one: found[one] for one in (*needed, *optional) if one in found})

@@ -22,6 +22,7 @@ from validation.populations._subject import Options, Row, Subject, draws_and_run
 
 POLICY = "policy"
 RESAMPLES = 4000
+FEW = 5  # choices with a memory, of which fewer leave the policy to what shorter memories tell
 
 
 def cross_validate(
@@ -56,9 +57,12 @@ def cross_validate(
 
     Returns
     -------
-    DataFrame as from `validate`, with `fold` and `known_choices`, the number of choices of which the policy was
-    estimated. The tests of a fold are valid on their own, so that a share 1 - level of all rows is expected to disagree
-    by chance; rows on the same runs depend on each other.
+    DataFrame as from `validate`, with `fold`; `known_choices`, the number of choices of which the policy was estimated;
+    and `unfamiliar`, the fraction of the fold's choices that were made with memories of which fewer than five are
+    known. A share 1 - level of all rows is expected to disagree by chance; rows on the same runs depend on each other.
+    Few runs, as those that all ended at one word, leave the policy a guess where the others went, and more rows
+    disagree: in simulated logs of one policy 10 % with four runs and 6 % with ten, in place of 1 %, mostly where
+    `unfamiliar` is above 0.2.
 
     Raises
     ------
@@ -97,11 +101,19 @@ def cross_validate(
         for fold, tested in folds_of(real, by, folds, seed, "\0".join(map(str, subject))):
             known = choices.of(~np.isin(choices.run, real["run"][tested]))
             policy = _policy(known, subject[2], subject[0])
-            where = {"fold": fold, "known_choices": len(known.chosen)}
+            held_out = choices.of(np.isin(choices.run, real["run"][tested]))
+            where = {"fold": fold, "known_choices": len(known.chosen), "unfamiliar": _unfamiliar(known, held_out)}
             rows += [where | row for row in Subject(subject, policy, options).rows(real, real.index[tested].to_numpy())]
     result = pd.DataFrame(rows)
     result.attrs = {"kind": "real_populations", **options._asdict(), "by": by, "folds": folds}
     return result
+
+
+def _unfamiliar(known: Choices, held_out: Choices) -> float:
+    """The fraction of choices held out with memories of which few choices are known."""
+    _, state = np.unique(np.concatenate([known.memory, held_out.memory]), axis=0, return_inverse=True)
+    times = np.bincount(state[: len(known.chosen)], minlength=state.max(initial=0) + 1)
+    return float((times[state[len(known.chosen) :]] < FEW).mean()) if len(held_out.chosen) else np.nan
 
 
 def _policy(known: Choices, memory_length: int, model: str) -> xr.Dataset | BackOffPolicy | str:

@@ -19,6 +19,8 @@ from validation.populations._empirical_policy import check_columns, empirical_po
 from validation.populations._power import power_lines
 from validation.populations._subject import AGREES, DISAGREES, TOO_FEW, Options, Row, Subject, draws_and_runs
 
+MUCH = 0.2  # of the choices held out, with memories of which the policy is a guess
+
 
 def validate(
     populations: RealPopulations | str | os.PathLike[str],
@@ -199,6 +201,8 @@ def _grounds(tests: pd.DataFrame, verdict: str) -> str:
     for row in known.nsmallest(2, "p_value").itertuples():
         start = f" from {row.initial_consensus}" if row.initial_consensus else ""
         where = f"H = {row.memory_length}, N = {row.n_agents}{start}, {row.runs} runs"
+        if (new := getattr(row, "unfamiliar", 0)) > MUCH:
+            where += f", {100 * new:.0f} % of the choices with memories hardly known"
         told.append(
             f"{row.quantity} {row.observed:.3g} where {row.predicted:.3g} is predicted ({where}, p = {row.p_value:.2g})"
         )

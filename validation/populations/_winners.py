@@ -65,7 +65,8 @@ def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     table = read_runs(runs)
     table = table[table["experiment"] == "from_empty"]
     if table.empty:
-        raise InputError("runs: expected some with the experiment 'from_empty'")
+        why = "empty memories at the start and no committed agents"
+        raise InputError(f"runs: expected some with the experiment 'from_empty', {why}")
     agreed = table["success_last_3N"] >= PAPERS_SUCCESS_RATE
     if "converged" in table:
         agreed |= table["converged"].astype(bool)

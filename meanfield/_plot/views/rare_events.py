@@ -87,7 +87,7 @@ def _place(attractor: xr.Dataset) -> tuple[str, str]:
     "transition_rates",
     view="stationary",
     reads="n_agents: n_agents; fixed_point n_agents: stationary; "
-    "fixed_point word: word_share?; word: word?; fixed_point state: composition?",
+    "fixed_point word: word_share?; word: word?; fixed_point ...: composition?",
 )
 def stationary(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of time that N agents spend at each attractor in the long run, against N."""
@@ -105,7 +105,7 @@ def stationary(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     "transition_rates",
     view="rates",
     reads="n_agents: n_agents; fixed_point next_fixed_point n_agents: log_rate; fixed_point next_fixed_point: reason; "
-    "fixed_point word: word_share?; word: word?; fixed_point state: composition?",
+    "fixed_point word: word_share?; word: word?; fixed_point ...: composition?",
 )
 def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The rate at which N agents go from each attractor to each other one, against N."""

@@ -22,9 +22,9 @@ FEWEST_ROWS = 4
 IN_A_LINE = 3  # interactions of a memory
 QUANTITIES = {
     "kappa": "κ",
-    "eigenvalue": "the leading eigenvalue",
-    "word_share": "the share of {first}",
-    "critical_mass": "the critical mass",
+    "eigenvalue": "leading eigenvalue",
+    "word_share": "share of {first}",
+    "critical_mass": "critical mass",
 }
 LOWERS, _, RAISES = mpl.colormaps["RdBu"]([0.1, 0.5, 0.9])
 
@@ -68,7 +68,7 @@ def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int 
     sides = zip(moves["source"].values, moves["target"].values, moves["side"].values, channels, strict=True)
     axes.set_yticks(range(len(shown)), [f"{a} → {b}\n{side}{channel}" for a, b, side, channel in sides])
     axes.invert_yaxis()
-    of = "the leading eigenvalue" if part.attrs["of"] == "eigenvalue" else "fraction of agents"
+    of = "leading eigenvalue" if part.attrs["of"] == "eigenvalue" else "fraction of agents"
     axes.set_xlabel(f"d {of} / d log rate")
 
 
@@ -95,6 +95,7 @@ def _grouped(axes: Axes, values: np.ndarray, named: Sequence[str], colours: dict
 def _bars(axes: Axes, part: xr.Dataset, column: str, number: int, colours: dict[str, str], **style: Any) -> None:
     """Horizontal bars of the largest values, the first on top; of each word in its colour where they have words."""
     values = part[column].transpose("state", ...).values.reshape(part.sizes["state"], -1)
+    axes.locator_params(axis="x", nbins=5)  # signed numbers of two digits are wide
     sizes = np.abs(values).max(1)
     ranked = np.argsort(-sizes, kind="stable")
     shown = ranked[: max(1, min(whole_number("number", number, 1), np.count_nonzero(sizes)))]

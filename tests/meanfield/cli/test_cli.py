@@ -345,6 +345,14 @@ def test_policies_of_a_file_as_one_population(command, tmp_path):
     direct = meanfield.fixed_points(meanfield.Population(mixed, fractions=[0.3, 0.7]))
     np.testing.assert_array_equal(meanfield.load("o.nc")["word_share"], direct["word_share"])
     assert meanfield.load("o.nc")["model"].item() == "0.3 m1 + 0.7 m2"
+    code, _, error = command("bifurcation", path, "--word", "c")
+    assert code == 2 and error.startswith("meanfield: m1 {a, b}: word = 'c': expected one of a, b (--model and --pair")
+
+
+def test_committed_agents_change_lifetimes(command, two_attractors):
+    command("lifetime", two_attractors, "-n", 20, "--committed", "a=0.01", "-o", "o.nc")
+    direct = meanfield.lifetime(meanfield.Population(conformist(), committed={"a": 0.01}), n_agents=20)
+    np.testing.assert_array_equal(meanfield.load("o.nc")["lifetime"], direct["lifetime"])
 
 
 REFUSED = {
@@ -382,7 +390,7 @@ REFUSED = {
     "validate policies.nc --real-populations .": "expected no POLICIES and no -n",
     "validate --real-populations absent": "absent",
     "validate --real-populations log.csv": "log.csv: a log needs --memory-length",
-    "validate --real-populations . --memory-length 1": "--memory-length and --columns are for the file of a log",
+    "validate --real-populations . --memory-length 1": "--columns, --sep and --decimal are for the file of a log",
     "validate --real-populations log.csv --memory-length 1 --columns said": "columns = 'said': expected names",
     "validate policies.nc -n 10 --memory-length 1 --out o.nc": "--memory-length: expected --real-populations",
     "power --kappa 0.1": "power: expected POLICIES or --kappa, and --n-agents",
@@ -546,15 +554,13 @@ def test_a_log_is_held_against_theory_as_in_python(command, monkeypatch, tmp_pat
     pairs = [(1, 2), (2, 3), (3, 1), (2, 1)]
     rows = [(step, *pairs[step % 4], "AAB"[step % 3], "B") for step in range(60)]
     log = pd.DataFrame(rows, columns=["step", "agent", "partner", "answer", "heard"])
-    log.to_csv(tmp_path / "log.csv", index=False)
+    log.assign(step=log["step"] / 2).to_csv(tmp_path / "log.csv", index=False, sep=";", decimal=",")
     names = {"said": "answer", "run": None}
     real = meanfield.datasets.from_events(log, memory_length=2, columns=names)
     expected = validation.populations.validate(real, draws=2, runs=10)
     monkeypatch.setattr(validation.populations, "validate", partial(validation.populations.validate, draws=2))
-    line = (
-        "validate --real-populations log.csv --memory-length 2 --columns said=answer,run=None --runs 10 --out table.csv"
-    )
-    assert command(*line.split())[0] == 0
+    line = "validate --real-populations log.csv --memory-length 2 --columns said=answer,run=None --sep ; --decimal ,"
+    assert command(*line.split(), "--runs", 10, "--out", "table.csv")[0] == 0
     told = pd.read_csv("table.csv", keep_default_na=False)
     assert told["verdict"].tolist() == expected["verdict"].tolist()
 

@@ -119,7 +119,7 @@ TWICE = [*EVENTS, (7, 10, 2, 1, "B", "A")]
             {},
             "heard = 'b_b' in row 0: expected a word, not all blanks, without '_'",
         ),
-        (events([(0, 0, 1, 2, "A", "  ")]), {}, "heard = '  ' in row 0: expected a word, not all blanks"),
+        (events([(0, 0, 1, 2, "A", "  ")]), {}, "'Rome': 'Rome'}, and missing=[…] lists what is no answer"),
         (events([(0, 0, 1, 2, "A", "A")]), {}, "words = ['A']: expected at least two that differ"),
         (events(), {"words": ["A", "C"]}, "said = 'B' in row 3: expected one of A, C"),
         (events(), {"words": ["A", "B", "x|y"]}, "words = 'x|y': expected a word, not all blanks"),
@@ -262,6 +262,8 @@ def test_all_complaints_come_at_once_with_their_rows():
 
 def test_columns_that_lack_or_are_there_twice_are_all_named():
     table = events().rename(columns={"said": "answer", "step": "turn"})
+    with pytest.raises(InputError, match=r"lacks the column heard \(of rows that are messages .*interactions makes"):
+        from_events(events().drop(columns="heard"), memory_length=1)
     with pytest.raises(InputError, match=r"lacks the columns step, reply \(for heard\).*answer"):
         from_events(table, memory_length=1, columns={"said": "answer", "heard": "reply"})
     twice = pd.concat([events(), events()[["said", "run"]]], axis=1)

@@ -429,7 +429,7 @@ TWO = Population([majority_policy(3, 0.95), without_memory(0.8)], fractions=[0.5
         (random_policy(1, 3, 1), {"word": "a"}, "population has 3 words"),
         (random_policy(1), {"parameter": "temperature"}, "parameter = 'temperature': expected one of committed, fra"),
         (random_policy(1), {"word": "c"}, "word = 'c': expected one of a, b"),
-        (random_policy(1), {}, "word = None with agents committed to no word: expected one of a, b"),
+        (random_policy(1), {}, "word = None: expected the word to which agents are committed, one of a, b"),
         (random_policy(1), {"parameter": "fraction"}, "expected a policy before the last"),
         (TWO, {"parameter": "fraction", "word": "a"}, "word = 'a': only committed agents have one"),
     ],

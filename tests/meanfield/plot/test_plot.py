@@ -16,6 +16,7 @@ import pytest
 import xarray as xr
 
 import meanfield
+import validation
 from _paths import ROOT
 from _policies import random_policy
 from meanfield import InputError
@@ -41,6 +42,8 @@ def test_words_in_other_scripts_have_a_font_or_one_plain_warning():
         warnings.simplefilter("error")
         axes = meanfield.plot(meanfield.fixed_points(policies[0]))
         axes.figure.savefig(BytesIO())
+        bias = meanfield.plot(validation.collective_bias(policies[:1], n_agents=[4], runs=5, seed=1))
+        bias.figure.savefig(BytesIO())
     assert "STIXGeneral" in axes.xaxis.label.get_fontfamily()
     with pytest.warns(UserWarning) as told:
         meanfield.plot(meanfield.fixed_points(policies[1]))

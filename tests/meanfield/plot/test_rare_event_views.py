@@ -47,6 +47,14 @@ def test_attractors_without_a_lifetime_say_why(lifetimes):
     assert "never left" in meanfield.plot(forever).lines[0].get_label()
 
 
+@pytest.mark.parametrize("view", ["stationary", "rates"])
+def test_rates_of_populations_are_drawn(view):
+    population = meanfield.Population(conformist(), committed={"a": 0.02})
+    rates = meanfield.transition_rates(population, n_agents=[5, 10])
+    labels = [line.get_label() for line in meanfield.plot(rates, view=view).lines]
+    assert len(labels) == 2 and labels[0].startswith("a 0.")
+
+
 @pytest.mark.slow
 def test_the_way_out_ends_at_the_saddle():
     path = meanfield.escape_path(conformist(), fixed_point=0)

@@ -44,7 +44,7 @@ def test_memories_that_do_not_count_are_left_out_and_told():
     axes = meanfield.plot(sensitivity([0, 0.5, 0, 0, -1], of="word_share"))
     assert names(axes) == ["her/her", "his/his"]
     assert [text.get_text() for text in axes.texts] == ["3 others are 0"]
-    assert axes.get_xlabel() == "d the share of his / d P(his)"
+    assert axes.get_xlabel() == "d share of his / d P(his)"
 
 
 def test_contributions_of_kappa_only():

@@ -131,6 +131,16 @@ def test_words_are_compared_and_not_how_many_say_them():
     assert meanfield.solve(policy)["label"].item() == labels[0]
 
 
+def test_labels_beside_committed_agents_tell_the_share_of_the_others():
+    population = meanfield.Population(follower(0.03, empty=0.6, tie=0.52), committed={"A": 0.05})
+    points = meanfield.fixed_points(population).sel(fixed_point=0)
+    share = (points["word_share"].sel(word="A").item() - 0.05) / 0.95
+    assert points["label"].item() == f"mostly A ({share:.2f} of the uncommitted)"
+    others = meanfield.solve(population), meanfield.lifetime(population, n_agents=10).isel(fixed_point=0)
+    assert {one["label"].item() for one in others} == {points["label"].item()}
+    assert points["label"].item() in meanfield.basins(population)["label"].values
+
+
 @pytest.mark.slow
 def test_criteria_that_agree_are_not(published):
     table = meanfield.stability_table(

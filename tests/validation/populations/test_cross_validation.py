@@ -49,9 +49,21 @@ def test_true_policy_is_not_rejected_and_a_line_says_so(real):
     assert not (table["verdict"] == "disagrees").any()
     choices = real.choice_counts["count"].sum()
     assert table.groupby("fold")["known_choices"].first().sum() == choices
+    assert table["unfamiliar"].between(0, 0.2).all() and "hardly known" not in report(table)[0]
     last = report(table)[-1]
     assert last.startswith("summary: 2 agrees, 0 disagrees, 0 too few data, of 2 combinations")
     assert "0 of 8 single tests disagree, up to 0.08 by chance" in last
+
+
+def test_choices_with_memories_that_other_runs_hardly_have_are_told():
+    """In one run agents say A only, in the other B only: no memory of one is known from the other but the empty one."""
+    rows = [
+        (run, step, *(("a", "b") if step % 2 else ("c", "d")), *(2 * "AB"[run])) for run in (0, 1) for step in range(20)
+    ]
+    log = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
+    table = cross_validate(from_events(log, memory_length=1), **QUICK)
+    np.testing.assert_array_equal(table["unfamiliar"], 1.0)  # four choices with empty memories are few, too
+    assert "100 % of the choices with memories hardly known" in report(table)[0]
 
 
 def test_tests_of_too_few_data_are_not_counted_among_the_decided(real):
