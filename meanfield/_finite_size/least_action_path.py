@@ -83,16 +83,19 @@ class LeastActionPath(NamedTuple):
     def time(self) -> Vector:
         return self.mesh.time[::2]
 
-    def slope(self) -> tuple[Float[np.ndarray, "kinds states"], Float[np.ndarray, "kinds states"]]:
-        """Derivative of κ by q of the first word of two, and x at all times, weighted by their part of the action.
+    @property
+    def weights(self) -> Vector:
+        """Of nodes in integrals over all times; after the last p decays exponentially."""
+        weights = quadrature(self.mesh.pace[::2])
+        weights[-1] += 1 / self.ends.growth
+        return weights
 
-        After the last node p decays exponentially.
-        """
-        weights, after = quadrature(self.mesh.pace[::2]), np.eye(1, self.mesh.n_nodes, self.mesh.n_nodes - 1)[0]
-        after /= self.ends.growth
-        by_q, *_ = action_gradient(tuple(self.mixture), self.x, self.p, weights + after)
+    def slope(self) -> tuple[Float[np.ndarray, "kinds states"], Float[np.ndarray, "kinds states"]]:
+        """Derivative of κ by q of the first word of two, and x at all times, weighted by their part of the action."""
+        by_q, *_ = action_gradient(tuple(self.mixture), self.x, self.p, self.weights)
         work, _ = action_rates(tuple(self.mixture), self.x, self.p)
-        passed = np.tensordot((weights + after / 2) * work, self.x, 1)
+        work[-1] -= work[-1] / (2 * self.weights[-1] * self.ends.growth)  # it decays twice as fast
+        passed = np.tensordot(self.weights * work, self.x, 1)
         action = passed.sum()
         kappa = self.kappa if abs(self.kappa) > SMALLEST else np.copysign(np.sqrt(2 * action), self.kappa)
         return (by_q[..., 0] - by_q[..., 1]) / kappa, passed / action
