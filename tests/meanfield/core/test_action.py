@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 import meanfield
 from meanfield import core
@@ -29,7 +30,7 @@ class Family:
         first = jax.nn.sigmoid(theta[0] * self.lead + theta[1] + theta[2] * self.whims)
         return core.WordGame(jnp.stack([first, 1 - first], axis=-1))
 
-    def policy(self, theta):
+    def policy(self, theta) -> xr.Dataset | meanfield.Population:
         return meanfield.make_policy(np.array(self.game(theta).q), ["A", "B"])
 
 
