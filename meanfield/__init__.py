@@ -3,22 +3,20 @@
 A policy gives what an agent says in every memory state. This package turns it into a rate equation, its fixed points,
 their eigenvalues and a stability table. Results are datasets of xarray with labels.
 
-- Agents: `make_policy`, `load_policy`, `validate_policy`, `each_policy`, `words_of`, `MemorySpace`, `Population`.
+- Agents: `make_policy`, `load_policy`, `validate_policy`, `each_policy`, `MemorySpace`, `Population`.
 - Initial compositions: `empty_memories`, `consensus`.
-- Rate equation: `dense_tensor`, `drift`, `solve`, `basins`. A population round takes `TIME_PER_ROUND` = 2 units of
-  time.
+- Rate equation: `drift`, `solve`, `basins`. A population round takes `TIME_PER_ROUND` = 2 units of time.
 - Fixed points: `fixed_points`, `spectrum`, `stability_table`, `sensitivity`.
 - Committed minorities and mixtures: `bifurcation`, `critical_mass`.
 - Finite groups: `finite_size`, `group_size_law`, `lifetime`, `escape_path`, `transition_rates`.
 - Changes of a policy: `design`.
 - Observables of a word share: `convention`, `success_rate`, `entropy`.
 - Other games: `ReactionModel`, which `solve`, `fixed_points`, `spectrum`, `bifurcation`, `lifetime` and others also
-  accept, `reaction_model`, `reaction_protocol`.
+  accept, `reaction_model`.
 - Drawings: `plot`, of any result, and `explore`, a page for a browser.
-- Tables and files: `stability_report`, `describe_stability`, `write_stability_csv`, `write_stability_latex`, `load`,
-  `save`, `cache_folder`, `datasets`.
-- Errors, all of them `MeanfieldError`: `InputError`, `ModelError`, its special case `UnparsedError`, `StorageError`,
-  `ConvergenceError`.
+- Tables and files: `stability_report`, `describe_stability`, `write_stability`, `load`, `save`, `cache_folder`,
+  `datasets`.
+- Errors, all of them `MeanfieldError`: `InputError`, `ModelError`, `StorageError`, `ConvergenceError`.
 
 `core` is the engine in JAX, for `jax.grad`, `jax.vmap`, `jax.jit` and a GPU: arrays in, arrays out.
 
@@ -66,12 +64,8 @@ if TYPE_CHECKING:
     from meanfield._population.population import Population as Population
     from meanfield._population.population_model import reaction_model as reaction_model
     from meanfield._population.reaction_model import ReactionModel as ReactionModel
-    from meanfield._population.reaction_model import reaction_protocol as reaction_protocol
-    from meanfield._population.reaction_tensor import dense_tensor as dense_tensor
     from meanfield._population.single_policy import each_policy as each_policy
-    from meanfield._population.single_policy import words_of as words_of
-    from meanfield._tables.stability_files import write_stability_csv as write_stability_csv
-    from meanfield._tables.stability_files import write_stability_latex as write_stability_latex
+    from meanfield._tables.stability_files import write_stability as write_stability
     from meanfield._tables.stability_report import describe_stability as describe_stability
     from meanfield._tables.stability_report import stability_report as stability_report
     from meanfield._tables.stability_table import stability_table as stability_table
@@ -82,8 +76,14 @@ if TYPE_CHECKING:
     from meanfield.toolbox._errors import MeanfieldError as MeanfieldError
     from meanfield.toolbox._errors import ModelError as ModelError
     from meanfield.toolbox._errors import StorageError as StorageError
-    from meanfield.toolbox._errors import UnparsedError as UnparsedError
     from meanfield.toolbox._files import load as load
     from meanfield.toolbox._files import save as save
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__, former=("intervention", "majority_law", "prolong"))
+    __getattr__, __dir__, __all__ = lazy_door(
+        __name__,
+        __file__,
+        former=(
+            *("UnparsedError", "dense_tensor", "intervention", "majority_law", "prolong", "reaction_protocol"),
+            *("words_of", "write_stability_csv", "write_stability_latex"),
+        ),
+    )

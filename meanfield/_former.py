@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
+import jax
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from meanfield._finite_size.group_size_law import DEFAULT_SIZES, group_size_law
 from meanfield._large_deviations.design import design
 from meanfield._large_deviations.lifetime import lifetime
+from meanfield._population.reaction_model import ReactionModel
+from meanfield._population.single_policy import single_policy
+from meanfield._population.single_policy import words_of as _words_of
+from meanfield._tables.stability_files import write_as
+from meanfield.core._game import WordGame
+from meanfield.core._rates import reaction_tensor
 from meanfield.toolbox._arguments import real_number, whole_number
 from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._errors import UnparsedError as _UnparsedError
 
 
 def intervention(policy: xr.Dataset, *, kappa: float = 0.0, progress: bool = False) -> xr.Dataset:
@@ -51,5 +62,44 @@ def prolong(
     return changed.rename(value_before="barrier_before", value_after="barrier_after")
 
 
-def _warn(old: str, new: str) -> None:
-    warnings.warn(f"{old} goes with the next release: use {new}", DeprecationWarning, stacklevel=3)
+def dense_tensor(policy: xr.Dataset) -> Float[np.ndarray, "states states states"]:
+    """The dense reaction tensor: `core.reaction_tensor`."""
+    _warn("dense_tensor(policy)", "core.reaction_tensor(core.WordGame(policy['q'].values))")
+    with jax.enable_x64(True):
+        return np.asarray(reaction_tensor(WordGame(single_policy(policy)["q"].values)))
+
+
+def reaction_protocol(model: ReactionModel) -> tuple[Float[np.ndarray, "states states states states"], float]:
+    """A population protocol: `model.protocol()`."""
+    _warn("reaction_protocol(model)", "model.protocol()")
+    return model.protocol()
+
+
+def words_of(policy: xr.Dataset) -> tuple[str, ...]:
+    """The words of a policy: `toolbox.words_of`."""
+    _warn("meanfield.words_of", "meanfield.toolbox.words_of")
+    return _words_of(policy)
+
+
+def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path:
+    """A stability table as CSV: `write_stability(table, "….csv")`."""
+    _warn("write_stability_csv(table, path)", "write_stability(table, path), with a path that ends with .csv")
+    return write_as(".csv", table, path)
+
+
+def write_stability_latex(table: xr.Dataset, path: str | os.PathLike[str]) -> Path:
+    """A stability table for LaTeX: `write_stability(table, "….tex")`."""
+    _warn("write_stability_latex(table, path)", "write_stability(table, path), with a path that ends with .tex")
+    return write_as(".tex", table, path)
+
+
+def __getattr__(name: str) -> object:
+    """The class of errors, which warns when it is looked up."""
+    if name != "UnparsedError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _warn("meanfield.UnparsedError", "policy_extraction.UnparsedError", 4)
+    return _UnparsedError
+
+
+def _warn(old: str, new: str, stacklevel: int = 3) -> None:
+    warnings.warn(f"{old} goes with the next release: use {new}", DeprecationWarning, stacklevel=stacklevel)

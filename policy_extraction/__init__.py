@@ -16,6 +16,7 @@ from meanfield.toolbox import lazy_door
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
+    from meanfield.toolbox import UnparsedError as UnparsedError
     from policy_extraction import backends as backends
     from policy_extraction import checks as checks
     from policy_extraction import flag_game as flag_game

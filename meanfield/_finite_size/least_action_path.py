@@ -37,11 +37,12 @@ from meanfield.core._path_search import (
 linearised = exported("meanfield.core._instanton", "linearised")
 
 NO_PATH = "no path to the saddle was found"
+NO_LONG_PATH = f"{NO_PATH}, or none that is long enough"  # κ is not next to nothing
 WEAK, STRONG = 1.0, 0.5  # first time of a mesh for weak noise; κ from which noise acts earlier
 SMALL, SMALLEST = 0.01, 1e-6  # κ, whose sign a coarse mesh may not tell, and which rounding leaves
 APPROACHES = ((WEAK, 16.0), (FIRST, 32.0), (FIRST, 16.0), (FIRST, 8.0))  # first times of meshes, and first T
 LONGER = (1.2, 1.5)  # the next T, at least and at most
-SLOWEST = 5e-4  # saddle, by its eigenvalue: others are as good as marginal
+SLOWEST = 1e-3  # saddle, by its eigenvalue: others are as good as marginal
 FADED = 16.0  # T, in units of the time in which a momentum fades
 FINEST = 64  # parts of a step
 END, SETTLED = 5e-4, 1e-4  # relative error of the momentum from its end; what half the step may change of κ
@@ -49,7 +50,7 @@ FIELD_TOLERANCE, ON_THE_WAY = 1e-5, 1e-4  # of their logarithms, and before the 
 WAITS = (0.2, 0.4, 0.6, 0.8, 1.0)  # where paths may become longer, of T
 NEARLY = 5e-2  # error of the momentum where no longer path is found, as where it waits near an attractor
 SHORT_SEARCH = 300  # evaluations
-LONG_SEARCH = 10**6  # evaluations times nodes, from a path that is near
+LONG_SEARCH = 5 * 10**5  # evaluations times nodes, from a path that is near
 STARTS = (1e-3, 1e-2, 0.1, 0.3)  # ε
 IMPOSSIBLE = 1e-14  # ε instead of 0: fields have logarithms
 NEGLIGIBLE = 0.03  # ε, against the rarest answer
@@ -83,16 +84,19 @@ class LeastActionPath(NamedTuple):
     def time(self) -> Vector:
         return self.mesh.time[::2]
 
-    def slope(self) -> tuple[Float[np.ndarray, "kinds states"], Float[np.ndarray, "kinds states"]]:
-        """Derivative of κ by q of the first word of two, and x at all times, weighted by their part of the action.
+    @property
+    def weights(self) -> Vector:
+        """Of nodes in integrals over all times; after the last p decays exponentially."""
+        weights = quadrature(self.mesh.pace[::2])
+        weights[-1] += 1 / self.ends.growth
+        return weights
 
-        After the last node p decays exponentially.
-        """
-        weights, after = quadrature(self.mesh.pace[::2]), np.eye(1, self.mesh.n_nodes, self.mesh.n_nodes - 1)[0]
-        after /= self.ends.growth
-        by_q, *_ = action_gradient(tuple(self.mixture), self.x, self.p, weights + after)
+    def slope(self) -> tuple[Float[np.ndarray, "kinds states"], Float[np.ndarray, "kinds states"]]:
+        """Derivative of κ by q of the first word of two, and x at all times, weighted by their part of the action."""
+        by_q, *_ = action_gradient(tuple(self.mixture), self.x, self.p, self.weights)
         work, _ = action_rates(tuple(self.mixture), self.x, self.p)
-        passed = np.tensordot((weights + after / 2) * work, self.x, 1)
+        work[-1] -= work[-1] / (2 * self.weights[-1] * self.ends.growth)  # it decays twice as fast
+        passed = np.tensordot(self.weights * work, self.x, 1)
         action = passed.sum()
         kappa = self.kappa if abs(self.kappa) > SMALLEST else np.copysign(np.sqrt(2 * action), self.kappa)
         return (by_q[..., 0] - by_q[..., 1]) / kappa, passed / action
@@ -122,17 +126,22 @@ def least_action_path(
     spread = float((left * linearised(tuple(mixture), saddle, left)[2]).sum())
     ends = Ending(left, 0.0, growth, spread / (2 * growth))
     least = 0.0 if mixture.q.min() > 0 else IMPOSSIBLE
+    reason, noticed = NO_PATH, False
     for first_time, until in APPROACHES:
         search = _Search(mixture, saddle, ends, first_time, least, limit, scale)
         mesh = mesh_until(until, 1, first_time)
         if mesh.n_nodes * saddle.size > limit:
             return _too_large(mesh.n_nodes, saddle.size, growth)
         found = _weak(search, mesh) if first_time == WEAK else _followed(search, mesh)
+        noticed |= found is not None and found.kappa > SMALL
         if found is not None and search.allows(found):
             path = _settled(search, mesh, found, until)
-            if first_time == FIRST or not isinstance(path, str):
+            if not isinstance(path, str):
                 return path
-    return NO_PATH
+            if first_time == FIRST:
+                reason = path
+                break
+    return NO_LONG_PATH if noticed and reason == NO_PATH else reason
 
 
 class _Search(NamedTuple):
@@ -204,17 +213,16 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
     problem = search.problem(mesh)
     parts, change, longest, end = 1, np.inf, False, search.end_error(problem, found)
     while (short := not longest and end > END) or change > SETTLED:
-        lengthen = short and not (weak and change > SETTLED)
-        fine = parts if lengthen else 2 * parts
+        fine = parts if short else 2 * parts
         factor = 1 + np.log(end / END) / (2 * ends.growth * until)  # the error falls with the square of the momentum
-        time = until * float(np.clip(factor, *LONGER)) if lengthen else until
+        time = until * float(np.clip(factor, *LONGER)) if short else until
         if time * ends.growth > FADED or fine > FINEST:
             return NO_PATH
         mesh = mesh_until(time, fine, search.first_time)
         if mesh.n_nodes * n_states > search.limit:
             return _too_large(mesh.n_nodes, n_states, ends.growth)
-        another, enough = search.problem(mesh), lengthen and end < NEARLY
-        waits = WAITS if lengthen and not weak else WAITS[-1:]
+        another, enough = search.problem(mesh), short and end < NEARLY
+        waits = WAITS if short and not weak else WAITS[-1:]
         starts = [moved(found.logarithms, problem.mesh, mesh, wait) for wait in waits]
         if weak:
             faded = np.exp(-ends.growth * np.maximum(mesh.time[::2] - until, 0.0))
@@ -227,7 +235,7 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
             continue
         if better is None or not search.allows(better):
             return NO_PATH
-        if not lengthen:
+        if not short:
             change = abs(better.kappa - found.kappa) / max(search.size(found), search.size(better), SMALLEST**2)
         found, problem, until, parts, end = better, another, time, fine, search.end_error(another, better)
     if found.kappa <= -SMALLEST and search.scale == 0:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._finite_size.quadrature import quadrature
 from meanfield._large_deviations.escape import Landscape
 from meanfield._large_deviations.exit_path import agents_of, exit_path, path_prefactor
 from meanfield._large_deviations.exits import Exit, Extinction, NoExit
@@ -68,12 +67,10 @@ def barrier_slope(mixture: Mixture, barrier: Barrier) -> tuple[Kinds, Kinds]:
     way, growth, path, _ = barrier
     (kinds, n_states), nodes = mixture.q.shape[:2], len(path.x)
     x, p = (_everywhere(way, values)[:, : kinds * n_states].reshape(nodes, kinds, -1) for values in (path.x, path.p))
-    beyond = np.zeros(nodes)
-    beyond[[0, -1]] = 1 / way.decay, 1 / growth  # p has grown and decays exponentially outside the path
-    weights = quadrature(np.full(nodes, path.time[1]))
-    by_q, *_ = action_gradient(tuple(mixture), x, p, weights + beyond)
+    by_q, *_ = action_gradient(tuple(mixture), x, p, path.weight)
     work, _ = action_rates(tuple(mixture), x, p)
-    passed = np.tensordot((weights + beyond / 2) * work, x, 1)
+    work[[0, -1]] *= 1 - 1 / (2 * path.weight[[0, -1]] * [way.decay, growth])  # it decays twice as fast as p
+    passed = np.tensordot(path.weight * work, x, 1)
     return by_q[..., 0] - by_q[..., 1], passed / passed.sum()
 
 

@@ -13,7 +13,7 @@ from scipy.integrate import solve_bvp
 from scipy.linalg import expm
 
 from meanfield._large_deviations.linearised import Ends
-from meanfield._large_deviations.path import Path
+from meanfield._large_deviations.path import Path, all_weights
 
 TOLERANCE = 1e-9  # residual of the equations, relative to the rates
 MAX_NODES = 5000
@@ -57,7 +57,8 @@ def polished(path: Path, ends: Ends, decay: float) -> Path | None:
     x, p = points(found.y)
     values, action = h.value(x, p), found.y[-1]
     barrier = action[-1] + ends.ending.beyond(x[-1], ends.ending.strength(x[-1]))
-    return Path(found.x, x, p, action, values, float(barrier), float(np.trapezoid(np.abs(values), found.x)))
+    error, weight = np.trapezoid(np.abs(values), found.x), all_weights(found.x, decay, ends.ending.growth)
+    return Path(found.x, x, p, action, values, float(barrier), float(error), weight)
 
 
 def _longer(path: Path, ends: Ends, decay: float) -> tuple[np.ndarray, np.ndarray, Float[np.ndarray, " directions"]]:

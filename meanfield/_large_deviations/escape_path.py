@@ -7,15 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield._large_deviations.escape import Game, Landscape, escape, landscape, lowest
+from meanfield._finite_size.law_path import NoPath, law_path
+from meanfield._finite_size.least_action_path import LeastActionPath
+from meanfield._large_deviations.escape import Game, escape, landscape, lowest
 from meanfield._large_deviations.exits import Exit, NoExit
 from meanfield._large_deviations.path import Path
+from meanfield._numerics.course import halves, remaining
 from meanfield._population.drift import TIME_PER_ROUND
-from meanfield._population.population import as_population, without_component
+from meanfield._population.population import Population, as_population, without_component
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.single_policy import names_of
 from meanfield._reactions.solve import state_coords
+from meanfield.core._path_search import action_rates
 from meanfield.toolbox._arguments import whole_number
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
@@ -24,11 +28,11 @@ from meanfield.toolbox._errors import InputError
 def escape_path(
     policy: Game,
     *,
-    fixed_point: int,
+    fixed_point: int | None = None,
     saddle: int | None = None,
     masses: Sequence[float] | np.ndarray | None = None,
 ) -> xr.Dataset:
-    """The likeliest way in which chance takes many agents from an attractor to the saddle beside it.
+    """The likeliest way in which chance takes many agents to a saddle, from the attractor beside it or empty memories.
 
     N agents follow a course x(t) with a chance of exp(-N S) to leading order. The course of least action S obeys
     Hamilton's equations
@@ -36,16 +40,18 @@ def escape_path(
         dx/dt = ∂h/∂p,  dp/dt = -∂h/∂x,   h(x, p) = ½ [Σ_ab g_ab g_ba - 1],
         g_ab = Σ_i x_i q_a(i) exp(p_Γ(i,a,b) - p_i),
 
-    from x = attractor to x = saddle with p = 0 at both ends, so h = 0. In it an agent's move from i to k is exp(p_k -
-    p_i) times as frequent as usual. Beyond the saddle the population needs no more luck. Where agents die out, the path
-    ends with the momentum log v, with v the chance that a single one of them dies out with all its offspring.
+    from x = attractor to x = saddle with p = 0 at both ends, so h = 0. From empty memories it starts with p ≠ 0. In it
+    an agent's move from i to k is exp(p_k - p_i) times as frequent as usual. Beyond the saddle the population needs no
+    more luck. Where agents die out, the path ends with the momentum log v, with v the chance that a single one of them
+    dies out with all its offspring.
 
     Parameters
     ----------
     policy
         One policy, a population, or a reaction model.
     fixed_point
-        Number of the attractor, as in `fixed_points`.
+        Number of the attractor, as in `fixed_points`. Default: the path from empty memories, whose action is κ²/2 of
+        `group_size_law`, for two words and two attractors.
     saddle
         Number of the saddle over which the path leads, or of the fixed point where agents have died out. Default: that
         of the lowest barrier.
@@ -60,7 +66,8 @@ def escape_path(
       conserved class and NaN in states that agents at this attractor never reach;
     - `word_share` (word) of all agents, for policies and populations;
     - `action` so far, ∫ p·dx;
-    - `hamiltonian` h, which is 0 on the exact path.
+    - `hamiltonian` h, which is 0 on the exact path, from empty memories where p has faded;
+    - `weight` of each time in integrals over all times, with those before and after the path.
 
     attrs["barrier"] is the action up to the saddle, attrs["barrier_error"] an estimate of its error, attrs["saddle"]
     the saddle's number.
@@ -72,9 +79,10 @@ def escape_path(
 
     See Also
     --------
+    meanfield.core.action : derivatives of the action by parameters of your own
     lifetime : how long it takes until this happens
     transition_rates : how often it happens over each saddle
-    group_size_law : fluctuations from empty memories
+    group_size_law : the law for fluctuations from empty memories
 
     Examples
     --------
@@ -88,6 +96,8 @@ def escape_path(
     >>> round(path.attrs["barrier"], 4)
     0.5483
     """
+    if fixed_point is None:
+        return _from_empty_memories(policy, saddle, masses)
     ground = landscape(policy, masses)
     number = ground.numbered(fixed_point)
     ways = ground.ways_out(number)
@@ -114,13 +124,47 @@ def escape_path(
     if isinstance(policy, ReactionModel):
         result = _of_reactions(policy, found.way, path)
     else:
-        result = _of_population(ground, found.way, path)
+        result = _of_population(
+            policy, _everywhere(found.way, path.x, 0.0), _everywhere(found.way, path.p, np.nan), path
+        )
     given = None if isinstance(policy, ReactionModel) else policy
     return stamp(result.assign_attrs(attrs), "escape_path", given, fixed_point=number)
 
 
+def _from_empty_memories(policy: Game, saddle: int | None, masses: object) -> xr.Dataset:
+    if isinstance(policy, ReactionModel):
+        raise InputError("fixed_point = None: expected the number of an attractor of a ReactionModel")
+    complaints = [
+        f"{name} = {value}: expected None without a fixed_point"
+        for name, value in (("saddle", saddle), ("masses", masses))
+        if value is not None
+    ]
+    if complaints:
+        raise InputError("; ".join(complaints))
+    population = as_population(policy)
+    if len(population.words) != 2:
+        raise InputError(f"policy has {len(population.words)} words: expected 2 without a fixed_point")
+    law = law_path(policy)
+    if isinstance(law, NoPath):
+        raise InputError(law.without_slope(population.name))
+    path = _along(law.path)
+    result = _of_population(policy, path.x, path.p, path)
+    attrs = {"barrier": path.barrier, "barrier_error": path.error, "saddle": 1}
+    return stamp(result.assign_attrs(attrs), "escape_path", policy)
+
+
+def _along(found: LeastActionPath) -> Path:
+    """With the action from empty memories on; p decays after the last node."""
+    x, p = (course.reshape(len(course), -1) for course in (found.x, found.p))
+    work, energy = action_rates(tuple(found.mixture), found.x, found.p)
+    barrier, rest = found.kappa**2 / 2, work[-1] / (2 * found.ends.growth)
+    action = barrier - rest - remaining(halves(work[:, None])[:, 0] * found.mesh.pace, 1.0)
+    return Path(found.time, x, p, action, energy, barrier, 2 * found.error * barrier, found.weights)
+
+
 def _columns(path: Path) -> dict:
     return {
+        "weight": (("time",), path.weight, "weight in integrals over all times"),
         "action": (("time",), path.action, "action from the attractor"),
         "hamiltonian": (("time",), path.h, "Hamiltonian"),
     }
@@ -149,15 +193,15 @@ def _each(x: np.ndarray, share: np.ndarray) -> np.ndarray:
     return np.divide(x, share[:, None], out=np.zeros_like(x), where=share[:, None] > 0)
 
 
-def _of_population(ground: Landscape, way: Exit, path: Path) -> xr.Dataset:
-    population = as_population(ground.game)
+def _of_population(policy: Population | xr.Dataset, x: np.ndarray, p: np.ndarray, path: Path) -> xr.Dataset:
+    population = as_population(policy)
     mixture = population.mixture
     shape = mixture.q.shape[:2]
 
     def of_kinds(values: np.ndarray) -> np.ndarray:
         return values[:, : shape[0] * shape[1]].reshape(-1, *shape)
 
-    x, p = of_kinds(_everywhere(way, path.x, 0.0)), of_kinds(_everywhere(way, path.p, np.nan))
+    x, p = of_kinds(x), of_kinds(p)
     share = np.einsum("nmi,mia->na", x, mixture.q) + mixture.committed
     over = ("time", "component", "state")
     columns = {
@@ -172,5 +216,5 @@ def _of_population(ground: Landscape, way: Exit, path: Path) -> xr.Dataset:
         "round": ("time", time / TIME_PER_ROUND, {"long_name": "population round"}),
         **population.coords,
     }
-    result = without_component(labelled(columns, coords), ground.game)
-    return result.assign_coords(names_of(ground.game)).assign_attrs(policy=population.name)
+    result = without_component(labelled(columns, coords), policy)
+    return result.assign_coords(names_of(policy)).assign_attrs(policy=population.name)

@@ -19,7 +19,7 @@ from meanfield._finite_size.least_action_path import linearised
 from meanfield._large_deviations.exits import OFF, Exit, Extinction
 from meanfield._large_deviations.extinction import AbsorbingEnd, absorbing_end
 from meanfield._large_deviations.linearised import Ends
-from meanfield._large_deviations.path import Path
+from meanfield._large_deviations.path import Path, all_weights
 from meanfield._large_deviations.random_fields import Fluctuations, Prefactor, extinction_prefactor, saddle_prefactor
 from meanfield._numerics.blas import one_blas_thread
 from meanfield._numerics.course import halves, remaining
@@ -214,7 +214,9 @@ def _path(way: Exit | Extinction, agents: Agents, problem: Departure, found: Ins
     error = change * found.action / ORDER + abs(energy[0]) / (2 * way.decay) + off
     centred = agents.outwards(_centred(way, agents, x, p))
     action = found.action - end.beyond(last, found.strength) - rest
-    return Path(problem.mesh.time[::2], agents.outwards(x), centred, action, energy, float(found.action), float(error))
+    time = problem.mesh.time[::2]
+    weight = all_weights(time, way.decay, end.growth)
+    return Path(time, agents.outwards(x), centred, action, energy, float(found.action), float(error), weight)
 
 
 def _centred(way: Exit | Extinction, agents: Agents, x: np.ndarray, p: np.ndarray) -> np.ndarray:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from meanfield._finite_size.quadrature import weights_of
+
 Course = Float[np.ndarray, "nodes states"]
 
 
@@ -20,3 +22,11 @@ class Path(NamedTuple):
     h: Float[np.ndarray, " nodes"]  # the Hamiltonian, 0 on the exact path
     barrier: float  # action up to the saddle
     error: float  # of the barrier
+    weight: Float[np.ndarray, " nodes"]  # in integrals over all times
+
+
+def all_weights(time: Float[np.ndarray, " nodes"], decay: float, growth: float) -> Float[np.ndarray, " nodes"]:
+    """Weights of nodes in integrals of what has grown and decays like the momentum, at these rates, outside."""
+    weights = weights_of(time)
+    weights[[0, -1]] += 1 / decay, 1 / growth
+    return weights

@@ -248,7 +248,7 @@ class ReactionModel:
     def tensor(self) -> Float[np.ndarray, "states states states states"]:
         """P[i, j, i', j'], the probability that an encounter of initiator i and responder j leaves them in i' and j'.
 
-        Spontaneous moves are not included; `reaction_protocol` adds them.
+        Spontaneous moves are not included; `protocol` adds them.
 
         Raises
         ------
@@ -263,6 +263,43 @@ class ReactionModel:
         for a, b, first, second in zip(self.alpha, self.beta, self.first, self.second, strict=True):
             P += np.einsum("ik,jl->ijkl", a[:, None] * first.toarray(), b[:, None] * second.toarray())
         return P
+
+    def protocol(self) -> tuple[Float[np.ndarray, "states states states states"], float]:
+        """The model as a population protocol, for exact simulation of finite populations.
+
+        Spontaneous moves become interactions. With s their largest total rate, an interaction is an encounter with
+        probability ε/(ε + s); otherwise its initiator alone moves, with probabilities S/s.
+
+        Returns
+        -------
+        P[i, j, i', j'], and ε + s, the interactions that an agent initiates per unit of time. N interactions of N
+        agents take 1/(ε + s) units of time.
+
+        Raises
+        ------
+        InputError
+            If the model has more than 64 states.
+
+        Examples
+        --------
+        >>> infect, recover = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 0], [0.5, 0]])
+        >>> model = meanfield.ReactionModel(["S", "I"], [[1, 0]], [[0, 1]], [infect], None, recover)
+        >>> P, interactions = model.protocol()
+        >>> interactions  # that an agent initiates per unit of time: one encounter, half a recovery
+        1.5
+        >>> P[0, 1].round(3)  # a susceptible agent meets an infected one
+        array([[0.   , 0.333],
+               [0.   , 0.667]])
+        """
+        P = self.tensor()
+        total = self.spontaneous.sum(axis=1)
+        most = float(total.max())
+        rate = self.encounter_rate + most
+        if most == 0:
+            return P, rate
+        alone = (self.spontaneous.toarray() + np.diag(most - total)) / most
+        moved = np.einsum("ik,jl->ijkl", alone, np.eye(self.n_states))
+        return (self.encounter_rate * P + most * moved) / rate, rate
 
     def _gained(self, to: np.ndarray, flux: np.ndarray) -> np.ndarray:
         # bincount of nothing is of integers
@@ -298,47 +335,3 @@ def _summed(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tu
     """A dense matrix with these values, added where several are in one place."""
     flat = np.bincount(rows * shape[1] + columns, weights=values, minlength=shape[0] * shape[1])
     return flat.astype(np.float64).reshape(shape)  # bincount of nothing is of integers
-
-
-def reaction_protocol(model: ReactionModel) -> tuple[Float[np.ndarray, "states states states states"], float]:
-    """The model as a population protocol, for exact simulation of finite populations.
-
-    Spontaneous moves become interactions. With s their largest total rate, an interaction is an encounter with
-    probability ε/(ε + s); otherwise its initiator alone moves, with probabilities S/s.
-
-    Returns
-    -------
-    P[i, j, i', j'], and ε + s, the interactions that an agent initiates per unit of time. N interactions of N agents
-    take 1/(ε + s) units of time.
-
-    Raises
-    ------
-    InputError
-        If `model` is no ReactionModel, or has more than 64 states.
-
-    See Also
-    --------
-    validation.reactions.simulate : plays it
-
-    Examples
-    --------
-    >>> infect, recover = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 0], [0.5, 0]])
-    >>> model = meanfield.ReactionModel(["S", "I"], [[1, 0]], [[0, 1]], [infect], None, recover)
-    >>> P, interactions = meanfield.reaction_protocol(model)
-    >>> interactions  # that an agent initiates per unit of time: one encounter, half a recovery
-    1.5
-    >>> P[0, 1].round(3)  # a susceptible agent meets an infected one
-    array([[0.   , 0.333],
-           [0.   , 0.667]])
-    """
-    if not isinstance(model, ReactionModel):
-        raise InputError(f"model = {shown(model)}: expected a ReactionModel, as meanfield.reaction_model returns it")
-    P = model.tensor()
-    total = model.spontaneous.sum(axis=1)
-    most = float(total.max())
-    rate = model.encounter_rate + most
-    if most == 0:
-        return P, rate
-    alone = (model.spontaneous.toarray() + np.diag(most - total)) / most
-    moved = np.einsum("ik,jl->ijkl", alone, np.eye(model.n_states))
-    return (model.encounter_rate * P + most * moved) / rate, rate

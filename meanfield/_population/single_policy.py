@@ -89,7 +89,7 @@ def words_of(policy: xr.Dataset) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> meanfield.words_of(meanfield.datasets.smollm2().sel(pair="his/her"))
+    >>> meanfield.toolbox.words_of(meanfield.datasets.smollm2().sel(pair="his/her"))
     ('his', 'her')
     """
     if not isinstance(policy, xr.Dataset) or not {"word", "word_label"} & {*policy.variables}:

@@ -10,8 +10,9 @@ import xarray as xr
 
 from meanfield._tables.latex import escaped, fixed, latex_table, power_of_ten
 from meanfield._tables.stability_report import differs, other_criteria, share_text
+from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._expect import expect
-from meanfield.toolbox._files import whole_file
+from meanfield.toolbox._files import path_of, whole_file
 
 COLUMNS = "model pair row word word_share eigenvalue eigenvalue_error residual is_fixed_point stable strong"
 # What the table has only where other criteria than the trajectory were asked for
@@ -28,69 +29,59 @@ def stability_frame(table: xr.Dataset) -> pd.DataFrame:
     return table[[*COLUMNS.split(), *(name for name in FURTHER_COLUMNS if name in table)]].to_dataframe()
 
 
-def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path:
-    """Write a stability table as CSV, one row for each entry, and return the path.
+def write_stability(table: xr.Dataset, path: str | os.PathLike[str]) -> Path:
+    r"""Write a stability table as CSV or for LaTeX, as the ending of `path` says, .csv or .tex, and return the path.
 
-    The columns are model, pair, row, word, …, strong, then those of further criteria if the table has them.
+    CSV has one row for each entry, with the columns model, pair, row, word, …, strong, then those of further criteria
+    if the table has them. LaTeX has a caption and the label tab:stability, and needs the packages booktabs and, if it
+    is longer than a page, longtable. As in [004] Table S1, eigenvalues have three decimals there and the strong word
+    is bold.
 
     Raises
     ------
     InputError
-        If `path` can't be written.
+        If `path` ends otherwise or can't be written.
 
     See Also
     --------
-    write_stability_latex : for a paper
+    stability_report : as printed text
 
     Examples
     --------
     >>> import tempfile
     >>> table = meanfield.stability_table(meanfield.datasets.smollm2().sel(pair="his/her"))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = meanfield.write_stability_csv(table, f"{folder}/stability.csv")
+    ...     path = meanfield.write_stability(table, f"{folder}/stability.csv")
     ...     pd.read_csv(path)[["pair", "row", "word", "eigenvalue", "strong"]].round(3)
+    ...     rows = meanfield.write_stability(table, f"{folder}/stability.tex").read_text().splitlines()
           pair          row word  eigenvalue             strong
     0  his/her    candidate  his      -0.095  mostly his (0.53)
     1  his/her    candidate  her      -0.044  mostly his (0.53)
     2  his/her  fixed_point  his      -0.183  mostly his (0.53)
-    """
-    with whole_file(path) as temporary:
-        stability_frame(table).to_csv(temporary, index=False, lineterminator="\n")
-    return Path(path)
-
-
-def write_stability_latex(table: xr.Dataset, path: str | os.PathLike[str]) -> Path:
-    r"""Write a stability table for LaTeX, with a caption and the label tab:stability, and return the path.
-
-    It needs the packages booktabs and, if it is longer than a page, longtable. As in [004] Table S1, eigenvalues have
-    three decimals and the strong word is bold.
-
-    Raises
-    ------
-    InputError
-        If `path` can't be written.
-
-    See Also
-    --------
-    write_stability_csv : for a program
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> table = meanfield.stability_table(meanfield.datasets.smollm2().sel(pair="his/her"))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     rows = meanfield.write_stability_latex(table, f"{folder}/stability.tex").read_text().splitlines()
     >>> print(*(row for row in rows if row.startswith("candidate")), sep="\n")
     candidate & his & $0.8255$ & $-0.095$ & $2 \cdot 10^{-1}$ & not fixed \\
     candidate & her & $0.8420$ & $-0.044$ & $2 \cdot 10^{-1}$ & not fixed \\
     """
+    form = path_of(path).suffix.lower()
+    if form not in FORMS:
+        raise InputError(f"path = {path}: expected a name that ends with {' or '.join(FORMS)}")
+    return write_as(form, table, path)
+
+
+def write_as(form: str, table: xr.Dataset, path: str | os.PathLike[str]) -> Path:
+    """Write a stability table in a form, whatever the path ends with."""
     with whole_file(path) as temporary:
-        temporary.write_text(stability_latex(table), encoding="utf-8", newline="\n")
+        temporary.write_text(FORMS[form](table), encoding="utf-8", newline="\n")
     return Path(path)
 
 
+def stability_csv(table: xr.Dataset) -> str:
+    """The text of a CSV file."""
+    return stability_frame(table).to_csv(index=False, lineterminator="\n")
+
+
 def stability_latex(table: xr.Dataset) -> str:
-    """The text that `write_stability_latex` writes."""
+    """The text of a table for LaTeX."""
     frame = expect(table, "stability_table", "table").to_dataframe()
     policies = [_latex_rows(rows) for _, rows in frame.groupby("policy")]
     body = [line for lines in policies for line in (r"\midrule", *lines)][1:]
@@ -110,3 +101,6 @@ def _latex_rows(rows: pd.DataFrame) -> list[str]:
         share, residual = power_of_ten(share_text(row.word_share)), power_of_ten(f"{row.residual:.0e}")
         lines.append(rf"{kind} & {word} & {share} & {fixed(row.eigenvalue, 3)} & {residual} & {row.stability} \\")
     return lines
+
+
+FORMS = {".csv": stability_csv, ".tex": stability_latex}

@@ -21,7 +21,7 @@ def stability_report(table: xr.Dataset) -> Table:
     See Also
     --------
     stability_table : makes the table
-    write_stability_csv, write_stability_latex : as files
+    write_stability : as a file
 
     Examples
     --------

@@ -91,7 +91,7 @@ def stability_table(
     --------
     stability_report : on a terminal
     describe_stability : in sentences
-    write_stability_csv, write_stability_latex : as files
+    write_stability : as a file
 
     Examples
     --------

@@ -25,7 +25,7 @@ def _attractors(solution: xr.Dataset) -> Iterator[str]:
         if end["attractor"].item() is not None:
             note = "" if end["steady"] else f", not steady: still moving at t = {end['end_time'].item():g}"
             last = end.isel(time=-1)
-            words = zip(meanfield.words_of(end), last["word_share"].values, strict=True)
+            words = zip(meanfield.toolbox.words_of(end), last["word_share"].values, strict=True)
             shares = ", ".join(f"{word} {share:.3g}" for word, share in words)
             yield f"{_name(end)}: ends at {end['label'].item()}{note}; at t = {last['time'].item():g} {shares}"
 
@@ -36,7 +36,7 @@ def _ends(runs: xr.Dataset) -> Iterator[str]:
     for one in [runs.isel(pair=i) for i in range(runs.sizes["pair"])] if "pair" in runs.dims else [runs]:
         for size in one["n_agents"].values:
             ended = one["consensus_word"].sel(n_agents=size)
-            shares = {word: (ended == word).mean().item() for word in meanfield.words_of(one)}
+            shares = {word: (ended == word).mean().item() for word in meanfield.toolbox.words_of(one)}
             shares["no consensus"] = ended.isnull().mean().item()
             listed = ", ".join(f"{outcome} {share:.3f}" for outcome, share in shares.items())
             yield f"{_name(one)}, N = {size:,}: {listed}"

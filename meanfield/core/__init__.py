@@ -10,6 +10,7 @@ nothing but shapes and compute in the precision of their arguments: switch on 64
 - Linearisation and noise: `jacobian_product`, `noise_product`, `curvature`.
 - Fixed points: `response`, `fixed_point`, `fixed_points`, `implicit_fixed_point`, `critical_mass`.
 - Eigenvalues: `leading_eigenvalues` (`Eigenvalues`), `eigenvalue`.
+- Rare events: `action`, of a path from `meanfield.escape_path`.
 """
 
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 from meanfield.toolbox._lazy_door import lazy_door
 
 if TYPE_CHECKING:
+    from meanfield.core._action import action as action
     from meanfield.core._game import Game as Game
     from meanfield.core._game import PairGame as PairGame
     from meanfield.core._game import ReactionGame as ReactionGame

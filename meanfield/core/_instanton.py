@@ -211,26 +211,6 @@ def _positive(values: Array) -> Array:
     return jnp.where(values == 0, 1, values)
 
 
-def path_slopes(
-    arrays: tuple[Array, ...],
-    x: Float[Array, "nodes ..."],
-    p: Float[Array, "nodes ..."],
-    weights: Float[Array, " nodes"],
-    n_steps: Array,
-) -> tuple[Array, ...]:
-    """-∫ ∂H/∂(arrays) dt along a path: the derivative of the action by the game, since an instanton is stationary.
-
-    `weights` are those of the nodes in the integral.
-    """
-
-    def add(n: Array, total: Any) -> Any:
-        slope = jax.grad(lambda arrays: game_of(arrays).hamiltonian(x[n], p[n]), allow_int=True)(arrays)
-        return jax.tree.map(lambda total, one: total - weights[n] * one if total.size else total, total, slope)
-
-    first = jax.tree.map(lambda one: jnp.zeros(one.shape if one.dtype.kind == "f" else (0,)), arrays)
-    return jax.lax.fori_loop(0, n_steps + 1, add, first)
-
-
 def path_rates(
     arrays: tuple[Array, ...], x: Float[Array, "nodes ..."], p: Float[Array, "nodes ..."], n_steps: Array
 ) -> tuple[Float[Array, " nodes"], Float[Array, " nodes"]]:

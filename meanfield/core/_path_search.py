@@ -7,7 +7,7 @@ compiled for some numbers of nodes only, with steps of length 0 after the end.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -27,7 +27,7 @@ final_correlations = exported("meanfield.core._instanton", "final_correlations")
 pairing = exported("meanfield.core._instanton", "pairing")
 field_coefficients = exported("meanfield.core._instanton", "field_coefficients")
 met_others = exported("meanfield.core._instanton", "met_others")
-path_slopes = exported("meanfield.core._instanton", "path_slopes")
+path_slopes = exported("meanfield.core._action", "path_slopes")
 path_rates = exported("meanfield.core._instanton", "path_rates")
 path_fields = exported("meanfield.core._instanton", "path_fields")
 
@@ -302,23 +302,23 @@ def resting(arrays: Arrays, x: Courses) -> Logarithms:
 
 def fields_along(arrays: Arrays, x: Courses, p: Courses) -> Logarithms:
     """Logarithms of the fields at the nodes of a path; those that vanish are -690."""
-    return path_fields(arrays, _filled(x), _filled(p), np.int64(len(x) - 1))[: len(x)]
+    return path_fields(arrays, filled(x), filled(p), np.int64(len(x) - 1))[: len(x)]
 
 
 def action_gradient(arrays: Arrays, x: Courses, p: Courses, weights: Vector) -> Arrays:
     """Derivatives of the action by the arrays of the game, whose integral over time has `weights` at the nodes."""
-    return path_slopes(arrays, _filled(x), _filled(p), _filled(weights), np.int64(len(x) - 1))
+    return path_slopes(arrays, filled(x, "edge"), filled(p, "edge"), filled(weights))
 
 
 def action_rates(arrays: Arrays, x: Courses, p: Courses) -> tuple[Vector, Vector]:
     """p·dx/dt - H and H at the nodes of a path."""
-    work, energy = path_rates(arrays, _filled(x), _filled(p), np.int64(len(x) - 1))
+    work, energy = path_rates(arrays, filled(x), filled(p), np.int64(len(x) - 1))
     return work[: len(x)], energy[: len(x)]
 
 
-def _filled(course: np.ndarray) -> np.ndarray:
-    """Rows of zeros after the last, up to a number for which programs are kept."""
-    return np.pad(course, [(0, _size(len(course)) - len(course))] + [(0, 0)] * (course.ndim - 1))
+def filled(course: np.ndarray, mode: Literal["constant", "edge"] = "constant") -> np.ndarray:
+    """Rows of zeros after the last, or more of the last, up to a number for which programs are kept."""
+    return np.pad(course, [(0, _size(len(course)) - len(course))] + [(0, 0)] * (course.ndim - 1), mode)
 
 
 def _size(n_nodes: int) -> int:

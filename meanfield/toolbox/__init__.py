@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from meanfield._population.single_policy import space_of as space_of
     from meanfield._population.single_policy import word_index as word_index
     from meanfield._population.single_policy import word_number as word_number
+    from meanfield._population.single_policy import words_of as words_of
     from meanfield._tables.printed_table import PrintedTable as PrintedTable
     from meanfield._tables.stability_table import CRITERIA as CRITERIA
     from meanfield.toolbox._arguments import LARGEST_SEED as LARGEST_SEED
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from meanfield.toolbox._csv import column_numbers as column_numbers
     from meanfield.toolbox._csv import number_hint as number_hint
     from meanfield.toolbox._csv import read_csv as read_csv
+    from meanfield.toolbox._errors import UnparsedError as UnparsedError
     from meanfield.toolbox._errors import shortened as shortened
     from meanfield.toolbox._expect import expect as expect
     from meanfield.toolbox._files import check_working_folder as check_working_folder

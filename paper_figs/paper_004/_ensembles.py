@@ -9,8 +9,7 @@ import numpy as np
 import xarray as xr
 
 import validation
-from meanfield import words_of
-from meanfield.toolbox import labelled
+from meanfield.toolbox import labelled, words_of
 from paper_figs._study import NotAtHandError, Study
 
 MODELS = ("llama31_70B", "gpt-4o", "QWQ_32B", "phi_4")  # in the order of Figs. S9 to S27

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, MemorySpace, words_of
+from meanfield import InputError, MemorySpace
 from meanfield.toolbox import (
     LARGEST_SEED,
     instance,
@@ -19,6 +19,7 @@ from meanfield.toolbox import (
     space_of,
     stamp,
     whole_number,
+    words_of,
 )
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend

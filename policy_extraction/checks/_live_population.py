@@ -13,8 +13,17 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, MemorySpace, UnparsedError
-from meanfield.toolbox import LARGEST_SEED, ResumableLog, instance, labelled, stamp, whole_number, word_coords
+from meanfield import InputError, MemorySpace
+from meanfield.toolbox import (
+    LARGEST_SEED,
+    ResumableLog,
+    UnparsedError,
+    instance,
+    labelled,
+    stamp,
+    whole_number,
+    word_coords,
+)
 from policy_extraction._toolbox.bars import hidden
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend

@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from meanfield import UnparsedError
-from meanfield.toolbox import LARGEST_SEED, real_number, shortened, whole_number
+from meanfield.toolbox import LARGEST_SEED, UnparsedError, real_number, shortened, whole_number
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.flag_game._log import Call, CallLog

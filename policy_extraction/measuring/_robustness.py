@@ -11,8 +11,8 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, fixed_points, words_of
-from meanfield.toolbox import instance, labelled, shown, stamp, whole_number
+from meanfield import InputError, fixed_points
+from meanfield.toolbox import instance, labelled, shown, stamp, whole_number, words_of
 from policy_extraction._toolbox.bars import hidden
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends._open import open_backend

@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, each_policy, group_size_law, solve, stability_table, validate_policy, words_of
-from meanfield.toolbox import expect, instance, labels_of, name_of, stamp
+from meanfield import InputError, each_policy, group_size_law, solve, stability_table, validate_policy
+from meanfield.toolbox import expect, instance, labels_of, name_of, stamp, words_of
 from policy_extraction.measuring._extract import extract
 from policy_extraction.prompts._template import NAMING_GAME, TEMPLATES, Payoffs, Template
 

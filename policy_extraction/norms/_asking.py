@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from tqdm.auto import tqdm
 
-from meanfield import ModelError, UnparsedError
-from meanfield.toolbox import shortened
+from meanfield import ModelError
+from meanfield.toolbox import UnparsedError, shortened
 from policy_extraction._toolbox.bars import hidden
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.backends._backend import Backend

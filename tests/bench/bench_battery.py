@@ -1,4 +1,4 @@
-"""Seconds of `fixed_points` for policies that are worse than reality, by family; ratios to a noisy majority."""
+"""Seconds of fixed points and of rare events for policies that are worse than reality, by family."""
 
 import itertools
 import time
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import meanfield
-from _battery import FAMILIES, battery
+from _battery import FAMILIES, battery, counted, policy_of, softmax
 
 pytestmark = pytest.mark.bench
 
@@ -29,3 +29,39 @@ def test_fixed_points_of_the_battery(length, number):
     for family, times in {**seconds, "all": [*itertools.chain(*seconds.values())]}.items():
         print(f"{family:20} {np.median(times):10.3f} {max(times):10.3f} {np.median(times) / unit:7.2f}")
     assert len(hidden) <= number / 100 and all("rounding hides" in one for one in hidden)
+
+
+def near_critical(random, length):
+    """Agents who follow what they hold, next to the inverse temperature at which the second convention appears."""
+    own = random.normal(0.3, 0.3) * random.uniform(0.5, 1.2) ** np.arange(length)
+    partner = random.exponential(1.0) * random.uniform(0.5, 1.2) ** np.arange(length) + 0.2
+    logits = counted(2, length, own, partner)
+    bias = random.choice([0.0, 1e-3, 0.03, 0.2]) * np.array([1.0, -1.0])
+
+    def at(inverse_temperature):
+        return policy_of(softmax(inverse_temperature * logits + bias), "near critical")
+
+    low, high = 0.0, 16.0
+    for _ in range(25):
+        middle = (low + high) / 2
+        several = meanfield.fixed_points(at(middle)).sizes["fixed_point"] > 1
+        low, high = (low, middle) if several else (middle, high)
+    return at(high * (1 + 10 ** random.uniform(-6, -0.5)))
+
+
+@pytest.mark.parametrize(("quantity", "number"), [("group_size_law", 84), ("lifetime", 17)])
+def test_rare_events_of_the_battery(quantity, number):
+    """Processor time of second calls. Wanted: 1.5 s in the median and 10 s at worst."""
+    seconds = {}
+    for length in (3, 4, 5):
+        seeds = ([length, i] for i in range(number // 5))
+        further = (("near_critical", near_critical(np.random.default_rng(seed), length)) for seed in seeds)
+        for family, policy in itertools.chain(battery(number, 2, length), further):
+            for _ in range(2):
+                start = time.process_time()
+                getattr(meanfield, quantity)(policy, n_agents=[100])
+                spent = time.process_time() - start
+            seconds.setdefault(family, []).append(spent)
+    print(f"\n{quantity}, H = 3 to 5, processor time\n{'family':20} {'median, s':>10} {'worst, s':>10}")
+    for family, times in {**seconds, "all": [*itertools.chain(*seconds.values())]}.items():
+        print(f"{family:20} {np.median(times):10.3f} {max(times):10.3f}")

@@ -54,7 +54,7 @@ def test_one_right_hand_side() -> None:
         loop(x).block_until_ready()
         rows = [("derivative of the Hamiltonian", seconds(lambda x=x, f=loop: f(x).block_until_ready()) / STEPS)]
         if length == 3:
-            P, n = meanfield.dense_tensor(policy), np.asarray(x)
+            P, n = np.asarray(core.reaction_tensor(game)), np.asarray(x)
             rows.append(
                 ("dense tensor, einsum", seconds(lambda P=P, n=n: np.einsum("kij,i,j->k", P, n, n, optimize=True)))
             )
@@ -128,7 +128,7 @@ def test_stability_table_of_the_published_policies(published) -> None:
     show("stability table, compiled", rows)
     policy = published.sel(model="gpt-4o", pair="African/White")
     meanfield.stability_table(policy)
-    points = [meanfield.consensus(policy, word).values for word in meanfield.words_of(policy)]
+    points = [meanfield.consensus(policy, word).values for word in meanfield.toolbox.words_of(policy)]
     points += list(meanfield.fixed_points(policy)["composition"].values)
     rows = [
         ("one policy, complete", seconds(lambda: meanfield.stability_table(policy), 1)),

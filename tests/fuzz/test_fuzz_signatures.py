@@ -155,8 +155,7 @@ def listed(raw: object) -> list[object]:
 
 NAMED = [
     *(("meanfield", "save", "dataset", value) for value in ("None", "'x'")),
-    *(("meanfield", "words_of", "policy", value) for value in ("None", "[]")),
-    ("meanfield", "reaction_protocol", "model", "meanfield.datasets.smollm2().sel(pair='his/her')"),
+    *(("meanfield.toolbox", "words_of", "policy", value) for value in ("None", "[]")),
     *(("meanfield", "solve", name, "10**400") for name in ("max_time", "times")),
     *(("meanfield", "lifetime", name, "'x'") for name in ("masses", "n_agents")),
     *(("meanfield", "basins", "starts", value) for value in ("10**400", "2**63 - 1")),

@@ -32,7 +32,7 @@ KNOWN = {
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 WITHOUT_EXAMPLE = {
     "meanfield.ModelError": "needs a language model or a server that fails",
-    "meanfield.UnparsedError": "needs a language model that answers beside the question",
+    "policy_extraction.UnparsedError": "needs a language model that answers beside the question",
     "meanfield.StorageError": "needs a full disk, or one that can't be written",
     "policy_extraction.backends.api.ServerError": "needs a server that fails",
 }

@@ -51,7 +51,7 @@ ROOMS = (
 
 NOTHING_LABELLED = {
     "exceptions and types": """
-        meanfield: MeanfieldError InputError ModelError UnparsedError StorageError ConvergenceError MemorySpace
+        meanfield: MeanfieldError InputError ModelError StorageError ConvergenceError MemorySpace
         validation.naming_game: Convention ExactPopulation LazyPolicy
         validation.reactions: Transition
         validation.norms: TableOperations
@@ -74,13 +74,10 @@ NOTHING_LABELLED = {
         meanfield.toolbox: PrintedTable number_hint checked_methods
         meanfield.toolbox: check_memory read_csv column_numbers ResumableLog check_level is_number real_number shown
             shortened whole_number real_numbers one_of one_or_several instance labelled stability stability_columns
-            expect labels_of label_of renamed word_coords word_number
-    """,
-    "a model, whose states have names": """
-        meanfield: reaction_protocol
+            expect labels_of label_of renamed word_coords word_number UnparsedError
     """,
     "rows of a table": """
-        meanfield: write_stability_csv write_stability_latex describe_stability stability_report
+        meanfield: write_stability describe_stability stability_report
         validation.populations: empirical_policy individual_bias microscopic_bias winners validate report
         validation.populations: cross_validate choice_scores one_policy sharpness mixture back_off_policy success_curves
     """,

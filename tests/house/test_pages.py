@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 import meanfield
+import policy_extraction
 from _paths import ROOT
 
 DOCS = ROOT / "docs"
@@ -79,9 +80,10 @@ def test_every_job_is_listed_and_has_code_a_picture_and_its_pitfalls():
 
 
 def test_every_error_is_explained():
-    errors = [name for name in meanfield.__all__ if name.endswith("Error")]
+    rooms = meanfield, policy_extraction
+    errors = [f"{room.__name__}.{name}" for room in rooms for name in room.__all__ if name.endswith("Error")]
     assert len(errors) == 6
     text = TROUBLE.read_text()
-    assert [name for name in errors if f"`meanfield.{name}`" not in text] == []
-    explained = set(errors) - {"MeanfieldError"}
+    assert [name for name in errors if f"`{name}`" not in text] == []
+    explained = {name.rpartition(".")[2] for name in errors} - {"MeanfieldError"}
     assert [name for name in explained if f"\n## {name}\n" not in text] == []

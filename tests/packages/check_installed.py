@@ -79,8 +79,8 @@ def go_the_whole_way() -> None:
     assert theory.naming_game.rate_equation() is not None
     meanfield.save(table, "table.nc")
     assert meanfield.load("table.nc")["eigenvalue"].equals(table["eigenvalue"])
-    meanfield.write_stability_csv(table, "table.csv")
-    meanfield.write_stability_latex(table, "table.tex")
+    meanfield.write_stability(table, "table.csv")
+    meanfield.write_stability(table, "table.tex")
     for result in (table, law, runs):
         axes = meanfield.plot(result)
         np.ravel(axes)[0].figure.savefig("drawing.png")

@@ -46,7 +46,7 @@ class Given:
     @property
     def population(self) -> meanfield.Population:
         # Committed agents say the word that is last: were words in their order by chance, it would not be seen.
-        share = {meanfield.words_of(self.policy)[-1]: 0.05}
+        share = {meanfield.toolbox.words_of(self.policy)[-1]: 0.05}
         return meanfield.Population([self.policy, self.other], fractions=[0.7, 0.3], committed=share)
 
 
@@ -66,7 +66,7 @@ def policy(space: str, seed: int = 1) -> xr.Dataset:
 def stack(space: str) -> xr.Dataset:
     first = policy(space)
     second = policy(space, 2).assign_coords(model=first["model"].item())
-    words = [word.upper() for word in meanfield.words_of(second)]
+    words = [word.upper() for word in meanfield.toolbox.words_of(second)]
     second = second.assign_coords(word_label=("word", words), pair="/".join(words))
     both = [one.drop_vars("word") for one in (first, second)]
     return xr.concat(both, "pair", coords=["word_label"], compat="override").expand_dims("model")
@@ -169,10 +169,9 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     ],
     "meanfield.consensus": lambda g: meanfield.consensus(g.policy, "b"),
     "meanfield.convention": lambda g: meanfield.convention(
-        g.solution["word_share"].sel(time=10).round(), meanfield.words_of(g.policy)
+        g.solution["word_share"].sel(time=10).round(), meanfield.toolbox.words_of(g.policy)
     ),
     "meanfield.critical_mass": lambda g: meanfield.critical_mass(g.policy, word="b"),
-    "meanfield.dense_tensor": lambda g: meanfield.dense_tensor(g.policy),
     "meanfield.drift": lambda g: [
         meanfield.drift(g.policy, g.composition),
         meanfield.drift(g.population, g.compositions),
@@ -194,7 +193,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
         meanfield.lifetime(g.population),
     ],
     "meanfield.load_policy": lambda g: saved_and_loaded(g.stack),
-    "meanfield.make_policy": lambda g: meanfield.make_policy(g.policy["q"], meanfield.words_of(g.policy)),
+    "meanfield.make_policy": lambda g: meanfield.make_policy(g.policy["q"], meanfield.toolbox.words_of(g.policy)),
     "meanfield.toolbox.name_of": lambda g: name_of(g.policy),
     "meanfield.toolbox.policy_hash": lambda g: [
         policy_hash(g.policy),
@@ -228,7 +227,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.validate_policy": lambda g: [meanfield.validate_policy(g.policy), meanfield.validate_policy(g.stack)],
     "meanfield.toolbox.weak_side": lambda g: list(weak_side(g.policy) or ()),
     "meanfield.toolbox.word_index": lambda g: word_index(g.policy, "b"),
-    "meanfield.words_of": lambda g: meanfield.words_of(g.policy),
+    "meanfield.toolbox.words_of": lambda g: meanfield.toolbox.words_of(g.policy),
     "validation.collective_bias": lambda g: validation.collective_bias(g.stack, n_agents=[6, 12], runs=4, seed=1),
     "validation.naming_game.committed_minority": lambda g: validation.naming_game.committed_minority(
         g.policy, n_agents=6, word="b", initial="a", numbers=[1, 3], runs=4, seed=1
@@ -331,7 +330,9 @@ LONG_FOR_THREE_WORDS = {
 # They look at no more of a policy than this.
 LOOKED_AT = {
     "meanfield.toolbox.space_of": (),
-    **dict.fromkeys(("meanfield.words_of", "meanfield.toolbox.name_of", "meanfield.toolbox.word_index"), ("word",)),
+    **dict.fromkeys(
+        ("meanfield.toolbox.words_of", "meanfield.toolbox.name_of", "meanfield.toolbox.word_index"), ("word",)
+    ),
     **dict.fromkeys(("meanfield.convention", "meanfield.entropy", "meanfield.success_rate"), ("word",)),
 }
 

@@ -12,7 +12,7 @@ from zlib import crc32
 import numpy as np
 import xarray as xr
 
-from meanfield import UnparsedError
+from meanfield.toolbox import UnparsedError
 from theory.norms import AGENTS, BEHAVIOURS, NORM_STATES, NormAgent, NormRates, NormState, default_operations
 from theory.norms._contract import Plan
 from validation.norms._table_operations import TableOperations

@@ -46,7 +46,7 @@ def relabelled(policy: xr.Dataset, order: list[int]) -> xr.Dataset:
     q = np.empty_like(policy["q"].values)
     q[np.ix_(relabelled_states(space, order), order)] = policy["q"].values
     words = np.empty(space.n_words, dtype=object)
-    words[order] = meanfield.words_of(policy)
+    words[order] = meanfield.toolbox.words_of(policy)
     return meanfield.make_policy(q, [str(w) for w in words], model="random")
 
 

@@ -65,7 +65,7 @@ def reaction_tensor(q: tuple[sp.Expr, ...]) -> list[list[list[sp.Expr]]]:
 
     See Also
     --------
-    meanfield.dense_tensor : numbers, for any policy
+    meanfield.core.reaction_tensor : numbers, for any policy
 
     Examples
     --------

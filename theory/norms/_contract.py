@@ -122,7 +122,7 @@ class SocietyOperations(Protocol):
     `norms` are the agent's qualified norms. `informed` are norms that it was told of and has not accepted, the latest
     last, except norms about a behaviour for which it holds one. All randomness comes from `rng`.
 
-    An operation raises `meanfield.UnparsedError` if its model never gives a usable answer.
+    An operation raises `policy_extraction.UnparsedError` if its model never gives a usable answer.
 
     Four attributes are optional: `exchanges`, a list of dicts for a log, which the society empties after each event;
     `identity`, text that determines the answers; `rates`, the `NormRates` that they assume; and `created_for`, names of

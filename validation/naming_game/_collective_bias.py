@@ -10,8 +10,17 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, each_policy, group_size_law, words_of
-from meanfield.toolbox import LARGEST_SEED, check_level, labelled, name_of, stamp, whole_number, wilson_interval
+from meanfield import InputError, each_policy, group_size_law
+from meanfield.toolbox import (
+    LARGEST_SEED,
+    check_level,
+    labelled,
+    name_of,
+    stamp,
+    whole_number,
+    wilson_interval,
+    words_of,
+)
 from validation._engine.arguments import check_ensembles, name_in, population_sizes
 from validation.naming_game._convention import Convention, convention_of
 from validation.naming_game._simulate import simulate

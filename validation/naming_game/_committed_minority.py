@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, critical_mass, words_of
+from meanfield import InputError, critical_mass
 from meanfield.toolbox import (
     LARGEST_SEED,
     check_level,
@@ -22,6 +22,7 @@ from meanfield.toolbox import (
     whole_number,
     wilson_interval,
     word_index,
+    words_of,
 )
 from validation._engine.arguments import (
     LARGEST_POPULATION,

@@ -17,8 +17,8 @@ import xarray as xr
 import zarr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, Population, StorageError, each_policy, words_of
-from meanfield.toolbox import LARGEST_SEED, check_memory, path_of, policy_hash, shown, stamp, whole_number
+from meanfield import InputError, Population, StorageError, each_policy
+from meanfield.toolbox import LARGEST_SEED, check_memory, path_of, policy_hash, shown, stamp, whole_number, words_of
 from validation._engine.arguments import check_ensembles, name_in, population_sizes
 from validation.naming_game._simulate import ROUNDS_PLAYED, simulate
 

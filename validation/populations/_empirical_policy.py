@@ -10,7 +10,7 @@ import xarray as xr
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
-from meanfield import InputError, MemorySpace, make_policy, words_of
+from meanfield import InputError, MemorySpace, make_policy
 from meanfield.toolbox import (
     LARGEST_SEED,
     check_memory,
@@ -20,6 +20,7 @@ from meanfield.toolbox import (
     shown,
     single_policy,
     whole_number,
+    words_of,
 )
 
 COLUMNS = ("model", "options", "memory_length", "state", "choice", "count")

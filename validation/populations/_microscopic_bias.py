@@ -9,8 +9,8 @@ import pandas as pd
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import binom, binomtest, chisquare
 
-from meanfield import InputError, MemorySpace, words_of
-from meanfield.toolbox import whole_number
+from meanfield import InputError, MemorySpace
+from meanfield.toolbox import whole_number, words_of
 from validation.populations._empirical_policy import check_columns, choice_table, empirical_policy, single_table
 
 NEUTRAL_DISTANCE = 0.005  # [004] Methods

@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 from scipy.special import rel_entr
 
-from meanfield import InputError, each_policy, words_of
-from meanfield.toolbox import canonical_order, expect, labelled, name_of, stamp, wilson_interval
+from meanfield import InputError, each_policy
+from meanfield.toolbox import canonical_order, expect, labelled, name_of, stamp, wilson_interval, words_of
 from validation._engine.arguments import name_in
 from validation.populations._microscopic_bias import NEUTRAL_DISTANCE
 

@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 from scipy.special import ndtr, ndtri
 
-from meanfield import InputError, each_policy, group_size_law, words_of
-from meanfield.toolbox import canonical_order, name_of, one_or_several, real_number, single_policy
+from meanfield import InputError, each_policy, group_size_law
+from meanfield.toolbox import canonical_order, name_of, one_or_several, real_number, single_policy, words_of
 from validation._engine.arguments import name_in, population_sizes
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from meanfield import make_policy, words_of
-from meanfield.toolbox import LARGEST_SEED, check_memory, whole_number, wilson_interval
+from meanfield import make_policy
+from meanfield.toolbox import LARGEST_SEED, check_memory, whole_number, wilson_interval, words_of
 from validation.naming_game import LazyPolicy
 from validation.naming_game._lazy_policy import Memory
 from validation.naming_game._stopped_runs import Ends, play_real_runs

@@ -102,7 +102,7 @@ def simulate(
 
     See Also
     --------
-    meanfield.reaction_protocol : the protocol of a reaction model
+    meanfield.ReactionModel : games whose `protocol` this plays as well
     validation.simulate : the naming game, faster
 
     Examples

@@ -8,16 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from meanfield import (
-    ConvergenceError,
-    InputError,
-    critical_mass,
-    fixed_points,
-    group_size_law,
-    sensitivity,
-    solve,
-    words_of,
-)
+from meanfield import ConvergenceError, InputError, critical_mass, fixed_points, group_size_law, sensitivity, solve
+from meanfield.toolbox import words_of
 
 GOALS = ("kappa", "strong word", "eigenvalue", "critical_mass", "word_share")
 

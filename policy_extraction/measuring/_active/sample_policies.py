@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, make_policy, words_of
-from meanfield.toolbox import LARGEST_SEED, check_memory, expect, single_policy, space_of, whole_number
+from meanfield import InputError, make_policy
+from meanfield.toolbox import LARGEST_SEED, check_memory, expect, single_policy, space_of, whole_number, words_of
 from policy_extraction.measuring._active.explore import choices
 from policy_extraction.measuring._active.explore import posterior_of as exact_posterior
 from policy_extraction.measuring._active.features import features, mirror_pairs

@@ -45,7 +45,7 @@ def test_bits_of_the_key_are_own_and_partner_word_oldest_first(tmp_path):
     space = space_of(policy)
     asked = space.state([(0, 1), (1, 1)])  # said his, heard her; then said her, heard her
     assert policy["q"].values[asked, 0] == table["0111"]
-    assert meanfield.words_of(policy) == ("his", "her")
+    assert meanfield.toolbox.words_of(policy) == ("his", "her")
 
 
 def test_published_table(published):

@@ -24,7 +24,7 @@ def test_relabelling_the_words_mirrors_the_solution():
     policy = random_policy(2, 3, 2)
     order = [2, 0, 1]
     ours, theirs = meanfield.solve(policy), meanfield.solve(relabelled(policy, order))
-    for word in meanfield.words_of(policy):
+    for word in meanfield.toolbox.words_of(policy):
         a = ours["word_share"][:, word_index(ours, word)]
         b = theirs["word_share"][:, word_index(theirs, word)]
         np.testing.assert_allclose(a, b, atol=1e-7)

@@ -40,7 +40,7 @@ POLICIES = {
 
 
 def population(policy: xr.Dataset, settings: dict[str, int]) -> meanfield.Population:
-    words = meanfield.words_of(policy)
+    words = meanfield.toolbox.words_of(policy)
     parts = [settings.get(f"committed{w}", 0) / 1000 for w in (0, 1)]
     return meanfield.Population(policy, committed=dict(zip(words, parts, strict=True)))
 
@@ -48,7 +48,7 @@ def population(policy: xr.Dataset, settings: dict[str, int]) -> meanfield.Popula
 def composition(policy: xr.Dataset, start: int) -> np.ndarray:
     if start < 0:
         return meanfield.empty_memories(policy).values
-    first, second = (meanfield.consensus(policy, word).values for word in meanfield.words_of(policy))
+    first, second = (meanfield.consensus(policy, word).values for word in meanfield.toolbox.words_of(policy))
     return start / 100 * first + (1 - start / 100) * second
 
 

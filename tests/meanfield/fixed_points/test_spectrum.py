@@ -16,7 +16,7 @@ from meanfield.toolbox import space_of
 
 def jacobian_of_eq_38(policy, n):
     """J_red = -δ_ij + 2[T_i(j, n) - T_i(n, n)] for i, j ≠ n, with T the symmetrised tensor of Eq. 26."""
-    P = meanfield.dense_tensor(policy)
+    P = np.asarray(core.reaction_tensor(core.WordGame(policy["q"].values)))
     T = (P + P.transpose(0, 2, 1)) / 2
     kept = np.delete(np.arange(len(P)), n)
     return -np.eye(len(kept)) + 2 * (T[np.ix_(kept, kept, [n])][..., 0] - T[kept, n, n][:, None])
@@ -31,7 +31,7 @@ def rightmost(matrix):
 def test_candidates_have_the_eigenvalues_of_eq_38(n_words, length, word):
     policy = random_policy(7, n_words, length)
     space = space_of(policy)
-    found = meanfield.spectrum(policy, meanfield.consensus(policy, meanfield.words_of(policy)[word]), k=2)
+    found = meanfield.spectrum(policy, meanfield.consensus(policy, meanfield.toolbox.words_of(policy)[word]), k=2)
     expected = rightmost(jacobian_of_eq_38(policy, space.consensus_state(word)))
     assert found["eigenvalue"].values[0] == pytest.approx(expected, abs=1e-10)
 

@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import rel_entr, softmax
 
 import meanfield
+import policy_extraction
 from _labelled_calls import conformist
 from _policies import random_policy
 from meanfield import core, design
@@ -74,6 +75,28 @@ def test_former_names_warn_and_lead_to_the_new_ones():
         changed = meanfield.intervention(policy, kappa=0.05)
     assert changed["kappa_after"].item() == pytest.approx(-0.05, rel=1e-3)
     assert "intervention" not in dir(meanfield) and "prolong" not in meanfield.__all__
+
+
+def test_what_moved_is_found_at_its_former_place(tmp_path):
+    policy = conformist()
+    model, table, path = meanfield.reaction_model(policy), meanfield.stability_table(policy), tmp_path / "table.txt"
+    tensor = np.asarray(meanfield.core.reaction_tensor(meanfield.core.WordGame(policy["q"].values)))
+    csv, latex = (meanfield.write_stability(table, tmp_path / name).read_text() for name in ("table.CSV", "table.tex"))
+    for former, new in (
+        (lambda: meanfield.words_of(policy), meanfield.toolbox.words_of(policy)),
+        (lambda: meanfield.dense_tensor(policy).tolist(), tensor.tolist()),
+        (lambda: meanfield.reaction_protocol(model)[0].tolist(), model.protocol()[0].tolist()),
+        (lambda: meanfield.UnparsedError, policy_extraction.UnparsedError),
+        (lambda: meanfield.write_stability_csv(table, path).read_text(), csv),
+        (lambda: meanfield.write_stability_latex(table, path).read_text(), latex),
+    ):
+        with pytest.warns(DeprecationWarning, match="goes with the next release: use "):
+            assert former() == new
+
+
+def test_a_stability_table_needs_a_known_ending(tmp_path):
+    with pytest.raises(meanfield.InputError, match=r"table\.txt: expected a name that ends with \.csv or \.tex"):
+        meanfield.write_stability(meanfield.stability_table(conformist()), tmp_path / "table.txt")
 
 
 def test_a_fixed_point_is_not_confused_with_another_one():

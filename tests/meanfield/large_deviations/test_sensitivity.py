@@ -37,7 +37,7 @@ def slope(policy: xr.Dataset, step: float, seed: int = 0, **what) -> tuple[np.nd
     direction = q[:, 0] * q[:, 1] * np.random.default_rng(seed).standard_normal(len(q))
 
     def at(shift: float) -> float:
-        words = meanfield.words_of(policy)
+        words = meanfield.toolbox.words_of(policy)
         return value_of(meanfield.make_policy(q[:, 0] + shift * direction, words), **what)
 
     near = (at(step) - at(-step)) / (2 * step)

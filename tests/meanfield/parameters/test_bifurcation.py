@@ -377,7 +377,7 @@ def test_critical_masses_of_gpt_4o(published, every):
     """Between 5 and 25 % for every pair."""
     for pair in published["pair"].values[::every]:
         policy = published.sel(model="gpt-4o", pair=pair)
-        critical = meanfield.critical_mass(policy, word=meanfield.words_of(policy)[0])
+        critical = meanfield.critical_mass(policy, word=meanfield.toolbox.words_of(policy)[0])
         assert critical.attrs["transition"] == "fold"
         assert 0.05 < critical["critical_mass"].item() < 0.25
 

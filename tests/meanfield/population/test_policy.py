@@ -18,7 +18,7 @@ def test_a_column_of_first_word_probabilities_is_enough_for_two_words():
     policy = meanfield.make_policy(np.linspace(0, 1, 5), ["his", "her"], model="m")
     np.testing.assert_array_equal(policy["q"].sum("word"), 1)
     assert policy["pair"].item() == "his/her"
-    assert meanfield.words_of(policy) == ("his", "her")
+    assert meanfield.toolbox.words_of(policy) == ("his", "her")
 
 
 def test_file_gives_back_the_same_policy(tmp_path):

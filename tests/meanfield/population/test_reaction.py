@@ -3,12 +3,12 @@
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import meanfield
 from _policies import drift, random_composition, random_policy, relabelled, relabelled_states
+from meanfield import core
 from meanfield.toolbox import space_of
 
 seeds = st.integers(0, 2**31)
@@ -28,11 +28,15 @@ def tensor_by_definition(policy):
     return tensor
 
 
+def reaction_tensor(policy):
+    return np.asarray(core.reaction_tensor(core.WordGame(policy["q"].values)))
+
+
 @given(seeds, small)
 @settings(max_examples=15, deadline=None)
-def test_dense_tensor_is_that_of_the_definition_and_conserves_agents(seed, size):
+def test_reaction_tensor_is_that_of_the_definition_and_conserves_agents(seed, size):
     policy = random_policy(seed, *size)
-    tensor = meanfield.dense_tensor(policy)
+    tensor = reaction_tensor(policy)
     np.testing.assert_allclose(tensor, tensor_by_definition(policy), atol=1e-15)
     np.testing.assert_allclose(tensor.sum(0), 1, atol=1e-14)
 
@@ -42,7 +46,7 @@ def test_dense_tensor_is_that_of_the_definition_and_conserves_agents(seed, size)
 def test_factorised_and_dense_drift_agree(seed, size):
     policy = random_policy(seed, *size)
     x = random_composition(seed + 1, policy.sizes["state"])
-    dense = np.einsum("kij,i,j->k", meanfield.dense_tensor(policy), x, x) - x
+    dense = np.einsum("kij,i,j->k", reaction_tensor(policy), x, x) - x
     np.testing.assert_allclose(meanfield.drift(policy, x), dense, atol=1e-15)
 
 
@@ -78,11 +82,6 @@ def test_relabelling_the_words_permutes_the_drift(seed, size):
     expected[states] = drift(x, policy["q"].values)
     other = relabelled(policy, list(order))
     np.testing.assert_allclose(drift(permuted, other["q"].values), expected, atol=1e-15)
-
-
-def test_dense_tensor_is_refused_where_it_would_not_fit():
-    with pytest.raises(meanfield.InputError, match="1365 states: expected at most 400 for the dense tensor"):
-        meanfield.dense_tensor(random_policy(1, memory_length=5))
 
 
 def test_first_interactions_of_paper_000():

@@ -144,7 +144,9 @@ def test_fast_method_has_the_results_of_the_general_one(game):
 def test_tensor_of_the_naming_game_is_that_of_eq_16():
     policy = random_policy(4, 2, 1)
     first_alone = reaction_model(policy).tensor().sum(axis=3)
-    np.testing.assert_allclose(first_alone.transpose(2, 0, 1), meanfield.dense_tensor(policy), atol=1e-15)
+    np.testing.assert_allclose(
+        first_alone.transpose(2, 0, 1), core.reaction_tensor(core.WordGame(policy["q"].values)), atol=1e-15
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -160,7 +162,7 @@ def test_jacobian_is_the_derivative_of_the_drift(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_tensor_and_protocol_have_the_drift(seed):
     model, x = random_model(seed), random_composition(seed, 6)
-    P, rate = meanfield.reaction_protocol(model)
+    P, rate = model.protocol()
     np.testing.assert_allclose(P.sum((2, 3)), 1, atol=1e-14)
     assert P.min() >= 0
     assert rate == pytest.approx(0.7 + model.spontaneous.toarray().sum(1).max())
@@ -172,7 +174,7 @@ def test_tensor_and_protocol_have_the_drift(seed):
 
 def test_protocol_without_moves_alone_is_the_tensor():
     model = reaction_model(random_policy(0))
-    P, rate = meanfield.reaction_protocol(model)
+    P, rate = model.protocol()
     assert rate == 0.5
     np.testing.assert_array_equal(P, model.tensor())
 
@@ -237,7 +239,7 @@ def test_simulated_protocol_follows_the_solution():
     2,000 agents 1.04, so the mean has σ ≤ 0.0016; the bias is of order 1/N. Accepted: 5.6σ at each of 12 times.
     Control: the clock of encounters alone, without moves alone, is rejected."""
     model, n_agents, runs, rounds = sis(0.6, 0.4, 0.5), 20_000, 20, 12
-    P, rate = meanfield.reaction_protocol(model)
+    P, rate = model.protocol()
     played = reactions.simulate(P, [18_000, 2_000], runs=runs, seed=5, max_rounds=rounds, record_rounds=rounds)
     infected = played["count"].isel(state=1).mean("run").values / n_agents
 

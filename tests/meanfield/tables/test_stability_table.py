@@ -50,7 +50,7 @@ def test_printed_digits_decide():
 
 
 def test_csv_has_the_documented_columns(table, tmp_path):
-    written = pd.read_csv(meanfield.write_stability_csv(table, tmp_path / "table.csv"))
+    written = pd.read_csv(meanfield.write_stability(table, tmp_path / "table.csv"))
     assert written.columns.tolist() == COLUMNS
     assert len(written) == table.sizes["entry"]
     np.testing.assert_array_equal(written["eigenvalue"], table["eigenvalue"])
@@ -152,7 +152,7 @@ def test_criteria_that_agree_are_not(published):
 
 
 def test_latex_is_escaped_and_complete(judged, tmp_path):
-    text = meanfield.write_stability_latex(judged, tmp_path / "table.tex").read_text()
+    text = meanfield.write_stability(judged, tmp_path / "table.tex").read_text()
     assert r"m\&m \{a\_1, b\%\}" in text
     assert r"largest basin & a\_1" in text
     assert r"candidate & \textbf{b\%}" in text, "the strong word"
@@ -161,7 +161,7 @@ def test_latex_is_escaped_and_complete(judged, tmp_path):
     body = [line for line in text.splitlines() if line.endswith(r"\\")]
     assert len(body) == 1 + 1 + 2 + judged.sizes["entry"], "title, policy, criteria, entries"
     assert all(line.count("&") - line.count(r"\&") in (1, 5) for line in body)
-    meanfield.write_stability_csv(judged, tmp_path / "table.csv")
+    meanfield.write_stability(judged, tmp_path / "table.csv")
     columns = pd.read_csv(tmp_path / "table.csv").columns.tolist()
     assert columns == [*COLUMNS, "strong_by_basin", "basin", "strong_by_law", "kappa", "disagreement"]
 

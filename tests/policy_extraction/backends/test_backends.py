@@ -172,7 +172,7 @@ def test_a_policy_of_it(case):
     log_p = scored(case.backend, case.prompts(), case.words).reshape(2, 5, 2)
     np.testing.assert_allclose(policy["log_probability"].values, log_p, atol=2e-5)
     assert policy["model"].item() == case.backend.name
-    assert meanfield.words_of(policy) == case.words
+    assert meanfield.toolbox.words_of(policy) == case.words
 
 
 # --- tables --------------------------------------------------------------------------------------------------------

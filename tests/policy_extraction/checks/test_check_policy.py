@@ -44,7 +44,7 @@ def made_record(
 
 def undeclared(policy: xr.Dataset) -> xr.Dataset:
     """The same probabilities, with nothing said about where they come from."""
-    return meanfield.make_policy(policy["q"].values, meanfield.words_of(policy), model="unknown")
+    return meanfield.make_policy(policy["q"].values, meanfield.toolbox.words_of(policy), model="unknown")
 
 
 # --- filters that acted unseen -------------------------------------------------------------------------------------

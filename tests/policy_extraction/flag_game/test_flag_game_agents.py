@@ -25,7 +25,8 @@ import validation
 from _openai_server import Behaviour, serving
 from _prompt_files import PACKAGED, changed
 from _refusals import refused
-from meanfield import InputError, StorageError, UnparsedError, load, save
+from meanfield import InputError, StorageError, load, save
+from meanfield.toolbox import UnparsedError
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.backends.api import OpenAIBackend
 from policy_extraction.flag_game import (

@@ -202,7 +202,7 @@ def test_several_pairs_are_stacked(pair, policy):
     assert stacked["pair"].values.tolist() == ["his/her", "on/off"]
     assert stacked["model"].ndim == 0
     np.testing.assert_allclose(stacked["q"].values[0], policy["q"].values, atol=1e-6)
-    names = [meanfield.words_of(one) for one in meanfield.each_policy(stacked)]
+    names = [meanfield.toolbox.words_of(one) for one in meanfield.each_policy(stacked)]
     assert names == [HIS_HER, ("on", "off")]
 
 

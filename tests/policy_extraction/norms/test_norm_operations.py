@@ -31,7 +31,8 @@ from _scripted_norms import (
     Scripted,
     rng,
 )
-from meanfield import InputError, ModelError, UnparsedError
+from meanfield import InputError, ModelError
+from meanfield.toolbox import UnparsedError
 from policy_extraction.norms import NORMS_003, Action, Information, NormOperations, Plan, probe_operations
 from policy_extraction.norms._asking import MAX_TOKENS
 from policy_extraction.prompts import Prompt

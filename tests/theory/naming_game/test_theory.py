@@ -7,6 +7,7 @@ import sympy as sp
 import meanfield
 import theory.naming_game as game
 from _policies import drift, linearised_drift, random_composition, random_policy
+from meanfield import core
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def test_tensor_is_the_engine_s():
     policy = random_policy(1)
     q = [sp.Float(value, 20) for value in policy["q"].values[:, 0]]
     derived = np.array(game.reaction_tensor(tuple(q)), dtype=float)
-    np.testing.assert_allclose(derived, meanfield.dense_tensor(policy), atol=1e-15)
+    np.testing.assert_allclose(derived, core.reaction_tensor(core.WordGame(policy["q"].values)), atol=1e-15)
 
 
 def test_derived_equation_is_that_of_eq_27(equation):

@@ -21,7 +21,8 @@ import meanfield
 import validation
 from _metastable import follower
 from _policies import random_policy
-from meanfield import InputError, words_of
+from meanfield import InputError, core
+from meanfield.toolbox import words_of
 from validation.comparison._error_in_n import _squared_error
 
 LEVEL = 1 - 1e-4
@@ -202,7 +203,7 @@ def test_runs_that_still_choose_are_not_extrapolated(published: xr.Dataset) -> N
 
 def as_printed(policy: xr.Dataset, end: float) -> xr.Dataset:
     """A solution, H = 1, with the last case of Eq. 16 as [004] prints it: (1 - q(i)) q(j) for saying and hearing B."""
-    tensor, q = np.array(meanfield.dense_tensor(policy)), policy["q"].values[:, 0]
+    tensor, q = np.array(core.reaction_tensor(core.WordGame(policy["q"].values))), policy["q"].values[:, 0]
     tensor[4] = np.outer(1 - q, q)
     start = np.eye(5)[0]
     solved = solve_ivp(lambda _, x: x @ (tensor @ x) - x * x.sum(), (0, end), start, rtol=1e-10, atol=1e-12)

@@ -38,7 +38,7 @@ class Table:
 
 def lazy(policy: xr.Dataset) -> LazyPolicy:
     function = Table(policy)
-    return LazyPolicy(function, meanfield.words_of(policy), function.space.memory_length, name="random")
+    return LazyPolicy(function, meanfield.toolbox.words_of(policy), function.space.memory_length, name="random")
 
 
 def conforming(p, n_words=10):

@@ -176,7 +176,7 @@ def test_without_a_law_there_is_no_way() -> None:
 )
 def test_simulation_sees_the_same(policy, options) -> None:
     """From empty memories, and by mistake within a time, for which runs at a level have different times left."""
-    word = meanfield.words_of(policy)[1]
+    word = meanfield.toolbox.words_of(policy)[1]
     runs = 50_000
     direct = (simulate(policy, runs=runs, seed=2, **options)["consensus_word"] == word).mean().item()
     rare = rare_event(policy, word, runs=100, replications=20, seed=1, **options)

@@ -33,7 +33,7 @@ MIXED = Population([random_policy(0, 3, 2), THREE_WORDS], fractions=[0.4, 0.6])
 def lazy(policy: xr.Dataset) -> LazyPolicy:
     q, space = policy["q"].values, space_of(policy)
     function = lambda memories: q[[space.state(m) for m in memories]]  # noqa: E731
-    return LazyPolicy(function, meanfield.words_of(policy), space.memory_length, name="random")
+    return LazyPolicy(function, meanfield.toolbox.words_of(policy), space.memory_length, name="random")
 
 
 # Half of the interactions, so that some runs stop early where nothing is recorded

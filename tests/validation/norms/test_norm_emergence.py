@@ -23,7 +23,7 @@ import meanfield
 import theory
 import validation
 from _paths import ROOT
-from meanfield import InputError, reaction_protocol
+from meanfield import InputError
 from paper_figs import norm_emergence
 from theory.norms import (
     AGENTS,
@@ -69,7 +69,7 @@ def random_operations(seed: int) -> xr.Dataset:
 def test_outcomes_are_those_of_the_protocol(rates: NormRates) -> None:
     """And by channel each pair has the share α β ε/(ε + s) of the encounters."""
     model = theory.norms.reaction_model(random_operations(2), "tipping", rates)
-    P, rate = reaction_protocol(model)
+    P, rate = model.protocol()
     outcomes = reaction_outcomes(model, marks=1 + np.arange(len(CHANNELS)))
     assert interaction_rate(model) == pytest.approx(rate, rel=1e-14)
     found, by_channel = np.zeros_like(P), np.zeros((len(CHANNELS) + 1, *P.shape[:2]))
@@ -108,7 +108,7 @@ def start_of_trio() -> tuple[int, ...]:
 
 def master_equation(operations: xr.Dataset, interactions: int) -> list[dict[tuple[int, ...], float]]:
     """{states of the three agents, sorted: probability} after each number of interactions, from the dense tensor."""
-    P, _ = reaction_protocol(theory.norms.reaction_model(operations, "smoking", BRISK))
+    P, _ = theory.norms.reaction_model(operations, "smoking", BRISK).protocol()
 
     @cache
     def step(agents: tuple[int, ...]) -> dict[tuple[int, ...], float]:

@@ -15,7 +15,7 @@ import pytest
 import xarray as xr
 
 from _norm_societies import ASKED, FAST, Chatty, lines_of
-from meanfield import UnparsedError
+from meanfield.toolbox import UnparsedError
 from validation.norms import TableOperations, simulate_society
 from validation.norms.society._json import plain
 

@@ -127,7 +127,7 @@ def test_posterior_counts_too_small_for_gamma_variates_are_drawn():
 def test_words_can_be_named_in_another_order():
     n = drawn_counts(1, hierarchical_truth(1, 2), np.full(21, 30))
     first, second = empirical_policy(counts_table(n)), empirical_policy(counts_table(n), words=("B", "A"))
-    assert meanfield.words_of(second) == ("B", "A")
+    assert meanfield.toolbox.words_of(second) == ("B", "A")
     swapped = [0, 4, 3, 2, 1]
     np.testing.assert_allclose(second["q"].values[:5, ::-1], first["q"].values[swapped], rtol=1e-6)
 

@@ -676,7 +676,7 @@ def test_models_and_their_protocols_have_one_law():
     options = {"runs": 2000, "seed": 1, "max_rounds": 6}
     model, array = (
         reactions.simulate(rules, [40, 60], **options)["final_count"].values[:, 1]
-        for rules in (EPIDEMIC, meanfield.reaction_protocol(EPIDEMIC)[0])
+        for rules in (EPIDEMIC, EPIDEMIC.protocol()[0])
     )
     assert ks_2samp(model, array).pvalue > ALPHA
     slower = meanfield.ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [0.8, 0.5])

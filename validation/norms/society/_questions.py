@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield import UnparsedError
-from meanfield.toolbox import ResumableLog
+from meanfield.toolbox import ResumableLog, UnparsedError
 from theory.norms import NormAgent, SocietyOperations
 from validation.norms.society._answers import answer_from_json, answer_to_json, check_answer
 from validation.norms.society._json import plain
