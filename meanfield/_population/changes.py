@@ -82,7 +82,7 @@ class Changes:
         """Whether each rate is positive somewhere on a face, the bytes of a mask of the states."""
         on = self._trials * np.frombuffer(face, bool)
         on = on[on.any(1)]
-        return (self.values(on / on.sum(1, keepdims=True)) > 0).any(0)
+        return np.any(self.values(on / on.sum(1, keepdims=True)) > 0, axis=0)
 
     def _peak(self) -> Float[np.ndarray, " rates"]:
         values = self.checked(self._trials)

@@ -7,8 +7,8 @@ spontaneous moves and ε the encounters that an agent initiates per unit of time
     dx/dt = ε Σ_m [(β_m·x)(P_mᵀ - 1)(α_m∘x) + (α_m·x)(R_mᵀ - 1)(β_m∘x)] + (Sᵀ - diag(S1)) x.
 
 An agent is thus a Markov jump process with dx/dt = G(y) x, whose generator G is affine in the fields y = (ε β_m·x, ε
-α_m·x). The naming game is the case m = (a, b), α_m = q_a, β_m = q_b and ε = 1/2. Agents may also move alone at rates that
-are functions of the composition: these are further fields.
+α_m·x). The naming game is the case m = (a, b), α_m = q_a, β_m = q_b and ε = 1/2. Rates at which agents move alone may
+be functions of the composition, which are fields as well.
 """
 
 from __future__ import annotations
@@ -53,9 +53,10 @@ class Moves(NamedTuple):
 
 
 class ReactionModel:
-    """Agents in finitely many states who meet in pairs, or move alone, at constant rates or functions of the composition.
+    """Agents in finitely many states who meet in pairs, or move alone.
 
-    The channels of encounters are products of a factor of the initiator and one of the responder.
+    The channels of encounters are products of a factor of the initiator and one of the responder. Rates of moves alone
+    are constant, or functions of the composition.
 
     Parameters
     ----------
@@ -228,7 +229,7 @@ class ReactionModel:
 
     @property
     def game(self) -> tuple[Any, ...]:
-        """The arrays of `meanfield.core.ReactionGame`, and source, target and rates of a `RateGame` if there are any."""
+        """The arrays of `meanfield.core.ReactionGame`; source, target and rates of a `RateGame` follow if it is one."""
         own, changes = np.concatenate([self.alpha, self.beta]), self.changes
         paired = self.moves.field < len(self.moves.offset)
         moves = (values[paired] for values in self.moves[:4])

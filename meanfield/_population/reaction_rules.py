@@ -48,7 +48,7 @@ def channels_of(rules: Any, rates: Any, states: Sequence[str] | None) -> Channel
             complaints.append(f"rules has {text!r}, {counts}: expected one or two, as many on both sides")
     values, wrong = _rates(rates, pairs)
     complaints += [
-        f"rates of {' → '.join(rule)!r} is a function, and two agents meet: expected a number, or the rule of one agent "
+        f"rates of {' → '.join(rule)!r} is a function, and two agents meet: expected a number, or a rule of one agent, "
         "whose rate counts its partners"
         for rule, (before, _), rate in zip(pairs, sides, values, strict=False)
         if callable(rate) and len(before) == 2
@@ -82,6 +82,7 @@ def _rates(rates: Any, pairs: list) -> tuple[list[Any], list[str]]:
         try:
             values.append(real_number(f"rates of {' → '.join(rule)!r}", rate, least=0, most=LARGEST_RATE))
         except InputError as error:
+            values.append(None)
             complaints.append(str(error))
     return values, complaints
 

@@ -135,8 +135,8 @@ def _label(family: Family, found: Branches, low: float, high: float) -> xr.Datas
 def lyapunov_coefficient(model: ReactionModel, x: np.ndarray) -> float:
     """The first Lyapunov coefficient at a Hopf bifurcation; negative where a stable cycle grows out of it.
 
-    With A the Jacobian, A r = iω r, l·A = iω l, l·r = |r| = 1, B(u, v) the second derivative of the drift and C(u, v, w)
-    the third, which only rates that are functions have,
+    With A the Jacobian, A r = iω r, l·A = iω l, l·r = |r| = 1, B(u, v) the second derivative of the drift and the third
+    C(u, v, w), which only rates that are functions have,
 
         l_1 = Re[l·(C(r, r, r̄) + B(r̄, (2iω - A)⁻¹ B(r, r)) - 2 B(r, A⁻¹ B(r, r̄)))] / 2ω.
 

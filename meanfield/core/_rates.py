@@ -78,12 +78,12 @@ def noise_product(game: Game, x: Float[Array, ...], w: Float[Array, ...]) -> Flo
 
 
 def higher_derivatives(
-    arrays: tuple[Any, ...], x: Float[Array, " states"], basis: Float[Array, "states directions"]
-) -> tuple[Float[Array, "directions directions directions"], Float[Array, directions * directions]]:
+    arrays: tuple[Any, ...], x: Float[Array, " states"], basis: Float[Array, "states d"]
+) -> tuple[Float[Array, "d d d"], Float[Array, "d d d d"]]:
     """Second and third derivatives of the drift at x in an orthonormal basis; `arrays` are those of `game_of`."""
     game = game_of(arrays)
 
-    def along(c: Float[Array, " directions"]) -> Float[Array, " directions"]:
+    def along(c: Float[Array, " d"]) -> Float[Array, " d"]:
         return basis.T @ drift(game, x + basis @ c)
 
     second = jax.jacfwd(jax.jacfwd(along))
