@@ -30,36 +30,42 @@ class Program:
         self.traced = traced
 
     def __call__(self, numbers: list[Array], x: Float[Array, " states"]) -> Float[Array, " rates"]:
-        return jaxpr_as_fun(ClosedJaxpr(self.traced, numbers))(x)[0]
+        found = jaxpr_as_fun(ClosedJaxpr(self.traced, numbers))(*x)
+        return jnp.stack([jnp.asarray(one, x.dtype) for one in found])
 
 
 def rates_of(functions: Sequence[Rate], names: Sequence[str]) -> Partial:
     """All rates as one function of the composition, whose form is static and whose numbers are leaves."""
 
-    def together(x: Float[Array, " states"]) -> Float[Array, " rates"]:
-        at = dict(zip(names, x, strict=True))
-        return jnp.stack([jnp.asarray(function(at), x.dtype) for function in functions])
+    def together(*x: Array) -> list[Any]:
+        return [function(dict(zip(names, x, strict=True))) for function in functions]
 
     with in_double_precision():
-        closed = jax.make_jaxpr(together)(np.zeros(len(names)))
-    place = {one: k for k, one in enumerate([*closed.jaxpr.constvars, *closed.jaxpr.invars])}
-    numbers, named, steps, forms = [*closed.consts], [*closed.jaxpr.constvars], [], []
-    for step in closed.jaxpr.eqns:
-        read = []
-        for one in step.invars:
-            if isinstance(one, Literal):
-                numbers.append(np.asarray(one.val, one.aval.dtype))
-                named.append(Var(one.aval))
-            read.append(named[-1] if isinstance(one, Literal) else one)
+        closed = jax.make_jaxpr(together)(*np.zeros(len(names)))
+    traced = closed.jaxpr
+    numbers, named = [*closed.consts], [*traced.constvars]
+    place = {one: k for k, one in enumerate([*named, *traced.invars])}
+
+    def variable(one: Any) -> Var:
+        if not isinstance(one, Literal):
+            return one
+        numbers.append(np.asarray(one.val, one.aval.dtype))
+        named.append(Var(one.aval))
+        return named[-1]
+
+    steps, forms = [], [*(one.aval for one in place)]
+    for step in traced.eqns:
+        read = [*map(variable, step.invars)]
+        forms += [step.primitive, *(place.get(one, one.aval) for one in read), *sorted(step.params.items())]
         place |= {one: len(place) + k for k, one in enumerate(step.outvars)}
         steps.append(step.replace(invars=read))
-        forms.append((step.primitive, *(place.get(one, one.aval) for one in read), *sorted(step.params.items())))
-    form = (*(one.aval for one in place), place[closed.jaxpr.outvars[0]], *forms)
+    ends = [*map(variable, traced.outvars)]
+    form = (*forms, *(place.get(one, one.aval) for one in ends))
     try:
         hash(form)
     except TypeError:  # of an option of a step
-        form = closed.jaxpr
-    program = Program(closed.jaxpr.replace(constvars=named, eqns=steps))
+        form = traced
+    program = Program(traced.replace(constvars=named, eqns=steps, outvars=ends))
     return Partial(_programs.setdefault(form, program), numbers)
 
 

@@ -31,8 +31,8 @@ from validation.reactions._epochs import collide, draw_length, play_epoch
 class Outcomes(NamedTuple):
     """Outcomes of interactions, a row each: one or more for every ordered pair of states.
 
-    The rows of the pair (i, j) are those from first_row[i·K + j] up to, not with, first_row[i·K + j + 1]. After them come
-    the moves of one agent of `changes`, beside another that stays in state 0.
+    The rows of the pair (i, j) are those from first_row[i·K + j] up to, not with, first_row[i·K + j + 1]. Then come the
+    moves of one agent of `changes`, beside another that stays in state 0.
     """
 
     first_row: np.ndarray  # (K² + 1,)
