@@ -742,5 +742,5 @@ def test_rates_that_are_functions_end_in_absorption_and_say_their_limits():
     with pytest.raises(InputError, match="method = 'batches': expected 'agents' for rates that are functions"):
         reactions.simulate(model, [9, 1], runs=2, seed=1, max_rounds=3, method="batches")
     many = meanfield.ReactionModel.from_rules({"A": "B", "B": "C", "C": "D"}, lambda x: 1 - x["A"])
-    with pytest.raises(InputError, match="counts has 10000 agents in 4 states: would take .* take fewer of either"):
+    with pytest.raises(InputError, match=r"counts has 10000 agents in 4 states: would take .* take fewer of either"):
         reactions.simulate(many, [10_000, 0, 0, 0], runs=2, seed=1, max_rounds=3)
