@@ -42,7 +42,7 @@ class Changes:
         if complaints:
             raise InputError("; ".join(complaints))
         self._trials = _trials(len(names)) if given else np.empty((0, len(names)))
-        self.acting = lru_cache(maxsize=1024)(self._acting)
+        self._acting: dict[bytes, Bool[np.ndarray, " rates"]] = {}
         self.peak = self._peak() if given else np.empty(0)
         moving = self.peak > 0
         if not moving.all():
@@ -78,11 +78,16 @@ class Changes:
     def _rule(self, r: int) -> str:
         return f"the rate of '{self.names[self.source[r]]} → {self.names[self.target[r]]}'"
 
-    def _acting(self, face: bytes) -> Bool[np.ndarray, " rates"]:
-        """Whether each rate is positive somewhere on a face, the bytes of a mask of the states."""
-        on = self._trials * np.frombuffer(face, bool)
-        on = on[on.any(1)]
-        return np.any(self.values(on / on.sum(1, keepdims=True)) > 0, axis=0)
+    def acting(self, face: Bool[np.ndarray, " states"]) -> Bool[np.ndarray, " rates"]:
+        """Whether each rate is positive somewhere on a face."""
+        if not len(self) or not face.any():
+            return np.zeros(len(self), bool)
+        key = face.tobytes()
+        if key not in self._acting:
+            on = self._trials * face
+            on = np.where(on.any(1, keepdims=True), on, face)  # for corners that are not on the face, its centre
+            self._acting[key] = np.any(self.values(on / on.sum(1, keepdims=True)) > 0, axis=0)
+        return self._acting[key]
 
     def _peak(self) -> Float[np.ndarray, " rates"]:
         values = self.checked(self._trials)

@@ -282,7 +282,7 @@ class ReactionModel:
         """Whether each field is positive at some composition of the states of a face."""
         moves = self.moves
         constant = (moves.fields[:, face] > 0).any(axis=1) | (moves.offset > 0)
-        return np.append(constant, self.changes.acting(face.tobytes()))
+        return np.append(constant, self.changes.acting(face))
 
     def _fields(self, x: np.ndarray) -> Float[np.ndarray, " fields"]:
         return np.append(self.moves.fields @ x + self.moves.offset, self.changes.values(x[None])[0])

@@ -51,7 +51,7 @@ def changes_of(model: ReactionModel, n_agents: int) -> tuple[Changes, float]:
         part = slice(first[state], first[state + 1])
         reach[:, part] = np.cumsum(reach[:, part], axis=1)
     most = float(reach.max())
-    share = most / (most + interaction_rate(model))
+    share = most / (most + interaction_rate(model) or 1.0)
     threshold = np.array([min(int(share * 2.0**64), 2**64 - 1)], np.uint64)
     reach /= most if most > 0 else 1.0
     return Changes(threshold, first, np.column_stack([source, target]), reach, strides), most
