@@ -193,7 +193,7 @@ class ReactionModel:
         ...         return (1 + jnp.tanh(beta * (x["yes"] - x["no"]))) / 2
         ...     return meanfield.ReactionModel.from_rules({"no": "yes", "yes": "no"}, [yes, lambda x: 1 - yes(x)])
         >>> meanfield.fixed_points(audience(1.5))["composition"].sel(state="yes").values.round(3)
-        array([0.929, 0.5  , 0.071])
+        array([0.071, 0.5  , 0.929])
         """
         return cls(**channels_of(rules, rates, states)._asdict(), time_unit=time_unit)
 
