@@ -59,8 +59,8 @@ def finite_size(
     consensus, where populations differ by how far they have got, the next order is relatively large: for GPT-4o
     {African, White} the variance is too small by 130/N of itself after four rounds and by 450/N after six.
 
-    In a reaction model encounters and spontaneous moves happen at the times of Poisson processes, and the fractions
-    themselves have mean x + V/N and variance C/N.
+    In a reaction model encounters and moves happen at the times of Poisson processes, and the fractions themselves have
+    mean x + V/N and variance C/N. Agents meet others, while rates that are functions of the composition count all N.
 
     Parameters
     ----------
@@ -172,7 +172,8 @@ def _of_reactions(model: ReactionModel, sizes: np.ndarray | None, times: Any, in
     if starts.ndim != 1:
         raise InputError(f"initial has dims {starts.dims}: expected state alone")
     n_steps = _number_of_steps(times, model.fastest, sizes, model.n_states, model.n_states)
-    n_tests = max(1, 4 * len(model.alpha))  # a model without encounters has a source of rank 0
+    # A model of constant rates without encounters has a source of rank 0
+    n_tests = model.n_states if len(model.changes) else max(1, 4 * len(model.alpha))
     found = _moments(model.game, starts.values, np.eye(model.n_states), n_tests, n_steps, STEP / model.fastest, 0.0)
     columns = _columns("state", "composition", _at_times(times, found), sizes)
     result = labelled(columns, coords={**state_coords(model), **_coords(times, sizes, model.time_unit)})

@@ -105,7 +105,12 @@ class Escape(NamedTuple):
 
 
 def landscape(game: Game, masses: Sequence[float] | np.ndarray | None) -> Landscape:
-    """All fixed points that `fixed_points` finds."""
+    """All fixed points that `fixed_points` finds; InputError for rates that are functions of the composition."""
+    if isinstance(game, ReactionModel) and len(game.changes):
+        raise InputError(
+            "policy has rates that are functions of the composition: expected constant ones, for paths of rare events "
+            "are found from the fields of agents who meet in pairs"
+        )
     points = fixed_points(game, masses=masses)
     x = points["composition"].values
     if isinstance(game, ReactionModel):

@@ -7,7 +7,8 @@ spontaneous moves and ε the encounters that an agent initiates per unit of time
     dx/dt = ε Σ_m [(β_m·x)(P_mᵀ - 1)(α_m∘x) + (α_m·x)(R_mᵀ - 1)(β_m∘x)] + (Sᵀ - diag(S1)) x.
 
 An agent is thus a Markov jump process with dx/dt = G(y) x, whose generator G is affine in the fields y = (ε β_m·x, ε
-α_m·x). The naming game is the case m = (a, b), α_m = q_a, β_m = q_b and ε = 1/2.
+α_m·x). The naming game is the case m = (a, b), α_m = q_a, β_m = q_b and ε = 1/2. Rates at which agents move alone may
+be functions of the composition, which are fields as well.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from meanfield._population.changes import Changes, Rate
 from meanfield._population.reaction_arguments import (
     acting_pairs,
     probabilities,
@@ -37,18 +39,24 @@ MOST_TOLD = 6  # states, and moves
 
 
 class Moves(NamedTuple):
-    """All E moves of one agent: from `source` to `target` at the rate `rate` times the field `field`."""
+    """All E moves of one agent: from `source` to `target` at the rate `rate` times the field `field`.
+
+    The fields are ``fields @ x + offset``, then the rates that are functions of the composition.
+    """
 
     source: Any  # shape (E,), as target and field
     target: Any
     field: Any
     rate: Any  # shape (E,), positive
     fields: Any  # shape (F, K)
-    offset: Any  # shape (F,): the fields are fields @ x + offset
+    offset: Any  # shape (F,)
 
 
 class ReactionModel:
-    """A pairwise reaction model whose channels are products of a factor of the initiator and one of the responder.
+    """Agents in finitely many states who meet in pairs, or move alone.
+
+    The channels of encounters are products of a factor of the initiator and one of the responder. Rates of moves alone
+    are constant, or functions of the composition.
 
     Parameters
     ----------
@@ -67,6 +75,8 @@ class ReactionModel:
         ε > 0, the encounters that an agent initiates per unit of time; it responds in as many on average.
     time_unit
         Name of the unit of time, for labels.
+    changes
+        Moves (source, target, rate) of one agent, whose rate is a function of the composition, as in `from_rules`.
 
     Attributes
     ----------
@@ -108,6 +118,7 @@ class ReactionModel:
         spontaneous: Any = None,
         encounter_rate: float = 1.0,
         time_unit: str = "1",
+        changes: Iterable[tuple[Hashable, Hashable, Rate]] = (),
     ) -> None:
         if isinstance(states, str) or not isinstance(states, Iterable) or getattr(states, "ndim", 1) == 0:
             raise InputError(f"states = {shown(states)}: expected a sequence of labels")
@@ -124,6 +135,7 @@ class ReactionModel:
         if not isinstance(time_unit, str) or not time_unit:
             raise InputError(f"time_unit = {time_unit!r}: expected the name of a unit")
         self.time_unit = time_unit
+        self.changes = Changes(changes, self.states, self.names)
         self.moves = self._moves()
         edges = coo_array((self.moves.rate, (self.moves.source, self.moves.target)), shape=(size, size))
         self.classes: Int[np.ndarray, " states"] = connected_components(edges, directed=False)[1].astype(np.int64)
@@ -132,7 +144,7 @@ class ReactionModel:
     def from_rules(
         cls,
         rules: Mapping[str, str] | Iterable[tuple[str, str]],
-        rates: float | Sequence[float] | np.ndarray,
+        rates: float | Rate | Sequence[float | Rate] | np.ndarray,
         *,
         states: Sequence[str] | None = None,
         time_unit: str = "1",
@@ -149,7 +161,10 @@ class ReactionModel:
             two that meet, on the left and as many on the right; for births and deaths add a state of empty places. An
             agent that both sides have stays what it is. Names begin with no digit and have no '+'.
         rates
-            One for each rule, in their order, or one for all; at least 0, per unit of time.
+            One for each rule, in their order, or one for all; at least 0, per unit of time. That of a rule of one agent
+            may be a function f of the composition, ``lambda x: 2 * x["I"] ** 2``: with x[name] the fraction of all
+            agents in a state, in the order of `states`, N x_A f(x) agents go from A to B per unit of time. Functions
+            are smooth, and written with `jax.numpy`.
         states
             Their order. Default: that in which the rules name them.
         time_unit
@@ -169,9 +184,18 @@ class ReactionModel:
         >>> solution = meanfield.solve(model, initial=np.array([1.0, 0, 0]), times=[0.4, 40])
         >>> solution["composition"].sel(state="A").values.round(5)
         array([0.98517, 0.71583])
+
+        Agents who see all others, and follow the majority the more surely the larger it is, agree from β = 1 on:
+
+        >>> import jax.numpy as jnp
+        >>> def audience(beta):
+        ...     def yes(x):
+        ...         return (1 + jnp.tanh(beta * (x["yes"] - x["no"]))) / 2
+        ...     return meanfield.ReactionModel.from_rules({"no": "yes", "yes": "no"}, [yes, lambda x: 1 - yes(x)])
+        >>> meanfield.fixed_points(audience(1.5))["composition"].sel(state="yes").values.round(3)
+        array([0.071, 0.5  , 0.929])
         """
-        parts = channels_of(rules, rates, states)
-        return cls(*parts, time_unit=time_unit)
+        return cls(**channels_of(rules, rates, states)._asdict(), time_unit=time_unit)
 
     def __repr__(self) -> str:
         moves = dict.fromkeys(f"{self.names[a]} → {self.names[b]}" for a, b in zip(*self.moves[:2], strict=True))
@@ -195,19 +219,22 @@ class ReactionModel:
     def fastest(self) -> float:
         """A positive bound on the rate at which an agent changes its state, per unit of time.
 
+        Of a rate that is a function it has the largest value found, or slope times the source where that is larger.
         Encounters without effect do not count: models with the same rate equation have the same bound.
         """
         moves = self.moves
-        peak = moves.fields.max(axis=1, initial=0.0) + moves.offset
+        peak = np.append(moves.fields.max(axis=1, initial=0.0) + moves.offset, self.changes.peak)
         rates = np.bincount(moves.source, weights=moves.rate * peak[moves.field], minlength=self.n_states)
         return float(rates.max()) or self.encounter_rate
 
     @property
     def game(self) -> tuple[Any, ...]:
-        """The arrays of `meanfield.core.ReactionGame`."""
-        own = np.concatenate([self.alpha, self.beta])
-        moves = self.moves
-        return own, moves.source, moves.target, moves.field, moves.rate, self.classes, self.encounter_rate
+        """The arrays of `meanfield.core.ReactionGame`; source, target and rates of a `RateGame` follow if it is one."""
+        own, changes = np.concatenate([self.alpha, self.beta]), self.changes
+        paired = self.moves.field < len(self.moves.offset)
+        moves = (values[paired] for values in self.moves[:4])
+        driven = (changes.source, changes.target, changes.rates) if len(changes) else ()
+        return own, *moves, self.classes, self.encounter_rate, *driven
 
     def index(self, state: Hashable) -> int:
         """The position of a state in `states`; InputError for an unknown label."""
@@ -227,23 +254,38 @@ class ReactionModel:
     def fluxes(self, x: Any) -> tuple[Float[np.ndarray, " states"], Float[np.ndarray, " states"]]:
         """The gain and the loss of each state at the composition x, shape (K,), per unit of time."""
         x, moves = self._composition(x), self.moves
-        flux = moves.rate * (moves.fields @ x + moves.offset)[moves.field] * x[moves.source]
+        flux = moves.rate * self._fields(x)[moves.field] * x[moves.source]
         return self._gained(moves.target, flux), self._gained(moves.source, flux)
 
     def generator(self, x: Any) -> Float[np.ndarray, "states states"]:
         """G(y) with dx/dt = G(y) x, dense, for an agent whose partners have the composition x. Columns sum to 0."""
         x, moves = self._composition(x), self.moves
-        rate = moves.rate * (moves.fields @ x + moves.offset)[moves.field]
+        rate = moves.rate * self._fields(x)[moves.field]
         G = _summed(moves.target, moves.source, rate, (self.n_states, self.n_states))
         return G - np.diag(G.sum(axis=0))
 
     def jacobian(self, x: Any) -> Float[np.ndarray, "states states"]:
         """The derivative of `drift` at x, dense: G(y) + (∂G/∂y x) ∂y/∂x. Columns sum to 0 in each class."""
-        x, moves = self._composition(x), self.moves
-        flux = moves.rate * x[moves.source]
-        shape = (self.n_states, len(moves.fields))
+        x = self._composition(x)
+        return self.generator(x) + self.through_partners(x, x)
+
+    def through_partners(self, x: Any, z: Any) -> Float[np.ndarray, "states states"]:
+        """The derivative of G(y) z by x, for agents of the composition z whose partners have the composition x."""
+        x, z, moves = self._composition(x), self._composition(z), self.moves
+        slopes = np.vstack([moves.fields, self.changes.slopes(x)])
+        flux = moves.rate * z[moves.source]
+        shape = (self.n_states, len(slopes))
         gained, lost = (_summed(to, moves.field, flux, shape) for to in (moves.target, moves.source))
-        return self.generator(x) + (gained - lost) @ moves.fields
+        return (gained - lost) @ slopes
+
+    def acting(self, face: Bool[np.ndarray, " states"]) -> Bool[np.ndarray, " fields"]:
+        """Whether each field is positive at some composition of the states of a face."""
+        moves = self.moves
+        constant = (moves.fields[:, face] > 0).any(axis=1) | (moves.offset > 0)
+        return np.append(constant, self.changes.acting(face))
+
+    def _fields(self, x: np.ndarray) -> Float[np.ndarray, " fields"]:
+        return np.append(self.moves.fields @ x + self.moves.offset, self.changes.values(x[None])[0])
 
     def tensor(self) -> Float[np.ndarray, "states states states states"]:
         """P[i, j, i', j'], the probability that an encounter of initiator i and responder j leaves them in i' and j'.
@@ -253,8 +295,10 @@ class ReactionModel:
         Raises
         ------
         InputError
-            If the model has more than 64 states.
+            If the model has more than 64 states, or rates that are functions.
         """
+        if len(self.changes):
+            raise InputError("the model has rates that are functions: expected encounters of pairs alone for a tensor")
         if self.n_states > MAX_TENSOR_STATES:
             raise InputError(f"the model has {self.n_states} states: expected at most {MAX_TENSOR_STATES} for a tensor")
         one = np.eye(self.n_states)
@@ -323,6 +367,8 @@ class ReactionModel:
             parts.append((source, target, np.full(len(source), field), step.data[moving] * own[source]))
         alone = coo_array(self.spontaneous)
         parts.append((alone.row, alone.col, np.full(len(alone.row), len(ways)), alone.data))
+        changes = self.changes
+        parts.append((changes.source, changes.target, len(ways) + 1 + np.arange(len(changes)), np.ones(len(changes))))
         source, target, field, rate = map(np.concatenate, zip(*parts, strict=True))
         fields = np.vstack(
             [self.encounter_rate * self.beta, self.encounter_rate * self.alpha, np.zeros((1, self.n_states))]

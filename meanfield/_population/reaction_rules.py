@@ -28,6 +28,7 @@ class Channels(NamedTuple):
     second: list[csr_array | None]
     spontaneous: csr_array
     encounter_rate: float
+    changes: list[tuple[str, str, Any]]  # at rates that are functions
 
 
 def channels_of(rules: Any, rates: Any, states: Sequence[str] | None) -> Channels:
@@ -46,6 +47,12 @@ def channels_of(rules: Any, rates: Any, states: Sequence[str] | None) -> Channel
             counts = f"{len(before)} and {len(after)} agents"
             complaints.append(f"rules has {text!r}, {counts}: expected one or two, as many on both sides")
     values, wrong = _rates(rates, pairs)
+    complaints += [
+        f"rates of {' → '.join(rule)!r} is a function, and two agents meet: expected a number, or a rule of one agent, "
+        "whose rate counts its partners"
+        for rule, (before, _), rate in zip(pairs, sides, values, strict=False)
+        if callable(rate) and len(before) == 2
+    ]
     found = tuple(dict.fromkeys(agent for rule in sides for side in rule for agent in side))
     if states is not None and not _several(states):
         raise InputError(f"states = {states!r}: expected a sequence of labels")
@@ -60,18 +67,22 @@ def _several(values: Any) -> bool:
     return isinstance(values, Iterable) and not isinstance(values, str | bytes)
 
 
-def _rates(rates: Any, pairs: list) -> tuple[np.ndarray, list[str]]:
-    """A number for each rule, and complaints."""
+def _rates(rates: Any, pairs: list) -> tuple[list[Any], list[str]]:
+    """A number or a function for each rule, and complaints."""
     if isinstance(rates, Mapping | Set):
-        return np.zeros(0), [f"rates = {rates!r}: expected numbers in the order of the rules, or one number"]
+        return [], [f"rates = {rates!r}: expected numbers in the order of the rules, or one number"]
     given = list(rates) if _several(rates) and np.ndim(rates) else [rates] * len(pairs)
     if len(given) != len(pairs):
-        return np.zeros(0), [f"rates = {given}: expected {len(pairs)} numbers, one for each rule"]
-    values, complaints = np.zeros(len(pairs)), []
-    for k, (rule, rate) in enumerate(zip(pairs, given, strict=True)):
+        return [], [f"rates = {given}: expected {len(pairs)} numbers, one for each rule"]
+    values, complaints = [], []
+    for rule, rate in zip(pairs, given, strict=True):
+        if callable(rate):
+            values.append(rate)
+            continue
         try:
-            values[k] = real_number(f"rates of {' → '.join(rule)!r}", rate, least=0, most=LARGEST_RATE)
+            values.append(real_number(f"rates of {' → '.join(rule)!r}", rate, least=0, most=LARGEST_RATE))
         except InputError as error:
+            values.append(None)
             complaints.append(str(error))
     return values, complaints
 
@@ -84,13 +95,14 @@ def _agents(side: str) -> tuple[str, ...]:
     return tuple(term[2] for term in terms if term for _ in range(int(term[1] or 1)))
 
 
-def _channels(names: tuple[str, ...], sides: list, rates: np.ndarray) -> Channels:
+def _channels(names: tuple[str, ...], sides: list, rates: list[Any]) -> Channels:
     place = {name: k for k, name in enumerate(names)}
     met = [
         ([place[a] for a in before], [place[a] for a in _in_place(before, after)], rate)
         for (before, after), rate in zip(sides, rates, strict=True)
     ]
-    alone = [(before[0], after[0], rate) for before, after, rate in met if len(before) == 1 and before != after]
+    single = [(before[0], after[0], rate) for before, after, rate in met if len(before) == 1 and before != after]
+    alone = [move for move in single if not callable(move[2])]
     both = [(before, after, rate) for before, after, rate in met if len(before) == 2 and rate > 0 and before != after]
     size = len(names)
     total = np.zeros((size, size))
@@ -112,6 +124,7 @@ def _channels(names: tuple[str, ...], sides: list, rates: np.ndarray) -> Channel
             coo_array(([r for *_, r in alone], ([i for i, *_ in alone], [k for _, k, _ in alone])), (size, size))
         ),
         fastest,
+        [(names[i], names[k], rate) for i, k, rate in single if callable(rate)],
     )
 
 

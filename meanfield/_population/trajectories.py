@@ -81,7 +81,9 @@ def courses(
     root mean square of the errors, which the tolerances make up for.
     """
     stiff = bool(model.fastest * times[-1] > STIFF)
-    game = filled_game(model.game, model.n_states if stiff else None)  # dense matrices would grow eightfold
+    game = model.game
+    if not len(model.changes):
+        game = filled_game(game, model.n_states if stiff else None)  # dense matrices would grow eightfold
     K, E = game[0].shape[1], len(game[1])
     x0 = np.pad(starts, ((0, 0), (0, K - model.n_states)))
     stricter = np.array(tolerances) * np.sqrt(model.n_states / K)

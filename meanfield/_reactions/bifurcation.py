@@ -11,14 +11,17 @@ import xarray as xr
 
 from meanfield._numerics.stability import MARGINAL, stability_columns
 from meanfield._population.provenance import stamp
-from meanfield._population.reaction_model import ReactionModel
+from meanfield._population.reaction_model import MAX_TENSOR_STATES, ReactionModel
 from meanfield._reactions.continuation import FOLD, HOPF, Branches, Family, branches_of
 from meanfield._reactions.fixed_points import validated_masses
 from meanfield._reactions.modes import modes_at, reduced_jacobian
 from meanfield._reactions.solve import state_coords
+from meanfield.core._export import exported
 from meanfield.toolbox._arguments import real_number, shown, whole_number
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
+
+higher_derivatives = exported("meanfield.core._rates", "higher_derivatives")
 
 ModelAt = ReactionModel | Callable[..., Any]
 MassesAt = Sequence[float | int] | np.ndarray | Callable[..., Any] | None
@@ -132,10 +135,12 @@ def _label(family: Family, found: Branches, low: float, high: float) -> xr.Datas
 def lyapunov_coefficient(model: ReactionModel, x: np.ndarray) -> float:
     """The first Lyapunov coefficient at a Hopf bifurcation; negative where a stable cycle grows out of it.
 
-    With A the Jacobian, A r = iω r, l·A = iω l, l·r = |r| = 1 and B(u, v) the second derivative of the drift, of which
-    there is no third,
+    With A the Jacobian, A r = iω r, l·A = iω l, l·r = |r| = 1, B(u, v) the second derivative of the drift and the third
+    C(u, v, w), which only rates that are functions have,
 
-        l_1 = Re[l·(B(r̄, (2iω - A)⁻¹ B(r, r)) - 2 B(r, A⁻¹ B(r, r̄)))] / 2ω.
+        l_1 = Re[l·(C(r, r, r̄) + B(r̄, (2iω - A)⁻¹ B(r, r)) - 2 B(r, A⁻¹ B(r, r̄)))] / 2ω.
+
+    NaN for such rates in more than 64 states, whose derivatives have too many numbers.
     """
     face = model.class_masses(x)[model.classes] > 0
     modes = modes_at(model, x, face)
@@ -151,15 +156,24 @@ def lyapunov_coefficient(model: ReactionModel, x: np.ndarray) -> float:
     left /= left @ r
     omega = float(modes.values[first].imag)
 
+    if np.linalg.cond(A) > 1 / MARGINAL or (len(model.changes) and model.n_states > MAX_TENSOR_STATES):
+        return np.nan  # the first is a zero eigenvalue beside the pair
+    curved = third = None
+    if len(model.changes):
+        curved, third = (found / model.fastest for found in higher_derivatives(model.game, x, tangent))
+
     def second(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        if curved is not None:
+            return curved @ v @ u
         parts = [reduced_jacobian(model, x + tangent @ part, tangent) - A for part in (u.real, u.imag)]
         return (parts[0] + 1j * parts[1]) @ v
 
-    if np.linalg.cond(A) > 1 / MARGINAL:
-        return np.nan  # a zero eigenvalue beside the pair
     doubled = np.linalg.solve(2j * omega * np.eye(len(A)) - A, second(r, r))
     steady = np.linalg.solve(A, second(r, r.conj()))
-    return float((left @ (second(r.conj(), doubled) - 2 * second(r, steady))).real / (2 * omega))
+    curve = second(r.conj(), doubled) - 2 * second(r, steady)
+    if third is not None:
+        curve = curve + third @ r.conj() @ r @ r
+    return float((left @ curve).real / (2 * omega))
 
 
 def _completeness(found: Branches) -> str:

@@ -37,8 +37,7 @@ def closed_face(model: ReactionModel, support: Bool[np.ndarray, " states"]) -> B
     """The smallest set of states that holds `support` and is not left when everybody is in it."""
     moves, face = model.moves, support.copy()
     while True:
-        active = (moves.fields[:, face] > 0).any(axis=1) | (moves.offset > 0)
-        reached = moves.target[active[moves.field] & face[moves.source]]
+        reached = moves.target[model.acting(face)[moves.field] & face[moves.source]]
         if face[reached].all():
             return face
         face[reached] = True
@@ -69,13 +68,13 @@ def only_support(model: ReactionModel, found: ClosedFaces) -> Bool[np.ndarray, "
     """The face that is the support of every fixed point, or None if there may be several.
 
     There is one if a smallest closed face lies in all others, has every field that the whole has, and can be reached
-    from all other states: those are then transient wherever all these fields act.
+    from all other states: those are then transient wherever all these fields act. A rate that is a function may vanish
+    anywhere, so that there is none to tell.
     """
     whole, least = found.faces[0], np.logical_and.reduce(found.faces)
-    shown = (model.moves.fields[:, least] > 0).any(axis=1)
-    if not found.complete or not (closed_face(model, least) == least).all() or not least.any():
+    if len(model.changes) or not found.complete or not (closed_face(model, least) == least).all() or not least.any():
         return None
-    if (shown != (model.moves.fields[:, whole] > 0).any(axis=1)).any():
+    if (model.acting(least) != model.acting(whole)).any():
         return None
     reaching = least.copy()
     while True:
@@ -122,7 +121,7 @@ def polish(
 
     def derivative(root: np.ndarray) -> np.ndarray:
         z, implicit = later(root**2)
-        through_partners = (model.jacobian(whole(z)) - model.generator(whole(z)))[on]
+        through_partners = model.through_partners(whole(root**2), whole(z))[on]
         return np.vstack([np.linalg.solve(implicit, one + h * through_partners) - one, belongs]) * 2 * root
 
     start = np.sqrt(np.abs(later(x[face])[0]))  # which is positive

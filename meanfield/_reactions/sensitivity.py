@@ -27,6 +27,11 @@ def reaction_sensitivity(model: ReactionModel, of: str, fixed_point: object) -> 
     """The result of `sensitivity` for a reaction model."""
     if of not in QUANTITIES:
         raise InputError(f"of = {of!r}: expected one of {', '.join(QUANTITIES)} for a ReactionModel")
+    if len(model.changes):
+        raise InputError(
+            "policy has rates that are functions of the composition: expected constant ones, by whose logarithms the "
+            "derivatives are"
+        )
     if not isinstance(fixed_point, (xr.DataArray, np.ndarray, list, tuple)):
         raise InputError(f"fixed_point = {fixed_point!r}: expected a composition for a ReactionModel")
     x = validate_composition(fixed_point, model)

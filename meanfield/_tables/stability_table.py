@@ -144,7 +144,7 @@ class Entry(NamedTuple):
 
 
 def _entries(stack: Policies, whole: bool) -> Iterator[Entry]:
-    ends, games = solve(stack), as_games(stack, "policies")
+    games, ends = as_games(stack, "policies"), solve(stack)
     strong, leads = ends["label"].values.ravel(), ends["leading_word"].values.ravel()
     labels = games.labels("model"), games.labels("pair"), games.names, games.words, games.mixtures
     policies = _each(stack) if whole else [None] * len(games.mixtures)

@@ -4,7 +4,7 @@ A game is an `equinox` module with one method, its Hamiltonian; the rest are its
 functions compose with `jax.jit`, `jax.vmap` and `jax.grad`, on a CPU or a GPU, unless they say otherwise. They check
 nothing but shapes and compute in the precision of their arguments: switch on 64 bits with `jax.enable_x64`.
 
-- Games: `WordGame`, `ReactionGame`, and `Game` or `PairGame` for your own.
+- Games: `WordGame`, `ReactionGame`, `RateGame`, and `Game` or `PairGame` for your own.
 - Compositions: `empty_memories`, `composition`, `word_share`.
 - Rate equation: `drift`, `trajectory`, `reaction_tensor`.
 - Linearisation and noise: `jacobian_product`, `noise_product`, `curvature`.
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from meanfield.core._action import action as action
     from meanfield.core._game import Game as Game
     from meanfield.core._game import PairGame as PairGame
+    from meanfield.core._game import RateGame as RateGame
     from meanfield.core._game import ReactionGame as ReactionGame
     from meanfield.core._game import WordGame as WordGame
     from meanfield.core._game import empty_memories as empty_memories

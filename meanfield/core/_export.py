@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
+from jax.tree_util import Partial
 
 from meanfield.toolbox._cache_folder import cache_folder
 
@@ -34,7 +35,7 @@ def exported(module: str, function: str, *, first: int | None = None) -> Callabl
     Arguments are arrays, numbers and tuples of them, options are keywords; results are NumPy arrays, and of a tuple the
     `first` ones only. `module` is imported only to compile: importing and tracing its solvers takes longer than most
     programs run. A program is kept for one release of JAX, one kind of processor and one state of `meanfield.core`; a
-    damaged one is made anew.
+    damaged one is made anew. Functions among the arguments are `Partial`s, whose programs are not kept on disk.
     """
     programs: dict[tuple, Any] = {}
 
@@ -42,20 +43,32 @@ def exported(module: str, function: str, *, first: int | None = None) -> Callabl
         values = jax.tree.map(np.asarray, arguments)
         leaves, structure = jax.tree.flatten(values)
         shapes = tuple((value.shape, value.dtype.str) for value in leaves)
-        key = (str(structure), shapes, *sorted(options.items()))
-        with jax.enable_x64(True), jax.default_device(_device()):
+        key = (structure, shapes, *sorted(options.items()))
+        with in_double_precision():
             if key not in programs:
                 with _lock:
-                    path = _folder() / f"{function}-{_digest(repr((module, key)).encode())[:32]}"
+                    kept = not any(map(_is_function, jax.tree.leaves(arguments, is_leaf=_is_function)))
+                    path = _folder() / f"{function}-{_digest(repr((module, key)).encode())[:32]}" if kept else None
                     if key not in programs:  # another thread may have been first
-                        programs[key] = _load(path) or _compile(module, function, values, options, path)
+                        programs[key] = (path and _load(path)) or _compile(module, function, values, options, path)
             results = programs[key](*values)
             return jax.tree.map(np.array, results if first is None else results[:first])
 
     return wraps(call)(call)
 
 
-def _compile(module: str, function: str, values: tuple, options: dict, path: Path) -> Any:
+@contextmanager
+def in_double_precision() -> Iterator[None]:
+    """64 bits, on the processor."""
+    with jax.enable_x64(True), jax.default_device(_device()):
+        yield
+
+
+def _is_function(argument: Any) -> bool:
+    return isinstance(argument, Partial)
+
+
+def _compile(module: str, function: str, values: tuple, options: dict, path: Path | None) -> Any:
     errors: Any = import_module("equinox._errors")
     source = getattr(import_module(module), function)
     before = errors.EQX_ON_ERROR
@@ -66,6 +79,8 @@ def _compile(module: str, function: str, values: tuple, options: dict, path: Pat
         compiled = lowered.compile()
     finally:
         errors.EQX_ON_ERROR = before
+    if path is None:
+        return compiled
     with suppress(Exception):  # there is no folder to write to, or the program holds a call back all the same
         content = pickle.dumps(("lapack" in lowered.as_text(), serialize(compiled)))
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

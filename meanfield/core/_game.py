@@ -11,6 +11,8 @@ The functions of `meanfield.core` differentiate H; nothing else in this package 
 """
 
 import abc
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -243,6 +245,63 @@ class ReactionGame(PairGame):
     def energy(self, fields: Float[Array, " fields"]) -> Float[Array, ""]:
         first, second, met, meant = fields[:-2].reshape(4, -1)
         return self.encounter_rate * (first @ second - met @ meant) + fields[-2] - fields[-1]
+
+
+class RateGame(Game):
+    """A reaction game in which agents also move alone, at rates that are functions of the composition.
+
+    H(x, p) is that of the pairs, and
+
+        Σ_moves f(x) x_source (exp(p_target - p_source) - 1).
+
+    Parameters
+    ----------
+    pairs
+        The encounters, and moves at constant rates.
+    source, target
+        Shape (R,): moves of one agent from a state to another.
+    rates
+        Function of x that returns the rate f(x) of each of these moves for an agent in its source, shape (R,).
+
+    Examples
+    --------
+    Agents see all others, and say yes with the probability (1 + tanh β m)/2, where m is the majority of yes over no:
+
+    >>> import jax, numpy as np
+    >>> from meanfield import core
+    >>> nobody = core.ReactionGame(np.empty((0, 2)), *np.empty((3, 0), int), np.empty(0), np.zeros(2, int), 1.0)
+    >>> audience = lambda x: (1 + np.array([1, -1]) * jax.numpy.tanh(2 * (x[0] - x[1]))) / 2
+    >>> with jax.enable_x64(True):
+    ...     game = core.RateGame(nobody, np.array([1, 0]), np.array([0, 1]), audience)
+    ...     print(core.drift(game, np.array([0.6, 0.4])).round(3))
+    [ 0.09 -0.09]
+    """
+
+    pairs: ReactionGame
+    source: Int[Array, " rates"] = eqx.field(converter=jnp.asarray)
+    target: Int[Array, " rates"] = eqx.field(converter=jnp.asarray)
+    rates: Callable[[Array], Array]
+
+    def hamiltonian(self, x: Float[Array, " states"], p: Float[Array, " states"]) -> Float[Array, ""]:
+        change = p[self.target] - p[self.source]
+        return self.pairs.hamiltonian(x, p) + jnp.vdot(self.rates(x) * x[self.source], jnp.expm1(change))
+
+    @property  # equinox takes a property for an abstract field
+    def classes(self) -> Int[Array, " states"]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.pairs.classes
+
+    def driven(self, x: Float[Array, " states"]) -> Float[Array, " states"]:
+        """The part of the drift that these moves make."""
+        flux = self.rates(x) * x[self.source]
+        return jnp.zeros_like(x).at[self.target].add(flux).at[self.source].add(-flux)
+
+
+def game_of(arrays: tuple[Any, ...]) -> Game:
+    """The game of the arrays of a policy or population (three), or of a reaction model (seven, or ten with rates)."""
+    if len(arrays) == 3:
+        return WordGame(*arrays)
+    pairs, rates = ReactionGame(*arrays[:7]), arrays[7:]
+    return RateGame(pairs, *rates) if rates else pairs
 
 
 def after(w: Float[Array, "*species states"], n_words: int) -> Float[Array, "*species states words words"]:

@@ -29,8 +29,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from meanfield.core._game import Array, PairGame
-from meanfield.core._moments import game_of
+from meanfield.core._game import Array, PairGame, game_of
 from meanfield.core._rates import drift, jacobian_product, noise_product
 
 Rate = Callable[[Array, Array, Array], Array]  # of u or v, w and r

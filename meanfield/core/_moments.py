@@ -8,9 +8,11 @@ Comput. Syst. 1, 33 (2017); van Kampen, ch. X). With G = C - diag(x) + xxᵀ, th
 
 τ = 0 where encounters happen at the times of a Poisson process. Where exactly N/τ of them happen in a unit of time, as
 in simulations, F has no share in the noise; τ = 2 for the naming game. That agents never meet themselves is in ½F''[G]:
-for C it would be ½F''[C - K]. In K and G committed agents are states of their own.
+for C it would be ½F''[C - K]. Rates that are functions of the composition are those of all agents, for which it is
+½F''[C] = ½F''[G + K]. In K and G committed agents are states of their own.
 
-S has a low rank, since only encounters correlate agents: at most 4 for each channel of a reaction model, and for words
+S has a low rank, since only encounters correlate agents: at most 4 for each channel of a reaction model with constant
+rates, and for words
 
     S = Σ_ab k_ab k_baᵀ - τFFᵀ,   k_ab = Σ_i x_i q_a(i) (e_Γ(i,a,b) - x).
 
@@ -19,6 +21,8 @@ What it feeds is forgotten. So G is kept in factors, which move like perturbatio
 
 from __future__ import annotations
 
+from typing import Any
+
 import diffrax
 import equinox as eqx
 import jax
@@ -26,7 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from meanfield.core._game import Array, Game, ReactionGame, WordGame
+from meanfield.core._game import Array, Game, RateGame, WordGame, game_of
 from meanfield.core._rates import drift, jacobian_product, noise_product
 
 # Tsitouras' method of order 5: the last row gives the result, and is a stage only for an estimate of the error
@@ -107,6 +111,8 @@ def observed(
     push = jnp.tensordot(weights, jax.vmap(second)(rows), 1) / 2
     if isinstance(game, WordGame):
         push = push + _of_committed(game, x)
+    if isinstance(game, RateGame):
+        push = push + _of_all(game, x)
     return variance, push - pause / 2 * jacobian_product(game, x, drift(game, x))
 
 
@@ -122,6 +128,15 @@ def _of_committed(game: WordGame, x: Array) -> Array:
 
     with_agents = jax.jvp(lambda c: jax.jvp(lambda x: slope(c, x), (x,), (x,))[1], (c,), (c,))[1]
     return with_agents + (twice(c) - jnp.tensordot(c, jax.vmap(twice)(jnp.eye(len(c), dtype=c.dtype)), 1)) / 2
+
+
+def _of_all(game: RateGame, x: Array) -> Array:
+    """½F''[K] of the rates that are functions of the fractions of all agents, the one that moves among them."""
+
+    def twice(v: Array) -> Array:
+        return jax.jvp(lambda x: jax.jvp(game.driven, (x,), (v,))[1], (x,), (v,))[1]
+
+    return (x @ jax.vmap(twice)(jnp.eye(len(x), dtype=x.dtype)) - twice(x)) / 2
 
 
 def correlation_steps(
@@ -182,13 +197,8 @@ def driven_steps(
     return x, v, seen
 
 
-def game_of(arrays: tuple[Array, ...]) -> Game:
-    """The game of the arrays of a policy or population (three), or of a reaction model (seven)."""
-    return WordGame(*arrays) if len(arrays) == 3 else ReactionGame(*arrays)
-
-
 def correlation_program(
-    arrays: tuple[Array, ...],
+    arrays: tuple[Any, ...],
     x: Array,
     rows: Array,
     weights: Array,
@@ -201,6 +211,6 @@ def correlation_program(
     return correlation_steps(game_of(arrays), x, rows, weights, observables, tests, *numbers, n_steps)
 
 
-def driven_program(arrays: tuple[Array, ...], x: Array, v: Array, *rest: Array) -> tuple[Array, ...]:
+def driven_program(arrays: tuple[Any, ...], x: Array, v: Array, *rest: Array) -> tuple[Array, ...]:
     """`driven_steps` of arrays."""
     return driven_steps(game_of(arrays), x, v, *rest)

@@ -5,11 +5,13 @@ All functions take a `Game` and compositions x in its shape, and compose with `j
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from meanfield.core._game import Array, Game, WordGame
+from meanfield.core._game import Array, Game, WordGame, game_of
 from meanfield.core._space import MemorySpace
 
 
@@ -73,6 +75,20 @@ def noise_product(game: Game, x: Float[Array, ...], w: Float[Array, ...]) -> Flo
         return jax.grad(game.hamiltonian, argnums=1)(x, p)
 
     return jax.jvp(slope, (jnp.zeros_like(x),), (w,))[1]
+
+
+def higher_derivatives(
+    arrays: tuple[Any, ...], x: Float[Array, " states"], basis: Float[Array, "states d"]
+) -> tuple[Float[Array, "d d d"], Float[Array, "d d d d"]]:
+    """Second and third derivatives of the drift at x in an orthonormal basis; `arrays` are those of `game_of`."""
+    game = game_of(arrays)
+
+    def along(c: Float[Array, " d"]) -> Float[Array, " d"]:
+        return basis.T @ drift(game, x + basis @ c)
+
+    second = jax.jacfwd(jax.jacfwd(along))
+    at = jnp.zeros(basis.shape[1], basis.dtype)
+    return second(at), jax.jacfwd(second)(at)
 
 
 def curvature(game: Game, x: Float[Array, ...], factors: Float[Array, "rank ..."]) -> Float[Array, ...]:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int
 
-from meanfield.core._game import Array, Game, ReactionGame, WordGame, word_share
+from meanfield.core._game import Array, Game, WordGame, game_of, word_share
 from meanfield.core._rates import drift
 
 MAX_STEPS = 2**20
@@ -202,7 +202,7 @@ def word_drifts(
 
 
 def reaction_trajectories(
-    arrays: tuple[Array, ...],
+    arrays: tuple[Any, ...],
     x: Float[Array, "lanes states"],
     times: Float[Array, " times"],
     rtol: Float[Array, ""],
@@ -213,9 +213,9 @@ def reaction_trajectories(
 ) -> tuple[Array, ...]:
     """Compositions and max|dx/dt| at the times, and success, of one reaction game from a batch of starts.
 
-    `arrays` are the fields of a `ReactionGame`.
+    `arrays` are those of `game_of`.
     """
-    game = ReactionGame(*arrays)
+    game = game_of(arrays)
 
     def observe(x: Array) -> tuple[Array, Array]:
         return x, jnp.abs(drift(game, x)).max()

@@ -31,7 +31,8 @@ from validation.reactions._epochs import collide, draw_length, play_epoch
 class Outcomes(NamedTuple):
     """Outcomes of interactions, a row each: one or more for every ordered pair of states.
 
-    The rows of the pair (i, j) are those from first_row[i·K + j] up to, not with, first_row[i·K + j + 1].
+    The rows of the pair (i, j) are those from first_row[i·K + j] up to, not with, first_row[i·K + j + 1]. Then come the
+    moves of one agent of `changes`, beside another that stays in state 0.
     """
 
     first_row: np.ndarray  # (K² + 1,)
@@ -43,6 +44,22 @@ class Outcomes(NamedTuple):
     outside: np.ndarray  # (groups, K), 1 where a state is not in the group
     leaving: np.ndarray  # (rows, groups), what the row adds to the number of agents outside the group
     watched: np.ndarray  # (observables, K): recorded is watched @ counts
+    changes: Changes
+
+
+class Changes(NamedTuple):
+    """Moves of one agent whose chances depend on the counts: those from state i are first[i] up to first[i + 1] - 1."""
+
+    threshold: np.ndarray  # (1,), of 2^64 interactions those that are such a move, or nothing; 0 without any
+    first: np.ndarray  # (K + 1,)
+    moves: np.ndarray  # (R, 2), from state to state
+    reach: np.ndarray  # (compositions, R), chances in such an interaction, cumulated over the moves from a state
+    strides: np.ndarray  # (K,): strides @ counts is the row of a composition
+
+
+NO_CHANGES = Changes(
+    np.zeros(1, np.uint64), np.zeros(0, np.int64), np.zeros((0, 2), np.int64), np.empty((0, 0)), np.zeros(0, np.int64)
+)
 
 
 class Runs(NamedTuple):
@@ -64,6 +81,7 @@ def outcomes_of(
     marked: np.ndarray,
     groups: np.ndarray,
     watched: np.ndarray,
+    changes: Changes = NO_CHANGES,
 ) -> Outcomes:
     """The tables of rows (rows, 2), (rows, 2), (rows,), (rows,) in any order; `groups` (groups, K) is 1 for members.
 
@@ -83,10 +101,14 @@ def outcomes_of(
         thresholds[rows[:, :-1]] = word_thresholds(q)
         rest = np.cumsum(q[:, ::-1], axis=1)[:, ::-1]
         chance[rows] = np.divide(q, rest, out=np.ones_like(q), where=rest > 0)
+    still = np.zeros(len(changes.moves), np.int64)
+    before = np.vstack([before, np.column_stack([changes.moves[:, 0], still])])
+    after = np.vstack([after, np.column_stack([changes.moves[:, 1], still])])
+    marked = np.append(marked, still)
     outside = (1 - groups).astype(np.int64)
     leaving = (outside[:, after].sum(axis=2) - outside[:, before].sum(axis=2)).T
     return Outcomes(
-        first_row, before, after, thresholds, chance, marked, outside, np.ascontiguousarray(leaving), watched
+        first_row, before, after, thresholds, chance, marked, outside, np.ascontiguousarray(leaving), watched, changes
     )
 
 
@@ -129,6 +151,16 @@ def emptied(others, leaving, row):
 
 
 @njit(cache=True)
+def chosen_change(first, reach, row, state, bits):
+    """The move of an agent in this state by 64 random bits, -1 if it stays, at the composition of this row."""
+    part = np.float64(bits >> np.uint64(11)) * 2.0**-53
+    for change in range(first[state], first[state + 1]):
+        if part < reach[row, change]:
+            return change
+    return -1
+
+
+@njit(cache=True)
 def play_agents(agents, counts, stream, absorbed, final, others, outcomes, before, goes_on):
     """A round of N interactions after `before` earlier ones, or up to absorption; returns how many were marked.
 
@@ -142,19 +174,35 @@ def play_agents(agents, counts, stream, absorbed, final, others, outcomes, befor
     marked = 0
     first_row, thresholds, old, new = outcomes.first_row, outcomes.thresholds, outcomes.before, outcomes.after
     counted, leaving = outcomes.marked, outcomes.leaving
+    first, reach, strides = outcomes.changes.first, outcomes.changes.reach, outcomes.changes.strides
+    threshold, composition, alone = outcomes.changes.threshold[0], np.int64(0), False
+    for state in range(strides.size):
+        composition += strides[state] * counts[state]
     for step in range(agents.size):
         i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
+        if strides.size > 0:
+            bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+            alone = bits < threshold
         pair = np.int64(agents[i]) * n_states + np.int64(agents[j])
         row = first_row[pair]
-        if first_row[pair + 1] - row > 1:
+        if alone:
+            bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+            change = chosen_change(first, reach, composition, agents[i], bits)
+            if change < 0:
+                continue
+            row = first_row[-1] + change
+        elif first_row[pair + 1] - row > 1:
             bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
             row = chosen_row(first_row, thresholds, pair, bits)
         marked += counted[row]
         for side in range(2):
             counts[old[row, side]] -= 1
             counts[new[row, side]] += 1
+            if strides.size > 0:
+                composition += strides[new[row, side]] - strides[old[row, side]]
         agents[i] = new[row, 0]
-        agents[j] = new[row, 1]
+        if not alone:
+            agents[j] = new[row, 1]
         if watching:
             group = emptied(others, leaving, row)
             if group >= 0:
@@ -274,6 +322,7 @@ def advance(active, runs, agents, outcomes, table, epoch, n_rounds, least):
         shared.outside.copy(),
         shared.leaving.copy(),
         shared.watched.copy(),
+        shared.changes,
     )
     others = np.empty(outcomes.outside.shape[0], np.int64)
     for k in range(active.size):

@@ -10,21 +10,62 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from meanfield import ReactionModel
-from validation.reactions._kernel import Outcomes, outcomes_of
+from meanfield.toolbox import check_memory
+from validation.reactions._kernel import NO_CHANGES, Changes, Outcomes, outcomes_of
 from validation.reactions._transitions import ROUNDING
+
+COMPOSITIONS = 2**14  # whose rates are computed at once
 
 
 def interaction_rate(model: ReactionModel) -> float:
-    """Interactions that an agent initiates per unit of time: encounters, and moves alone."""
+    """Interactions that an agent initiates per unit of time: encounters, and moves alone at constant rates."""
+    if len(model.changes) and not len(model.alpha) and not model.spontaneous.nnz:
+        return 0.0
     return model.encounter_rate + float(model.spontaneous.sum(axis=1).max())
 
 
+def changes_of(model: ReactionModel, n_agents: int) -> tuple[Changes, float]:
+    """Moves at rates that are functions, tabulated for every composition of N agents, and their largest total rate.
+
+    Rates of moves out of empty states are 0 there: they don't matter.
+    """
+    if not len(model.changes):
+        return NO_CHANGES, 0.0
+    order = np.argsort(model.changes.source, kind="stable")
+    source, target = model.changes.source[order], model.changes.target[order]
+    free = model.n_states - 1  # the last state has the other agents
+    rows = (n_agents + 1) ** free
+    check_memory(8 * rows * len(order), f"counts has {n_agents} agents in {free + 1} states", "fewer of either")
+    strides = np.append((n_agents + 1) ** np.arange(free), 0)
+    first = np.searchsorted(source, np.arange(model.n_states + 1))
+    reach = np.zeros((rows, len(order)))
+    for start in range(0, rows, COMPOSITIONS):
+        some = np.arange(start, min(start + COMPOSITIONS, rows))
+        counts = some[:, None] // strides[:-1] % (n_agents + 1)
+        counts = np.column_stack([counts, n_agents - counts.sum(1)])
+        some, counts = some[counts[:, -1] >= 0], counts[counts[:, -1] >= 0]
+        padded = np.resize(counts, (min(rows, COMPOSITIONS), free + 1))  # a program is compiled for each number
+        rates = model.changes.checked(padded / n_agents)[: len(some), order]
+        reach[some] = np.where(counts[:, source] > 0, rates, 0.0)
+    for state in range(model.n_states):
+        part = slice(first[state], first[state + 1])
+        reach[:, part] = np.cumsum(reach[:, part], axis=1)
+    most = float(reach.max())
+    share = most / (most + interaction_rate(model) or 1.0)
+    threshold = np.array([min(int(share * 2.0**64), 2**64 - 1)], np.uint64)
+    reach /= most if most > 0 else 1.0
+    return Changes(threshold, first, np.column_stack([source, target]), reach, strides), most
+
+
 def reaction_outcomes(
-    model: ReactionModel, groups: np.ndarray | None = None, marks: np.ndarray | None = None
+    model: ReactionModel,
+    groups: np.ndarray | None = None,
+    marks: np.ndarray | None = None,
+    changes: Changes = NO_CHANGES,
 ) -> Outcomes:
     """Outcomes of interactions, each channel's apart; `marks` (M,) is the count of an encounter by each channel.
 
-    `groups` is as for `outcomes_of`.
+    `groups` and `changes` are as for `outcomes_of`.
     """
     groups = np.empty((0, model.n_states), np.int64) if groups is None else groups
     marks = np.zeros(len(model.alpha), np.int64) if marks is None else marks
@@ -39,7 +80,7 @@ def reaction_outcomes(
         chance = np.multiply.outer(own.data, partner.data) * model.encounter_rate / rate
         parts.append(_rows(own.row, own.col, partner.row, partner.col, chance, mark))
     alone = coo_array(model.spontaneous)
-    moves = np.multiply.outer(np.asarray(alone.data, dtype=np.float64) / rate, np.ones(model.n_states))
+    moves = np.multiply.outer(np.asarray(alone.data, dtype=np.float64) / (rate or 1.0), np.ones(model.n_states))
     parts.append(_rows(alone.row, alone.col, every, every, moves, 0))
     before, after, chance, marked = map(np.concatenate, zip(*parts, strict=True))
     total = np.zeros((model.n_states, model.n_states))
@@ -50,7 +91,7 @@ def reaction_outcomes(
     marked = np.append(marked, np.zeros(len(idle), np.int64))
     order = np.argsort(-chance, kind="stable")  # outcomes are tried one after another
     watched = np.eye(model.n_states, dtype=np.int64)
-    return outcomes_of(before[order], after[order], chance[order], marked[order], groups, watched)
+    return outcomes_of(before[order], after[order], chance[order], marked[order], groups, watched, changes)
 
 
 def _rows(

@@ -16,8 +16,8 @@ from theory.streams import seed_streams
 from validation._engine.arguments import LARGEST_POPULATION, check_protocol_runs
 from validation._engine.ensemble import play_to_end, portions
 from validation.reactions._epochs import log_survival
-from validation.reactions._kernel import Outcomes, Runs, advance
-from validation.reactions._models import interaction_rate, reaction_outcomes
+from validation.reactions._kernel import NO_CHANGES, Outcomes, Runs, advance
+from validation.reactions._models import changes_of, interaction_rate, reaction_outcomes
 from validation.reactions._transitions import (
     LARGEST_IN_BATCHES,
     groups_of,
@@ -62,7 +62,9 @@ def simulate(
         Objects `Transition` (before, after, probability, marked), any number for a pair of states; with the rest of the
         probability nothing changes, and immutable states (zealots) have none. Or an array P[i, j, i', j'] of shape
         (K, K, K, K), each P[i, j] summing to 1. Or a `meanfield.ReactionModel`, whose spontaneous moves are
-        interactions too: N (ε + s) of them take a unit of time, with s the largest total rate of such moves.
+        interactions too: N (ε + s) of them take a unit of time, with s the largest total rate of such moves. Rates that
+        are functions are tabulated for all (N + 1)^(K - 1) compositions, for small N and K, and s gains their largest
+        total; they are played agent by agent.
     counts
         Agents in each state at the start, {state: number}, or a sequence for the states 0 … K - 1; N ≥ 2 in all, at
         most 2^32 - 1 agent by agent and 10^12 in batches. K ≤ 256. States of a model that are not named have none.
@@ -128,14 +130,20 @@ def simulate(
         counts = _of_all_states(counts, model)
     states, start = start_of(counts)
     groups = groups_of(absorbing, states)
+    changes, rate_of_changes = NO_CHANGES, 0.0
     if model is not None:
-        outcomes = reaction_outcomes(model, groups)
+        changes, rate_of_changes = changes_of(model, int(start.sum()))
+        outcomes = reaction_outcomes(model, groups, changes=changes)
     else:
         rows = rows_of_array(transitions, len(states)) if isinstance(transitions, np.ndarray) else transitions
         outcomes = outcomes_of_rows(rows, states, groups, np.eye(len(states), dtype=np.int64))
     n_agents = int(start.sum())
     plan = Plan(n_agents, runs, seed, max_rounds, record_rounds, progress)
-    played = play_protocol(outcomes, start, plan, method)
+    if changes.strides.size and method == "batches":
+        raise InputError(
+            "method = 'batches': expected 'agents' for rates that are functions, which change at every move"
+        )
+    played = play_protocol(outcomes, start, plan, "agents" if changes.strides.size and method == "auto" else method)
     state = ("state", list(states), {"long_name": "state of an agent"})
     result = labelled(
         {"final_count": (("run", "state"), played.final, "number of agents at the end")},
@@ -149,7 +157,7 @@ def simulate(
             result["marked_share"] = marked_share(played, n_agents, "share of marked interactions")
         result = result.assign_coords(round=np.arange(played.recorded.shape[1]))
     if model is not None:
-        rounds, units = interaction_rate(model), {"long_name": "time", "units": model.time_unit}
+        rounds, units = interaction_rate(model) + rate_of_changes, {"long_name": "time", "units": model.time_unit}
         if "round" in result.coords:
             result = result.assign_coords(time=("round", result["round"].values / rounds, units))
         if absorbing:

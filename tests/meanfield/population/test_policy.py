@@ -395,7 +395,7 @@ def test_a_stack_without_any_policy_is_refused():
         single_policy(empty)
     with pytest.raises(InputError, match="holds no policy"):
         meanfield.solve(empty)
-    with pytest.raises(InputError, match="policies holds no policy"):
+    with pytest.raises(InputError, match="expected a probability"):
         meanfield.stability_table(empty)
 
 

@@ -11,6 +11,7 @@ import itertools
 import math
 from pathlib import Path
 
+import jax.numpy as jnp
 import numba
 import numpy as np
 import pytest
@@ -697,3 +698,49 @@ def test_models_have_their_own_time_and_all_their_states():
         reactions.simulate(model, {"X": 9, "I": 1}, runs=2, seed=1, max_rounds=3)
     with pytest.raises(InputError, match=r"counts = \[9, 1\]: expected 3 numbers of agents"):
         reactions.simulate(model, [9, 1], runs=2, seed=1, max_rounds=3)
+
+
+def drawn_to(beta: float, alone: float) -> meanfield.ReactionModel:
+    """Agents who see all others, and some who meet one; and who give up by themselves."""
+
+    def up(x):
+        return (1 + jnp.tanh(beta * (x["up"] - x["down"]))) / 2
+
+    rules = [("down", "up"), ("up", "down"), ("down + up", "2 up"), ("up", "down")]
+    return meanfield.ReactionModel.from_rules(rules, [up, lambda x: 1 - up(x), 0.5, alone])
+
+
+def counts_after(n_agents: int, start: int, interactions: int, beta: float, alone: float) -> np.ndarray:
+    """The law of the number that are up, an interaction after the other: 0.5 + alone + s of them per agent and time."""
+    n = np.arange(n_agents + 1)
+    up = (1 + np.tanh(beta * (2 * n / n_agents - 1))) / 2
+    most = max(up[:-1].max(), (1 - up[1:]).max())
+    rise = (n_agents - n) * (up + 0.5 * n / (n_agents - 1)) / n_agents / (0.5 + alone + most)
+    fall = n * (1 - up + alone) / n_agents / (0.5 + alone + most)
+    step = np.diag(rise[:-1], -1) + np.diag(fall[1:], 1) + np.diag(1 - rise - fall)
+    return np.linalg.matrix_power(step, interactions)[:, start]
+
+
+def test_rates_that_are_functions_have_the_law_of_the_exact_chain():
+    options = {"runs": 20_000, "seed": 5, "max_rounds": 3}
+    runs = reactions.simulate(drawn_to(1.5, 0.2), {"up": 8, "down": 12}, **options)
+    counts = np.bincount(runs["final_count"].sel(state="up"), minlength=21)
+    for beta, fits in ((1.5, True), (1.3, False)):
+        law = counts_after(20, 8, 60, beta, 0.2)
+        assert (chi_square_p(counts, law) > ALPHA) == fits
+
+
+def test_rates_that_are_functions_end_in_absorption_and_say_their_limits():
+    model = meanfield.ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: x["I"], 0.5])
+    options = {"runs": 4000, "seed": 3, "max_rounds": 10**6, "absorbing": {"healthy": ["S"]}}
+    runs = reactions.simulate(model, {"I": 10, "S": 10}, **options)
+    time = runs["absorbed_time"]
+    error = time.std().item() / math.sqrt(len(time))
+    # Agents who count all 20 meet 19/20 as many ill ones
+    assert abs(time.mean().item() - time_to_extinction(20, 10, 0.95)) < Z * error
+    assert abs(time.mean().item() - time_to_extinction(20, 10)) > Z * error
+    with pytest.raises(InputError, match="method = 'batches': expected 'agents' for rates that are functions"):
+        reactions.simulate(model, [9, 1], runs=2, seed=1, max_rounds=3, method="batches")
+    many = meanfield.ReactionModel.from_rules({"A": "B", "B": "C", "C": "D"}, lambda x: 1 - x["A"])
+    with pytest.raises(InputError, match=r"counts has 10000 agents in 4 states: would take .* take fewer of either"):
+        reactions.simulate(many, [10_000, 0, 0, 0], runs=2, seed=1, max_rounds=3)
