@@ -8,7 +8,7 @@ import pytest
 import meanfield
 import theory
 from _metastable import counting_model, follower, most
-from meanfield import InputError, Population, escape_path, lifetime
+from meanfield import InputError, Population, datasets, escape_path, group_size_law, lifetime
 from meanfield._large_deviations.boundary_value_path import polished
 from meanfield._large_deviations.escape import landscape
 from meanfield._large_deviations.exit_path import agents_of, exit_path
@@ -169,3 +169,17 @@ def test_policy_of_gpt_4o_with_errors(published, pair, known):
     has_prefactor = found["lifetime"].notnull().squeeze("n_agents")
     assert has_prefactor.any() and (found["prefactor_error"].where(has_prefactor, 0) < 0.02).all()
     assert (found["reason"].where(~has_prefactor, "the prefactor was not found") == "the prefactor was not found").all()
+
+
+def test_paths_from_empty_memories_are_those_of_the_group_size_law():
+    policy = follower(ERRS, empty=0.6)
+    path = escape_path(policy)
+    assert path.attrs["barrier"] == pytest.approx(group_size_law(policy)["kappa"].item() ** 2 / 2, rel=1e-12)
+    start = path.isel(time=0)
+    assert start["composition"].values[0] == pytest.approx(1, abs=1e-12)
+    assert abs(start["action"]) < 1e-3 * path.attrs["barrier"]
+    assert np.abs(path["hamiltonian"].values).max() < 0.05 * path.attrs["barrier"]
+    with pytest.raises(InputError, match="saddle = 1: expected None without a fixed_point; masses"):
+        escape_path(policy, saddle=1, masses=[1.0])
+    with pytest.raises(InputError, match="one attractor"):
+        escape_path(datasets.smollm2(pair="his/her"))
