@@ -107,7 +107,8 @@ def _rows(keys: list[Any], memories: list[NamedMemory], space: MemorySpace, word
     if missing:
         which = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
         expected = f"all {space.n_states} of memory_length = {space.memory_length}"
-        raise InputError(f"q lacks {len(missing)} memories, {which}: expected {expected}")
+        number = "a memory" if len(missing) == 1 else f"{len(missing)} memories"
+        raise InputError(f"q lacks {number}, {which}: expected {expected}")
     return [found[i] for i in range(space.n_states)]
 
 

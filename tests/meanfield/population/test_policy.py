@@ -204,7 +204,7 @@ def texts(cell):
             {"q": SAID | {("a", "a"): 0.25}, "memory_length": 1},
             r"memory \('a', 'a'\): expected up to 1 pairs \(own word",
         ),
-        ({"q": TABLE[1:]}, "q lacks 1 memories, empty: expected all 5 of memory_length = 1"),
+        ({"q": TABLE[1:]}, "q lacks a memory, empty: expected all 5 of memory_length = 1"),
         ({"q": TABLE.replace("a/b", "a/c")}, "q has the memory 'a/c': expected up to 1 pairs .* of a, b"),
         ({"q": TABLE.replace("a/b", "a/a")}, "q has the memory a/a twice: expected it once"),
         (
