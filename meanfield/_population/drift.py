@@ -53,7 +53,7 @@ def drift(policy: xr.Dataset | Population | ReactionModel, composition: xr.DataA
     See Also
     --------
     solve : integrates it
-    dense_tensor : the tensor behind it
+    meanfield.core.reaction_tensor : the tensor behind it
 
     Examples
     --------

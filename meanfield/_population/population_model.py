@@ -38,7 +38,7 @@ def reaction_model(policy: xr.Dataset | Population) -> ReactionModel:
     See Also
     --------
     ReactionModel : any other game
-    reaction_protocol : for exact simulation
+    meanfield.ReactionModel.protocol : for exact simulation
 
     Examples
     --------
