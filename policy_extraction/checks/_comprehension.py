@@ -91,10 +91,14 @@ def comprehension(
     --------
     A model that always answers 1 is right about some counts of words, and never about the rules.
 
-    >>> from types import SimpleNamespace
+    >>> from policy_extraction.backends import TableBackend
     >>> from policy_extraction.checks import comprehension
-    >>> one = SimpleNamespace(name="one", check=lambda prompts, words: None)
-    >>> one.generate = lambda prompts, **options: ["1;"] * len(prompts)
+    >>> class One(TableBackend):
+    ...     def check(self, prompts, words):
+    ...         pass
+    ...     def generate(self, prompts, **options):
+    ...         return ["1;"] * len(prompts)
+    >>> one = One(lambda memory, order: {}, ("his", "her"), memory_length=2)
     >>> found = comprehension(one, ("his", "her"), memory_length=2, n=50)
     >>> found["accuracy"].sel(question=["payoff", "#actions"]).values.round(1)
     array([0. , 0.5])
