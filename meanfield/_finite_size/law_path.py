@@ -25,6 +25,8 @@ from meanfield.core._spectrum import leading_eigenvalues
 
 Model = xr.Dataset | Population
 Kinds = Float[np.ndarray, "kinds states"]
+Compositions = Float[np.ndarray, "points kinds states"]
+Starts = Float[np.ndarray, "starts kinds states"]
 
 MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of two courses
 # A solution of the rate equation that is steady is at a fixed point that is this near.
@@ -34,6 +36,7 @@ MAX_TIME = 2000.0
 CONSENSUS_RESIDUAL = 1e-3
 ROUNDING = 1e-14  # of probabilities
 ALIKE = "agents treat both words alike, so that either wins with the same probability"
+TWO_WAYS = 1e-7  # eigenvalue, above which the second direction is unstable too
 BALANCED = 1e-3  # scale of κ where the rate equation leads to the saddle
 
 
@@ -54,6 +57,7 @@ class NoPath(NamedTuple):
     word: str = ""
     points: xr.Dataset | None = None
     attractor: xr.Dataset | None = None
+    several: bool = False  # attractors, more than two, and none is marginal
 
     def without_slope(self, name: str) -> str:
         """Why κ has no derivative, for an error."""
@@ -73,15 +77,17 @@ def law_path(model: Model) -> LawPath | NoPath:
     if reason:
         status = points["stability"].values.tolist()
         only = status.count("stable") == 1 and "marginal" not in status
-        return NoPath(reason, attractor=points.isel(fixed_point=status.index("stable")) if only else None)
-    said = _ever_said(population)
+        several = status.count("stable") > 2 and "marginal" not in status
+        attractor = points.isel(fixed_point=status.index("stable")) if only else None
+        return NoPath(reason, attractor=attractor, several=several)
+    said = ever_said(population)
     if len(said) == 1:
         reason = (
             f"agents who start with empty memories never say any other word than {said[0]!r}, answers of probability "
             f"below {FLOOR:g} aside"
         )
         return NoPath(reason, np.inf, said[0], points)
-    if _even(population.mixture):
+    if alike(population.mixture):
         return NoPath(ALIKE, 0.0, "", points)
     strong = reached(population, points)
     if strong is None:
@@ -100,7 +106,7 @@ def law_path(model: Model) -> LawPath | NoPath:
     return found
 
 
-def _ever_said(population: Population) -> list[str]:
+def ever_said(population: Population) -> list[str]:
     """The words that a population of agents with empty memories may ever come to say."""
     (q, share, committed), space = population.mixture, population.space
     possible, successors = (q > FLOOR) & (share > 0)[:, None, None], space.successors()
@@ -117,11 +123,18 @@ def _ever_said(population: Population) -> list[str]:
         reached = after
 
 
-def _even(mixture: Mixture) -> bool:
-    """Whether exchanging both words changes no agent, rounding aside."""
+def alike(mixture: Mixture) -> bool:
+    """Whether exchanging any two words changes no agent, rounding aside."""
     (q, _, committed), space = mixture, mixture.space
-    exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]
-    return bool(np.abs(q[:, :, 0] - q[:, exchanged, 1]).max() < ROUNDING and abs(np.subtract(*committed)) < ROUNDING)
+    if np.ptp(committed) >= ROUNDING:
+        return False
+    for other in range(1, space.n_words):
+        words = list(range(space.n_words))
+        words[0], words[other] = other, 0
+        exchanged = [space.state([(words[a], words[b]) for a, b in space.memory(i)]) for i in range(space.n_states)]
+        if np.abs(q - q[:, exchanged][..., words]).max() >= ROUNDING:
+            return False
+    return True
 
 
 def _objection(model: Model, points: xr.Dataset) -> str:
@@ -130,9 +143,7 @@ def _objection(model: Model, points: xr.Dataset) -> str:
     if status == ["stable", "unstable", "stable"]:
         return ""
     if "marginal" in status:
-        point = points.isel(fixed_point=status.index("marginal"))
-        where, eigenvalue = place(words, point), f"leading eigenvalue {point['eigenvalue'].item():.1g}"
-        return f"the fixed point {where} is marginal ({eigenvalue}): linear theory does not tell whether it attracts"
+        return marginal(words, points)
     if status.count("stable") == 1:
         attractor = points.isel(fixed_point=status.index("stable"))
         others = [word for word in words if word != attractor["convention"].item()]
@@ -142,6 +153,13 @@ def _objection(model: Model, points: xr.Dataset) -> str:
         f"there are {status.count('stable')} stable and {status.count('unstable')} unstable fixed points: "
         "expected two stable ones with a single saddle between them"
     )
+
+
+def marginal(words: tuple[str, ...], points: xr.Dataset) -> str:
+    """What a marginal fixed point leaves open."""
+    point = points.isel(fixed_point=points["stability"].values.tolist().index("marginal"))
+    where, eigenvalue = place(words, point), f"leading eigenvalue {point['eigenvalue'].item():.1g}"
+    return f"the fixed point {where} is marginal ({eigenvalue}): linear theory does not tell whether it attracts"
 
 
 def place(words: tuple[str, ...], point: xr.Dataset) -> str:
@@ -169,23 +187,27 @@ def _why_no_attractor(model: Model, word: str) -> str:
 
 def reached(population: Population, points: xr.Dataset) -> int | None:
     """The fixed point that the rate equation reaches from empty memories, or None."""
-    mixture = population.mixture
-    start = np.zeros(mixture.q.shape[:2])
-    start[:, 0] = 1
-    found = integrate(Mixture.stacked([mixture]), start[None, None], np.zeros(1), MAX_TIME, Tolerances())
-    x = found.composition[0, 0] * mixture.share[:, None]
-    away = x - _compositions(mixture, points)
-    distance = np.abs(away).sum((1, 2))
-    nearest = int(np.argmin(distance))
-    if distance[nearest] > NEAR:
-        return None
-    # A slow attractor is not reached in this time, but it has to be approached.
-    drift = linearised(tuple(mixture), x, x)[0]
-    steady = found.time[0, 0] < MAX_TIME
-    return nearest if steady or (drift * away[nearest]).sum() < 0 else None
+    start = np.zeros(population.mixture.q.shape[:2])
+    start[:, 0] = population.mixture.share
+    return ends(population.mixture, compositions(population.mixture, points), start[None])[0]
 
 
-def _compositions(mixture: Mixture, points: xr.Dataset) -> Float[np.ndarray, "points kinds states"]:
+def ends(mixture: Mixture, points: Compositions, starts: Starts) -> list[int | None]:
+    """The fixed point that the rate equation reaches from each start, or None; all in fractions of all agents."""
+    agents = np.where(mixture.share == 0, 1.0, mixture.share)[:, None]
+    found = integrate(Mixture.stacked([mixture]), starts[None] / agents, np.zeros(1), MAX_TIME, Tolerances())
+    numbers: list[int | None] = []
+    for x, time in zip(found.composition[0] * mixture.share[:, None], found.time[0], strict=True):
+        away = x - points
+        distance = np.abs(away).sum((1, 2))
+        nearest = int(np.argmin(distance))
+        # A slow attractor is not reached in this time, but it has to be approached.
+        steady = time < MAX_TIME or (linearised(tuple(mixture), x, x)[0] * away[nearest]).sum() < 0
+        numbers.append(nearest if distance[nearest] <= NEAR and steady else None)
+    return numbers
+
+
+def compositions(mixture: Mixture, points: xr.Dataset) -> Compositions:
     """The fixed points, in fractions of all agents."""
     x = points["composition"].values
     return x.reshape(len(x), *mixture.q.shape[:2]) * mixture.share[:, None]
@@ -210,9 +232,9 @@ def signed_kappa(policy: xr.Dataset) -> tuple[float, str]:
 
 
 def _path_to_saddle(population: Population, points: xr.Dataset, strong: int, scale: float = 0.0) -> LawPath | NoPath:
-    mixture, x = population.mixture, _compositions(population.mixture, points)
+    mixture, x = population.mixture, compositions(population.mixture, points)
     growth, left = unstable_direction(mixture, x[1])
-    if growth[1] > 1e-7:
+    if growth[1] > TWO_WAYS:
         return NoPath(f"the saddle has two unstable directions (eigenvalues {growth[0]:.2g}, {growth[1]:.2g})")
     left = left * np.sign((left * (x[2 - strong] - x[1])).sum())
     path = least_action_path(mixture, x[1], left, float(growth[0]), MAX_NUMBERS, scale)

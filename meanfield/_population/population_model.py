@@ -38,7 +38,6 @@ def reaction_model(policy: xr.Dataset | Population) -> ReactionModel:
     See Also
     --------
     ReactionModel : any other game
-    meanfield.ReactionModel.protocol : for exact simulation
 
     Examples
     --------

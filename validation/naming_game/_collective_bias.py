@@ -132,11 +132,12 @@ def _different(policies: xr.Dataset | Iterable[xr.Dataset]) -> list[xr.Dataset]:
 
 
 def _with_ends(law: xr.Dataset) -> xr.Dataset:
-    """The law, none where there is one attractor."""
-    if law["attractors"].item() != 1:
+    """The law, none where there is one attractor, or a word leads at several."""
+    if 1 != law["attractors"].item() <= law.sizes["word"]:
         return law
     without: dict = {name: law[name] * np.nan for name in ("probability", "kappa", "correction")}
-    reason = f"{law.attrs['reason']}; with one attractor nothing is simulated"
+    how = "with one attractor" if law["attractors"].item() == 1 else "where a word leads at several attractors"
+    reason = f"{law.attrs['reason']}; {how} nothing is simulated"
     law = law.assign(without | {"strong_word": ((), "", law["strong_word"].attrs)})
     return law.assign_attrs(applies=0, reason=reason)
 

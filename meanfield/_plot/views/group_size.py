@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from meanfield._plot.intervals import error_bars
 from meanfield._plot.registry import draws
@@ -24,6 +24,7 @@ KAPPAS = mpl.colormaps["viridis_r"]
 FIRST_COLOUR = 0.12
 MANY = 6  # policies, from which on the legend stands beside the axes
 POINTS = 300  # of a line
+CLIPPED = (1e-300, 1 - 1e-16)  # chances, whose quantiles are finite
 WIDTH = 36  # letters of a line in a legend
 
 
@@ -45,16 +46,24 @@ def deviations(law: xr.Dataset, sizes: np.ndarray) -> np.ndarray:
 @draws(
     "group_size_law",
     view="size",
-    reads="n_agents: n_agents probability; : kappa correction? n_critical strong_word attractors?; word: word",
+    reads="n_agents: n_agents probability; n_agents word: word_probability?; "
+    ": kappa correction? n_critical strong_word attractors?; word: word word_kappa?",
 )
 def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The chance Φ(κ√N - c/√N) of the strong word against the number of agents, and the critical size."""
-    sizes, chance = part["n_agents"].values, part["probability"].values
+    """The chance Φ(κ√N - c/√N) of the strong word against the number of agents, and the critical size.
+
+    Of more than two attractors or words it is the chance of each word.
+    """
+    sizes, chance, several = part["n_agents"].values, part["probability"].values, False
     if np.isnan(chance).all():
         _without_law(axes, part, "no group-size law")
         axes.set_xlim(sizes.min(), sizes.max())
     else:
-        _draw_law(axes, part, str(part["strong_word"].item()), colours, **style)
+        several = "word_kappa" in part and (part["attractors"] > 2 or part.sizes["word"] > 2)
+        if several:
+            _draw_words(axes, part, colours, **style)
+        else:
+            _draw_law(axes, part, str(part["strong_word"].item()), colours, **style)
         sizes = np.array(_ends(sizes))
         critical = part["n_critical"].item()
         if np.isfinite(critical) and critical > 0:
@@ -62,7 +71,8 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
             axes.axvline(critical, color=NEUTRAL, linestyle=":", label=f"{level:g} % from N = {critical:,.0f} on")
     show_sizes(axes, sizes)
     ahead = "attractors" in part and part["attractors"].item() == 1
-    axes.set_ylabel("chance that the strong word is ahead" if ahead else "chance to end at the strong word")
+    which = "word" if several else "strong word"
+    axes.set_ylabel(f"chance that the {which} is ahead" if ahead else f"chance to end at the {which}")
 
 
 @draws("group_size_law", view="memory", reads="n_agents: n_agents; round: round?; n_agents round: still_ahead?")
@@ -91,6 +101,21 @@ def _draw_law(axes: Axes, part: xr.Dataset, word: str, colours: dict[str, str], 
     (line,) = axes.plot(grid, ndtr(deviations(part, grid)), **look)
     axes.plot(sizes, part["probability"], color=line.get_color(), marker=".", linestyle="none")
     axes.ticklabel_format(axis="y", useOffset=False)
+
+
+def _draw_words(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The chance of each word; between the numbers of agents of the result its quantile is nearly linear in √N."""
+    sizes = part["n_agents"].values
+    grid = np.geomspace(sizes.min(), sizes.max(), POINTS)
+    for number, word in enumerate(words_in(part)):
+        chance, kappa = (part[name].isel(word=number).values for name in ("word_probability", "word_kappa"))
+        if np.isnan(kappa):
+            continue
+        quantile = ndtri(np.clip(chance, *CLIPPED))
+        label = word if kappa == 0 else f"{word}, κ = {_number(float(kappa))}"
+        look = {"color": colours.get(word, NEUTRAL), "label": label, **style}
+        (line,) = axes.plot(grid, ndtr(np.interp(np.sqrt(grid), np.sqrt(sizes), quantile)), **look)
+        axes.plot(sizes, chance, color=line.get_color(), marker=".", linestyle="none")
 
 
 def _ends(sizes: np.ndarray) -> tuple[float, float]:
