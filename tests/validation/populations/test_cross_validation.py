@@ -257,7 +257,7 @@ def test_scores_are_drawn_a_row_a_policy():
 def test_what_cannot_be_known_is_not_told(real):
     one = ordered_populations(runs=1, committed=())
     table = cross_validate(one, **QUICK)
-    assert table["verdict"].tolist() == ["too few data"]
+    assert table["verdict"].tolist() == ["not simulated"]
     assert table["note"].tolist() == ["no choices were counted in other runs"]
     with pytest.warns(UserWarning, match=r"model A/B, H = 2: 1 run of which none is foretold by others"):
         scores = choice_scores(one)
