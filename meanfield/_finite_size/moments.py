@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ MOST_RANK = 512
 NEGLECTED = 1e-9
 SPLINE = 7  # degree, between the steps
 MAX_NUMBERS = 2**26  # steps times states: 0.5 GB for what drives V, and as much for its spline
+WEAK = 0.2  # correction of the mean in standard deviations; in simulations these were right to 25 % below
+KNOWN = 1e-9  # variance, below which rounding may tell
 LOBATTO = np.array([0.0, (1 - 5**-0.5) / 2, (1 + 5**-0.5) / 2, 1.0])
 
 
@@ -55,7 +58,9 @@ def finite_size(
     This describes populations that follow one path to one attractor. Where there are others, a part of the groups may
     end at them, which neither mean nor variance counts: it holds while the standard deviation is small compared with
     the distance to the saddle, and afterwards `group_size_law` tells which of two words wins. A warning says so if
-    `n_agents` is given. Reaction models are not searched for other attractors; `fixed_points` does that. Close to
+    `n_agents` is given. Reaction models are not searched for other attractors; `fixed_points` does that. A place where
+    the drift is small, as next to where another attractor vanished, holds groups back as well: a warning tells where
+    |V|/√(CN), a measure of how far the drift is from linear across a standard deviation, exceeds 0.2. Close to
     consensus, where populations differ by how far they have got, the next order is relatively large: for GPT-4o
     {African, White} the variance is too small by 130/N of itself after four rounds and by 450/N after six.
 
@@ -127,15 +132,21 @@ def finite_size(
     times = increasing_times(np.linspace(0.0, 60.0, 121) if times is None else times)
     space = games.mixtures[0].space
     n_steps = _number_of_steps(times, 1.0, sizes, space.n_words, space.n_states)
-    columns = []
+    columns, shifts = [], []
     for mixture in games.mixtures:
         x = np.zeros(mixture.q.shape[:2])
         x[:, 0] = mixture.share
         seen = np.moveaxis(mixture.q, -1, 0)
         n_tests = space.n_words**2
-        mean, *others = _at_times(times, _moments((*mixture,), x, seen, n_tests, n_steps, STEP, TIME_PER_ROUND))
+        found = _moments((*mixture,), x, seen, n_tests, n_steps, STEP, TIME_PER_ROUND)
+        shifts.append(_shift(found))
+        mean, *others = _at_times(times, found)
         columns.append(_columns("word", "word share", [mean + mixture.committed, *others], sizes))
     attractors = _attractors(policy, games, warned=sizes is not None)
+    if sizes is not None:
+        one = [";" not in found for found in attractors]
+        shifts_of = dict(zip(compress(games.names, one), compress(shifts, one), strict=True))
+        _warn_of_noise(sizes, shifts_of, "validation.simulate", stacklevel=3)
     result = games.labelled(columns, attractors=attractors).assign_coords(_coords(times, sizes, "half rounds"))
     result = result.assign_coords(round=("time", times / TIME_PER_ROUND, {"long_name": "population round"}))
     return games.stamped(result, "finite_size", step=STEP, neglected=NEGLECTED)
@@ -164,6 +175,29 @@ def _attractors(policy: xr.Dataset | Population, games: Games, warned: bool) -> 
     return ["; ".join(one) for one in found]
 
 
+def _shift(found: tuple[np.ndarray, ...]) -> float:
+    """The largest correction of a mean, in standard deviations, for N = 1; it falls with the root of N.
+
+    A drift -λy + ay² lets noise of the variance C shift the mean by aC/λ, while linear noise needs √C below λ/a.
+    """
+    _, _, correction, variance = found
+    return float((np.abs(correction) / np.sqrt(np.maximum(variance, KNOWN))).max())
+
+
+def _warn_of_noise(sizes: np.ndarray, shifts: dict[str, float], simulator: str, stacklevel: int) -> None:
+    """A warning of the policy whose mean is corrected most, where some N are too small for linear noise."""
+    name = max(shifts, key=lambda name: shifts[name], default="")
+    small = np.sort(sizes)[np.sort(sizes) < (shifts.get(name, 0.0) / WEAK) ** 2]
+    if len(small):
+        told = ", ".join(f"{shifts[name] / n**0.5:.2g} at N = {n:,}" for n in small[:3])
+        warnings.warn(
+            f"{name} has strong noise: the correction of the mean in standard deviations is up to {told}, and groups "
+            f"may spread several times wider than `variance` says; expected at most {WEAK}, as from N = "
+            f"{np.ceil((shifts[name] / WEAK) ** 2):,.0f} on; {simulator} runs smaller groups",
+            stacklevel=stacklevel,
+        )
+
+
 def _of_reactions(model: ReactionModel, sizes: np.ndarray | None, times: Any, initial: Any) -> xr.Dataset:
     for name, argument in (("times", times), ("initial", initial)):
         if argument is None:
@@ -175,6 +209,8 @@ def _of_reactions(model: ReactionModel, sizes: np.ndarray | None, times: Any, in
     # A model of constant rates without encounters has a source of rank 0
     n_tests = model.n_states if len(model.changes) else max(1, 4 * len(model.alpha))
     found = _moments(model.game, starts.values, np.eye(model.n_states), n_tests, n_steps, STEP / model.fastest, 0.0)
+    if sizes is not None:
+        _warn_of_noise(sizes, {repr(model): _shift(found)}, "validation.reactions.simulate", stacklevel=4)
     columns = _columns("state", "composition", _at_times(times, found), sizes)
     result = labelled(columns, coords={**state_coords(model), **_coords(times, sizes, model.time_unit)})
     return stamp(result, "reaction_finite_size", step=STEP / model.fastest, neglected=NEGLECTED)
