@@ -350,7 +350,7 @@ def coin_log(seed: int, memory_length: int, runs: int, steps: int, agents: int) 
 @pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(("size", "lost"), [((2, 20, 4), 0.028), ((4, 30, 6), 0.019), ((8, 60, 6), 0.009)])
 def test_a_policy_of_coins_is_a_coin(size, lost):
-    """The mean of 30 logs has a standard error of 0.006, 0.003 and 0.001 nats; a frequency alone costs 0.003 to 0.001."""
+    """The means of 30 logs have standard errors of 0.006, 0.003 and 0.001; a frequency alone costs 0.001 to 0.003."""
     scores = [
         choice_scores(coin_log(seed, memory_length, *size)).set_index("law")["log_likelihood"]
         for memory_length in (2, 3, 5)
