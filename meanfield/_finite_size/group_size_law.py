@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 from scipy.special import log_ndtr, ndtr, ndtri
+from tqdm import tqdm
 
 from meanfield._finite_size.law_path import LawPath, NoPath, law_path, place
 from meanfield._finite_size.majority import majority, memory_rounds, still_ahead
@@ -51,6 +52,7 @@ def group_size_law(
     level: float = 0.99,
     order: int = 1,
     rounds: Sequence[float] | np.ndarray | None = None,
+    progress: bool | None = None,
 ) -> xr.Dataset:
     """The chance Φ(κ√N - c/√N) that N agents who start with empty memories end at the strong convention.
 
@@ -94,6 +96,8 @@ def group_size_law(
         1 or 2.
     rounds
         Increasing numbers of rounds t from 0 on, at which to tell s of one attractor. Default: it is not told.
+    progress
+        Show a progress bar. Default: on a terminal.
 
     Returns
     -------
@@ -172,8 +176,10 @@ def group_size_law(
     games = as_games(policy)
     if (n_words := len(games.words[0])) != 2:
         raise InputError(f"policy has {n_words} words: expected 2 for the group-size law")
-    models = [policy] if isinstance(policy, Population) else each_policy(policy)
-    laws = [_law_of(model, order) for model in models]
+    models = [policy] if isinstance(policy, Population) else [*each_policy(policy)]
+    hidden = None if progress is None else not progress
+    with tqdm(desc="paths and orders", total=order * len(models), disable=hidden, leave=False) as bar:
+        laws = [_law_of(model, order, bar) for model in models]
     columns = [{**_columns(law, sizes, level), **_memory(law, sizes, rounds)} for law in laws]
     applies = [int(not np.isnan(law.kappa)) for law in laws]
     result = games.labelled(columns, applies=applies, reason=[law.reason for law in laws])
@@ -183,8 +189,15 @@ def group_size_law(
     return games.stamped(result, "group_size_law", level=level, order=order)
 
 
-def _law_of(model: xr.Dataset | Population, order: int) -> _Law:
+def _law_of(model: xr.Dataset | Population, order: int, bar: tqdm) -> _Law:
     found = law_path(model)
+    bar.update()
+    law = _to_order(model, found, order)
+    bar.update(order - 1)
+    return law
+
+
+def _to_order(model: xr.Dataset | Population, found: LawPath | NoPath, order: int) -> _Law:
     if isinstance(found, NoPath):
         if found.attractor is not None:
             return _majority(as_population(model), found, found.attractor, order)

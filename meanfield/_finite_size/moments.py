@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from scipy.interpolate import make_interp_spline
+from tqdm import tqdm
 
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._numerics.blas import one_blas_thread
@@ -48,6 +49,7 @@ def finite_size(
     n_agents: int | Sequence[int] | np.ndarray | None = None,
     times: Sequence[float] | np.ndarray | None = None,
     initial: xr.DataArray | np.ndarray | None = None,
+    progress: bool | None = None,
 ) -> xr.Dataset:
     """Mean and variance of the word share over time among N agents who start with empty memories, to order 1/N.
 
@@ -79,6 +81,8 @@ def finite_size(
         required for a reaction model.
     initial
         For a reaction model: the composition at time 0, the same in every population of N.
+    progress
+        Show a progress bar. Default: on a terminal. Memories of five interactions take ten seconds or more.
 
     Returns
     -------
@@ -125,7 +129,7 @@ def finite_size(
     """
     sizes = None if n_agents is None else validate_sizes(n_agents)
     if isinstance(policy, ReactionModel):
-        return _of_reactions(policy, sizes, times, initial)
+        return _of_reactions(policy, sizes, times, initial, progress)
     if initial is not None:
         raise InputError("initial is given: expected only with a ReactionModel; agents of a policy begin with nothing")
     games = as_games(policy)
@@ -133,12 +137,15 @@ def finite_size(
     space = games.mixtures[0].space
     n_steps = _number_of_steps(times, 1.0, sizes, space.n_words, space.n_states)
     columns, shifts = [], []
-    for mixture in games.mixtures:
+    several = len(games.mixtures) > 1
+    for number, mixture in enumerate(games.mixtures, 1):
         x = np.zeros(mixture.q.shape[:2])
         x[:, 0] = mixture.share
         seen = np.moveaxis(mixture.q, -1, 0)
         n_tests = space.n_words**2
-        found = _moments((*mixture,), x, seen, n_tests, n_steps, STEP, TIME_PER_ROUND)
+        told = f"policy {number} of {len(games.mixtures)}" if several else "moments"
+        with _bar(told, n_steps, progress) as bar:
+            found = _moments((*mixture,), x, seen, n_tests, n_steps, STEP, TIME_PER_ROUND, bar)
         shifts.append(_shift(found))
         mean, *others = _at_times(times, found)
         columns.append(_columns("word", "word share", [mean + mixture.committed, *others], sizes))
@@ -198,7 +205,9 @@ def _warn_of_noise(sizes: np.ndarray, shifts: dict[str, float], simulator: str, 
         )
 
 
-def _of_reactions(model: ReactionModel, sizes: np.ndarray | None, times: Any, initial: Any) -> xr.Dataset:
+def _of_reactions(
+    model: ReactionModel, sizes: np.ndarray | None, times: Any, initial: Any, progress: bool | None
+) -> xr.Dataset:
     for name, argument in (("times", times), ("initial", initial)):
         if argument is None:
             raise InputError(f"{name} = None: a ReactionModel has no default")
@@ -208,12 +217,14 @@ def _of_reactions(model: ReactionModel, sizes: np.ndarray | None, times: Any, in
     n_steps = _number_of_steps(times, model.fastest, sizes, model.n_states, model.n_states)
     # A model of constant rates without encounters has a source of rank 0
     n_tests = model.n_states if len(model.changes) else max(1, 4 * len(model.alpha))
-    found = _moments(model.game, starts.values, np.eye(model.n_states), n_tests, n_steps, STEP / model.fastest, 0.0)
+    step = STEP / model.fastest
+    with _bar("moments", n_steps, progress) as bar:
+        found = _moments(model.game, starts.values, np.eye(model.n_states), n_tests, n_steps, step, 0.0, bar)
     if sizes is not None:
         _warn_of_noise(sizes, {repr(model): _shift(found)}, "validation.reactions.simulate", stacklevel=4)
     columns = _columns("state", "composition", _at_times(times, found), sizes)
     result = labelled(columns, coords={**state_coords(model), **_coords(times, sizes, model.time_unit)})
-    return stamp(result, "reaction_finite_size", step=STEP / model.fastest, neglected=NEGLECTED)
+    return stamp(result, "reaction_finite_size", step=step, neglected=NEGLECTED)
 
 
 def _number_of_steps(times: np.ndarray, fastest: float, sizes: np.ndarray | None, seen: int, n_states: int) -> int:
@@ -239,9 +250,22 @@ def validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
     return sizes
 
 
+def _bar(told: str, n_steps: int, progress: bool | None) -> tqdm:
+    """Of the blocks of both programs; by default on terminals only."""
+    hidden = None if progress is None else not progress
+    return tqdm(desc=told, total=2 * (n_steps // BLOCK + 1), unit="block", disable=hidden, leave=False)
+
+
 @one_blas_thread()
 def _moments(
-    arrays: tuple[Any, ...], x: np.ndarray, seen: np.ndarray, n_tests: int, n_steps: int, step: float, pause: float
+    arrays: tuple[Any, ...],
+    x: np.ndarray,
+    seen: np.ndarray,
+    n_tests: int,
+    n_steps: int,
+    step: float,
+    pause: float,
+    bar: tqdm,
 ) -> tuple[np.ndarray, ...]:
     """Times of the steps, and what is seen of x, of V, and its variance then, each (steps + 1, observables)."""
     tests = np.random.default_rng(0).standard_normal((min(n_tests, x.size), *x.shape))
@@ -257,6 +281,7 @@ def _moments(
         y, rows, weights = after
         for parts, part in ((path, states), (variances, variance), (pushes, push)):
             parts.append(part)
+        bar.update()
     grid = step * np.arange(BLOCK * len(path))
     spline = make_interp_spline(grid, np.concatenate(pushes), k=SPLINE)
     y, v, corrections = x, np.zeros_like(x), [np.zeros((1, len(seen)))]
@@ -264,6 +289,7 @@ def _moments(
         within = spline(grid[block * BLOCK :][:BLOCK, None] + step * LOBATTO)
         y, v, correction = driven_program(arrays, y, v, within, seen, step)
         corrections.append(correction)
+        bar.update()
     mean = np.tensordot(np.concatenate(path), seen, (range(1, 1 + x.ndim), range(1, 1 + x.ndim)))
     columns = (grid, mean, np.concatenate(corrections)[:-1], np.concatenate(variances))
     return tuple(column[: n_steps + 1] for column in columns)

@@ -125,6 +125,15 @@ def test_other_attractors_are_told():
     assert [found.count(";") for found in law["attractors"].values] == [1, 0]
 
 
+def test_progress_is_shown_where_it_is_asked_for(capsys):
+    policy = random_policy(0, memory_length=2)
+    for call, name in ((finite_size, "moments"), (meanfield.group_size_law, "paths and orders")):
+        call(policy)
+        assert not capsys.readouterr().err, "no terminal"
+        call(policy, progress=True)
+        assert f"{name}: " in capsys.readouterr().err
+
+
 def beside_a_fold(fraction):
     """Two policies and committed agents, of whom too many have let the attractor of the other word vanish."""
     mixed = [follower(0.03, empty=0.6), follower(0.2)]
