@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
+from tqdm import tqdm
 
 from meanfield._finite_size.law_path import ALIKE, LawPath, NoPath, alike, law_path, marginal, place
 from meanfield._finite_size.majority import majority, memory_rounds, still_ahead
@@ -59,6 +60,7 @@ def group_size_law(
     level: float = 0.99,
     order: int = 1,
     rounds: Sequence[float] | np.ndarray | None = None,
+    progress: bool | None = None,
 ) -> xr.Dataset:
     """The chance Φ(κ√N - c/√N) that N agents who start with empty memories end at the strong convention.
 
@@ -107,6 +109,8 @@ def group_size_law(
         1 or 2.
     rounds
         Increasing numbers of rounds t from 0 on, at which to tell s of one attractor. Default: it is not told.
+    progress
+        Show a progress bar. Default: on a terminal.
 
     Returns
     -------
@@ -198,8 +202,10 @@ def group_size_law(
         sizes_and_rounds = f"n_agents has {len(sizes)} sizes and rounds {len(rounds)}"
         check_memory(BYTES * len(sizes) * len(rounds), sizes_and_rounds, "fewer")
     games = as_games(policy)
-    models = [policy] if isinstance(policy, Population) else each_policy(policy)
-    laws = [_law_of(model, order) for model in models]
+    models = [policy] if isinstance(policy, Population) else [*each_policy(policy)]
+    hidden = None if progress is None else not progress
+    with tqdm(desc="paths and orders", total=order * len(models), disable=hidden, leave=False) as bar:
+        laws = [_law_of(model, order, bar) for model in models]
     columns = [
         {**_columns(law, words, sizes, level), **_memory(law, sizes, rounds)}
         for law, words in zip(laws, games.words, strict=True)
@@ -212,9 +218,16 @@ def group_size_law(
     return games.stamped(result, "group_size_law", level=level, order=order)
 
 
-def _law_of(model: xr.Dataset | Population, order: int) -> _Law:
+def _law_of(model: xr.Dataset | Population, order: int, bar: tqdm) -> _Law:
+    found = law_path(model) if len(as_population(model).words) == 2 else NoPath("", several=True)
+    bar.update()
+    law = _to_order(model, found, order)
+    bar.update(order - 1)
+    return law
+
+
+def _to_order(model: xr.Dataset | Population, found: LawPath | NoPath, order: int) -> _Law:
     population = as_population(model)
-    found = law_path(model) if len(population.words) == 2 else NoPath("", several=True)
     if isinstance(found, NoPath):
         if found.attractor is not None:
             return _majority(population, found, found.attractor, order)

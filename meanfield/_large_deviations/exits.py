@@ -60,6 +60,8 @@ class NoExit(NamedTuple):
     forever: bool = False
 
 
+ONLY = NoExit("this is the only attractor, and no state ever dies out")
+
 Unstable = Callable[[int], Float[np.ndarray, " two"]]
 Descents = Callable[[int], tuple[Descent, Descent]]
 
@@ -94,7 +96,7 @@ def exits_of(
     if not found and not any(status[k] == "stable" for k in inside):
         if _closed_elsewhere(model, face, points, status, number):
             return NoExit("agents at this attractor never reach the states of another one", True)
-        return NoExit("this is the only attractor, and no state ever dies out")
+        return ONLY
     for k in (k for k in inside if status[k] == "unstable" and k not in absorbing):
         first, second = unstable(k)
         if second > 0:

@@ -23,7 +23,7 @@ from meanfield._large_deviations.escape import (
     rate_of_leaving,
     time_unit,
 )
-from meanfield._large_deviations.exits import Extinction, NoExit
+from meanfield._large_deviations.exits import ONLY, Extinction, NoExit
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield.toolbox._columns import labelled
@@ -188,6 +188,8 @@ def _law(
     """The stationary law, its exponents, and why they are missing."""
     law = np.full(pairs.rate.shape[1:], np.nan)
     potential = np.full(len(found), np.nan)
+    if found == [ONLY]:
+        return np.ones_like(law), np.zeros(1), ""
     for number, ways in zip(attractors, found, strict=True):
         if isinstance(ways, NoExit):
             if not ways.forever:

@@ -166,16 +166,17 @@ def write_titles(axes: np.ndarray, parts: Sequence[xr.Dataset], by: Sequence[str
     if len(parts) == 1:
         shared = set()
     for one, label in zip(axes, labels, strict=True):
-        if not one.get_title():
-            _write_title(one, [text for dim, text in label.items() if text and dim not in shared])
+        own = [text for dim, text in label.items() if text and dim not in shared]
+        if own and not one.get_title():
+            write_title(one, own)
     common = ", ".join(text for dim, text in labels[0].items() if text and dim in shared)
     if new and common:
         axes[0].figure.suptitle(common)
 
 
-def _write_title(axes: Axes, labels: Sequence[str]) -> None:
+def write_title(axes: Axes, labels: Sequence[str], **look: Any) -> None:
     """The labels above a panel, in lines that are no wider than it; a label stays on a line that has room for it."""
-    title = axes.set_title(", ".join(labels))
+    title = axes.set_title(", ".join(labels), **look)
     width, room = title.get_window_extent().width, axes.get_window_extent().width
     if width > room:
         letters = int(len(title.get_text()) * room / width)

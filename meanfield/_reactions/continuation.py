@@ -236,10 +236,11 @@ class _Curve:
                     there = there if at_zero else None
             if there is not None:
                 reached = float((there.z - here.z) @ here.tangent)
-                met, resolved = self._bifurcations(here, there, reached)
+                finest = step < FINEST * spacing
+                met, resolved = self._bifurcations(here, there, reached, finest)
                 if ends:
                     met = [one for one in met if np.abs(one[0].z - there.z).max() > NEAR_BORDER]
-                if resolved or step < FINEST * spacing:
+                if resolved or finest:
                     return there, step, met, ends
             step /= 2
         return None
@@ -269,14 +270,19 @@ class _Curve:
         found = at(part)
         return found if abs(test(found)) < ROOT else None
 
-    def _bifurcations(self, here: _Stop, there: _Stop, step: float) -> tuple[list[tuple[_Stop, str]], bool]:
-        """Bifurcations between two neighbouring points, and whether they explain all changes of stability."""
+    def _bifurcations(
+        self, here: _Stop, there: _Stop, step: float, finest: bool
+    ) -> tuple[list[tuple[_Stop, str]], bool]:
+        """Bifurcations between two neighbouring points, and whether they explain all changes of stability.
+
+        Unless the step is the `finest`, none are sought after one that is not found.
+        """
         tests: list[tuple[str, Callable[[_Stop], float]]] = []
-        if here.crossing * there.crossing < 0:
-            tests.append((BRANCH_POINT, lambda stop: stop.crossing))
         steepest = max(abs(here.tangent[-1]), abs(there.tangent[-1]))
         if here.tangent[-1] * there.tangent[-1] < 0 and steepest > VERTICAL:
             tests.append((FOLD, lambda stop: stop.tangent[-1]))
+        if here.crossing * there.crossing < 0:
+            tests.append((BRANCH_POINT, lambda stop: stop.crossing))
         known, resolved = len(tests), True
         for block in (0, 1):
             changed = abs(there.unstable(block) - here.unstable(block))
@@ -291,8 +297,13 @@ class _Curve:
             elif changed:
                 tests.append((BRANCH_POINT, lambda stop, b=block: stop.nearest(b, False)))
             resolved &= changed <= 1
-        found = [(self._between(here, step, test), kind) for kind, test in tests]
-        met = [(stop, kind) for stop, kind in found if stop is not None]
+        met: list[tuple[_Stop, str]] = []
+        for kind, test in tests:
+            stop = self._between(here, step, test)
+            if stop is not None:
+                met.append((stop, kind))
+            elif not finest:
+                return [], False
         met.sort(key=lambda one: (one[0].z - here.z) @ here.tangent)
         kept: list[tuple[_Stop, str]] = []
         for stop, kind in met:

@@ -146,9 +146,10 @@ ANALYSES = (
         "sensitivity",
         "meanfield._large_deviations.sensitivity",
         "sensitivity",
-        ("state",),
+        ("component", "state"),
         "published.nc --model gpt-4o --pair woman/man --of kappa --out sensitivity.csv",
         first=("memory", "derivative", "contribution"),
+        largest="derivative",
     ),
     Analysis(
         "lifetime",

@@ -40,7 +40,8 @@ class Analysis(NamedTuple):
 
     The points of the dims `rows` are the rows of the table of its result; `together` says that the function takes all
     policies at once; `summary` gives the printed lines in place of the table; `skip` are arguments that can't be typed;
-    `first` are the columns that a narrow terminal shows before others.
+    `first` are the columns that a narrow terminal shows before others; of those that begin as `largest` it shows the
+    rows with the largest sizes.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Analysis(NamedTuple):
     summary: Callable[[Any], Iterable[RenderableType]] | None = None
     skip: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
+    largest: str = ""
 
     @property
     def signature(self) -> Signature:
@@ -120,7 +122,11 @@ def _run(analysis: Analysis, arguments: Mapping[str, Argument], given: dict[str,
     elif out.path is None:
         from meanfield._tables.result_table import shown_table
 
-        console.print(shown_table(_table(results, analysis), console.width, analysis.rows, analysis.first))
+        table = _table(results, analysis)
+        if analysis.largest:
+            size = table.filter(regex=f"^{analysis.largest}").abs().max(axis=1)
+            table = table.loc[size.sort_values(ascending=False, kind="stable").index]
+        console.print(shown_table(table, console.width, analysis.rows, analysis.first))
     joined = None
     if out.form == "nc":  # attrs that differ would be lost
         joined = over_pairs(results if len(results) == 1 else [_with_notes(result) for result in results])
@@ -139,7 +145,7 @@ def _subjects(policies: xr.Dataset, together: bool, population: dict[str, Any]) 
 
 
 def _result(call: Callable[[Any], xr.Dataset], subject: Any, number: int) -> xr.Dataset:
-    """The result of one of a number of policies; of several a refusal tells which, as their words differ."""
+    """The result of one of a number of policies; a refusal tells of which."""
     import xarray as xr
 
     from meanfield import InputError
@@ -148,10 +154,12 @@ def _result(call: Callable[[Any], xr.Dataset], subject: Any, number: int) -> xr.
     try:
         return call(subject)
     except InputError as error:
-        if number == 1:
+        if isinstance(subject, xr.Dataset) and {"model", "pair"} & {*subject.dims}:
             raise
         name = name_of(subject) if isinstance(subject, xr.Dataset) else subject.name
-        raise InputError(f"{name}: {error} (--model and --pair take one of {number} policies)") from error
+        told = f"{error}" if name in f"{error}" else f"{name}: {error}"
+        more = f" (--model and --pair take one of {number} policies)" if number > 1 else ""
+        raise InputError(told + more) from error
 
 
 def _named(result: xr.Dataset, subject: xr.Dataset | Population) -> xr.Dataset:

@@ -78,14 +78,13 @@ def interactions(
     needed = (*needed, "pair" if by_pair else "partner")
     log = with_columns(table, "messages", columns, needed, ("heard",) if by_pair else ("heard", "pair"))
     complaints = Complaints(len(log))
-    _, (run,) = names_of(complaints, log, "run")
-    keys = {"run": run, "step": numbers_of(complaints, log, "step", decimal)}
-    people = ("agent",) if by_pair else ("agent", "partner")
-    _, wrote = names_of(complaints, log, *people)
-    in_order = columns.get("step", "step") is None
+    _, wrote = names_of(complaints, log, *(("agent",) if by_pair else ("agent", "partner")))
     if not by_pair:
         alone = (wrote[0] == wrote[1]) & ~complaints.rows
         complaints.add(alone, "an agent writes to itself", "another partner", log["agent"])
+    _, (run,) = names_of(complaints, log, "run")
+    keys = {"run": run, "step": numbers_of(complaints, log, "step", decimal)}
+    in_order = columns.get("step", "step") is None
     if by_pair or "pair" in log:
         keys["pair"] = names_of(complaints, log, "pair")[1][0]
         keys |= {"step": np.zeros(len(log))} if in_order else {}

@@ -122,7 +122,7 @@ def one_policy(
     >>> tests = validation.populations.one_policy(real, imitations=99)
     >>> tests.loc[tests["compared"] == "runs", ["compared", "direction", "number", "p_value", "verdict"]]
       compared  direction  number  p_value    verdict
-    2     runs  sharpness       8     0.04     agrees
+    2     runs  sharpness       8     0.03     agrees
     3     runs     policy      36     0.01  disagrees
     """
     imitations, seed = whole_number("imitations", imitations, 1), whole_number("seed", seed, 0, LARGEST_SEED)

@@ -77,9 +77,9 @@ def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFr
     2         run    1        0.7  0.4   1.0
     3         run    2        0.7  0.4   1.0
     4         run    3        0.7  0.5   1.1
-    5         run    4        1.7  1.2   2.5
+    5         run    4        1.7  1.2   2.4
     6         run    5        1.3  1.0   1.9
-    7         run    6        1.5  1.0   2.1
+    7         run    6        1.5  1.0   2.0
     8         run    7        1.2  0.9   1.7
     """
     level = real_number("level", level, above=0, below=1)

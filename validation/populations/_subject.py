@@ -20,7 +20,7 @@ from validation.populations._conditions import EXPERIMENTS, PAPERS_SUCCESS_RATE,
 from validation.populations._empirical_policy import sample_policies
 from validation.populations._statistics import distribution_test, outcome_test
 
-AGREES, DISAGREES, TOO_FEW = "agrees", "disagrees", "too few data"
+AGREES, DISAGREES, TOO_FEW, NOT_SIMULATED = "agrees", "disagrees", "too few data", "not simulated"
 FEWEST_RUNS = 5  # fewer can't contradict a prediction at 99 % unless it is all but certain
 IMITATIONS = 4000
 PATIENCE = 4  # times the longest real run
@@ -88,7 +88,7 @@ class Subject:
                 if "committed_from" in part:
                     late = part["committed_from"].fillna(0) > 0
                     if counted := int((late if tested is None else late & part.index.isin(tested)).sum()):
-                        rows.append(where | _line("flips", counted, TOO_FEW, note=LATE))
+                        rows.append(where | _line("flips", counted, NOT_SIMULATED, note=LATE))
                     part = part[~late]
                 found = conditions(part, self.options.window) if len(part) else []
                 if tested is not None:
@@ -98,7 +98,8 @@ class Subject:
 
     def _tests(self, experiment: str, real: list[Condition]) -> list[Row]:
         if self.unknown:
-            return [_line("majority word", sum(len(condition.runs) for condition in real), TOO_FEW, note=self.unknown)]
+            counted = sum(len(condition.runs) for condition in real)
+            return [_line("majority word", counted, NOT_SIMULATED, note=self.unknown)]
         played = [self._play(condition) for condition in real]
         rules = " or ".join(sorted({rule.text for p in played for rule in p.condition.runs["rule"]}))
         rows = []

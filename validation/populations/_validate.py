@@ -17,7 +17,16 @@ from validation.populations._back_off import BackOffPolicy, back_off_or_why
 from validation.populations._conditions import SUBJECT, option_key, read_runs
 from validation.populations._empirical_policy import check_columns, empirical_policy, why_not_tabulable
 from validation.populations._power import power_lines
-from validation.populations._subject import AGREES, DISAGREES, TOO_FEW, Options, Row, Subject, draws_and_runs
+from validation.populations._subject import (
+    AGREES,
+    DISAGREES,
+    NOT_SIMULATED,
+    TOO_FEW,
+    Options,
+    Row,
+    Subject,
+    draws_and_runs,
+)
 
 MUCH = 0.2  # of the choices held out, with memories of which the policy is a guess
 
@@ -75,7 +84,8 @@ def validate(
       last 3N interactions) or 'flips' (another word than at the start, with 95 % success);
     - `runs`, the number of real ones; `observed` and `predicted`, the share of the word that is predicted most often,
       or of flips, else the median; `low` and `high`, the Wilson interval of an observed share; `statistic`, `p_value`,
-      `verdict` and `note`. Runs whose agents are committed from mid-run on are not simulated: their row says so.
+      `verdict` ('agrees', 'disagrees', 'too few data'; 'not simulated' where no policy can be estimated or agents are
+      committed from mid-run on) and `note`.
 
     Raises
     ------
@@ -172,13 +182,16 @@ def report(table: pd.DataFrame) -> list[str]:
         words = "{" + ", ".join(str(pair).split("/")) + "}"
         lines.append(f"{model} {words}, {experiment}: {verdicts[-1]}; {_grounds(tests, verdicts[-1])}")
     number = {verdict: verdicts.count(verdict) for verdict in (AGREES, DISAGREES, TOO_FEW)}
-    chance = (1 - level) * (len(verdicts) - number[TOO_FEW])
+    chance = (1 - level) * (number[AGREES] + number[DISAGREES])
+    number |= {NOT_SIMULATED: idle} if (idle := verdicts.count(NOT_SIMULATED)) else {}
     listed = ", ".join(f"{times} {verdict}" for verdict, times in number.items())
     single_verdicts = table.loc[table["n_committed"] < 0, "verdict"].tolist()
     disagree, undecided = single_verdicts.count(DISAGREES), single_verdicts.count(TOO_FEW)
-    decided = len(single_verdicts) - undecided
+    idle = single_verdicts.count(NOT_SIMULATED)
+    decided = len(single_verdicts) - undecided - idle
     single = f"{disagree} of {decided} single tests disagree, up to {(1 - level) * decided:.2g} by chance"
     single += f"; {undecided} more have too few data" if undecided else ""
+    single += f"; {idle} more are not simulated" if idle else ""
     summary = f"summary: {listed}, of {len(verdicts)} combinations of model, pair and experiment"
     confidence = f"at {100 * level:g} % confidence each (by chance up to {chance:.2g} would disagree)"
     return [*lines, f"{summary} {confidence}; {single}"]
@@ -188,7 +201,8 @@ def _overall(tests: pd.DataFrame, level: float) -> str:
     p_values = [p for p in tests["p_value"] if not np.isnan(p)]
     if p_values and min(p_values) * len(p_values) < 1 - level:
         return DISAGREES
-    return AGREES if AGREES in set(tests["verdict"]) else TOO_FEW
+    found = set(tests["verdict"])
+    return AGREES if AGREES in found else TOO_FEW if TOO_FEW in found else NOT_SIMULATED
 
 
 def _grounds(tests: pd.DataFrame, verdict: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import xarray as xr
@@ -13,18 +14,27 @@ from meanfield._plot.size_curves import by_round, draw_by_size, draw_rate_equati
 from meanfield._plot.views.solutions import draw_states
 
 DEVIATIONS = 2.0
+WIDTH = 30  # of a note, in letters
 
 
 @draws(
     "finite_size",
     view="word_share",
     needs={"mean": "n_agents"},
-    reads="n_agents: n_agents; time: round; time word+: word_share; n_agents time word+: mean variance; word+: word",
+    reads="n_agents: n_agents; time: round; time word+: word_share; n_agents time word+: mean variance; word+: word; "
+    ": attractors?",
 )
 def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """Mean word share among N agents with bands of ± 2 standard deviations within 0 and 1, and the rate equation."""
+    """Mean word share among N agents with bands of ± 2 standard deviations within 0 and 1, and the rate equation.
+
+    If groups may end at several attractors, the legend names them.
+    """
     draw_by_size(axes, part["mean"], _half_width(part), part, colours, **style)
     draw_rate_equation(axes, part["word_share"], part)
+    ends = str(part["attractors"].item() if "attractors" in part else part.attrs.get("attractors", "")).split("; ")
+    if len(ends) > 1:
+        told = f"bands are those around one resting place, but groups end at {' or '.join(ends)}"
+        axes.plot([], [], " ", label=textwrap.fill(told, WIDTH))
 
 
 @draws("finite_size", view="variance", reads="time: round; time word+: word_share_variance; word+: word")

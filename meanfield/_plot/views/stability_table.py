@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield._plot.intervals import name_rows
+from meanfield._plot.panels import write_title
 from meanfield._plot.registry import draws
 from meanfield._plot.words import PALETTE, model_name, words_in
 
@@ -17,6 +19,7 @@ CANDIDATE = "candidate"
 RAISED = 4  # points
 APART = 0.15  # between the words of a variant, whose eigenvalues may be equal
 ROOM = 0.28  # of the width, on both sides, for the words
+POINTS = 72  # of an inch
 LEAST_BLOCK = 4  # policies of a model, from which on it is named beside them
 
 
@@ -48,10 +51,11 @@ def eigenvalues(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
     axes.autoscale_view()  # words are measured
     for number in range(len(policies)):
         _words(axes, part.isel(entry=row == number), number)
-    _name_policies(axes, part, policies)
     axes.set_xlabel("leading eigenvalue (1/time)")
     look = {"fontsize": "small", "frameon": False, "columnspacing": 1, "handletextpad": 0.3}
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, **look)
+    legend = axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, **look)
+    above = legend.get_window_extent().y1 - axes.get_window_extent().y1
+    _name_policies(axes, part, policies, mpl.rcParams["axes.titlepad"] + above * POINTS / axes.figure.dpi)
 
 
 def _span(part: xr.Dataset, row: np.ndarray, number: int) -> tuple[list[float], list[float]]:
@@ -90,8 +94,11 @@ def _words(axes: Axes, part: xr.Dataset, row: int) -> None:
             name.set(y=RAISED, verticalalignment="bottom")
 
 
-def _name_policies(axes: Axes, part: xr.Dataset, policies: np.ndarray) -> None:
-    """The words of each policy on the left; several models are named beside their policies, if room allows."""
+def _name_policies(axes: Axes, part: xr.Dataset, policies: np.ndarray, above: float) -> None:
+    """The words of each policy on the left; several models are named beside their policies, if room allows.
+
+    One model is named so many points `above` the axes.
+    """
     first = [int(np.argmax(part["policy"].values == policy)) for policy in policies]
     models = [model_name(part["model"].values[k]) for k in first]
     names = ["{" + ", ".join(str(part["pair"].values[k]).split("/")) + "}" for k in first]
@@ -101,7 +108,7 @@ def _name_policies(axes: Axes, part: xr.Dataset, policies: np.ndarray) -> None:
         names = [f"{model} {name}".strip() for model, name in zip(models, names, strict=True)]
     name_rows(axes, names)
     if len(blocks) == 1 and not axes.get_title():
-        axes.set_title(blocks[0][0], loc="left", fontsize="medium")
+        write_title(axes, [blocks[0][0]], loc="left", fontsize="medium", pad=above)
     start = 0
     for model, number in blocks if len(blocks) > 1 and beside else []:
         place = (1.02, start + (number - 1) / 2)

@@ -347,6 +347,19 @@ def test_policies_of_a_file_as_one_population(command, tmp_path):
     assert meanfield.load("o.nc")["model"].item() == "0.3 m1 + 0.7 m2"
     code, _, error = command("bifurcation", path, "--word", "c")
     assert code == 2 and error.startswith("meanfield: m1 {a, b}: word = 'c': expected one of a, b (--model and --pair")
+    _, _, error = command("critical-mass", path, "--model", "m2", "--word", "c")
+    assert error == "meanfield: m2 {a, b}: word = 'c': expected one of a, b\n"
+
+
+def test_the_memories_that_count_most_are_shown(command, policies, tmp_path):
+    for population in ([], ["--committed", "a=0.1"]):
+        asked = ["sensitivity", policies, "--of", "word_share", "--fixed-point", "0", *population]
+        _, out, _ = command(*asked)
+        command(*asked, "-o", "o.nc")
+        size = abs(meanfield.load("o.nc")["derivative"]).values.ravel()
+        shown = re.findall(r"^ +\d+ +(\S+) +(?:empty|\S+/)", out, re.MULTILINE)
+        np.testing.assert_allclose(np.abs(np.array(shown, float)), np.sort(size)[:0:-1], rtol=1e-3)
+        assert len(size) == 21
 
 
 def test_committed_agents_change_lifetimes(command, two_attractors):

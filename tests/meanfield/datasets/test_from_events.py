@@ -121,6 +121,7 @@ TWICE = [*EVENTS, (7, 10, 2, 1, "B", "A")]
         ),
         (events([(0, 0, 1, 2, "A", "  ")]), {}, "'Rome': 'Rome'}, and missing=[…] lists what is no answer"),
         (events([(0, 0, 1, 2, "A", "A")]), {}, "words = ['A']: expected at least two that differ"),
+        (events([(0, 0, 1, 1, "A", "A")]), {}, "expected another partner; words = ['A']: expected at least two"),
         (events(), {"words": ["A", "C"]}, "said = 'B' in row 3: expected one of A, C"),
         (events(), {"words": ["A", "B", "x|y"]}, "words = 'x|y': expected a word, not all blanks"),
         (events(), {"initial": "C"}, "initial = 'C': expected '' or one of A, B"),
@@ -246,15 +247,16 @@ def test_cells_that_are_no_names_are_refused(column, cell):
 def test_all_complaints_come_at_once_with_their_rows():
     table = events([(0, 0, 1, 2, "A", "B_C"), (None, 1, 2, 3, "A", 3), (0, "x", 2, True, ["A"], "B")])
     table = pd.concat([table, events([(0, 3, 1, 1, "A", "B"), (0, 4, 1, 2, "A", "B"), (0, 4, 2, 3, "A", "B")])])
+    table = pd.concat([table, events([(0, "y", 2, 2, "A", "B"), (0, 6, 3, 3, "A_", "B")])])
     with pytest.raises(InputError) as found:
         from_events(table, memory_length=1)
     for told in (
         "run = nan in row 1: ",
         "partner = True in row 2: ",
-        "step = 'x' in row 2: ",
-        "said = ['A'] in row 2: ",
+        "step = 'x', 'y' in rows 2, 6: ",
+        "said = ['A'], 'A_' in rows 2, 7: ",
         "heard = 'B_C', 3 in rows 0, 1: ",
-        "an agent meets itself in row 3: ",
+        "an agent meets itself in rows 3, 6, 7: ",
         "an agent is in several pairs of a step in rows 4, 5: ",
     ):
         assert told in str(found.value)

@@ -104,7 +104,7 @@ def test_a_missing_partner_is_one_complaint():
     [
         (messages([*MESSAGES, MESSAGES[0]]), "more than two messages belong together in rows 0, 3, 6"),
         (messages([MESSAGES[0], MESSAGES[0]]), "both messages are by one agent = 'ada' in rows 0, 1"),
-        (messages([("x", 1, "ada", "ada", "A")]), "an agent writes to itself = 'ada' in row 0"),
+        (messages([("x", "?", "ada", "ada", "A")]), "an agent writes to itself = 'ada' in row 0: expected another"),
         (messages([("x", None, "ada", 1.5, "A")]), "partner = 1.5 in row 0: expected a name"),
         (messages().drop(columns="partner"), "messages lacks the column pair; expected run, step, agent, said, pair"),
         (messages().drop(columns="said"), "messages lacks the column said"),

@@ -212,7 +212,8 @@ def test_conventions_that_are_never_left_have_no_law():
     assert found.attrs["reason"] == "2 sets of attractors are never left: the start decides"
 
 
-def test_a_single_attractor_says_so():
-    found = transition_rates(follower(0.4), n_agents=[10])
+def test_agents_are_at_the_only_attractor_all_the_time():
+    found = transition_rates(follower(0.4), n_agents=[10, 1000])
     assert found.sizes["fixed_point"] == found.sizes["next_fixed_point"] == 1
-    assert "this is the only attractor" in found.attrs["reason"]
+    assert (found["stationary"] == 1).all() and found["potential"].item() == 0
+    assert found.attrs["reason"] == ""

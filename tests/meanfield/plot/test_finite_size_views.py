@@ -42,6 +42,23 @@ def bands(axes: Axes) -> list[np.ndarray]:
     return found
 
 
+def notes(axes: Axes) -> list[str]:
+    return [" ".join(line.get_label().split()) for line in axes.get_lines() if not len(line.get_xdata())]
+
+
+def test_other_attractors_are_in_the_legend():
+    both = moments().assign_attrs(attractors="A; mostly B (0.96)")
+    assert notes(meanfield.plot(both)) == [
+        "bands are those around one resting place, but groups end at A or mostly B (0.96)"
+    ]
+    assert notes(meanfield.plot(moments().assign_attrs(attractors="mostly A (0.96)"))) == []
+    stack = xr.concat([moments(), moments()], xr.Variable("pair", ["a/b", "c/d"])).assign(
+        attractors=("pair", ["mostly a (0.9)", "c; d"])
+    )
+    first, second = meanfield.plot(stack)
+    assert (notes(first), len(notes(second))) == ([], 1)
+
+
 def test_each_size_has_its_mean_and_two_standard_deviations():
     result = moments()
     axes = meanfield.plot(result)

@@ -86,6 +86,17 @@ def test_several_models_are_told_apart(number):
         assert not beside
 
 
+@pytest.mark.parametrize("words", [1, 20])
+def test_a_long_name_does_not_hide_the_legend(words):
+    name = " ".join(["word"] * words)
+    axes = meanfield.plot(table(models=[name]))
+    axes.figure.canvas.draw()
+    title = axes._left_title.get_window_extent()
+    assert not title.overlaps(axes.get_legend().get_window_extent())
+    assert title.x1 <= axes.get_window_extent().x1
+    assert axes.get_title(loc="left").replace("\n", " ") == name
+
+
 def test_a_table_that_was_made_for_a_policy():
     policy = meanfield.make_policy(np.array([0.5, 0.9, 0.3, 0.9, 0.3]), ["a", "b"], model="copies")
     found = meanfield.stability_table(policy)

@@ -87,8 +87,12 @@ def test_what_is_not_simulated_is_told(log):
     scores = choice_scores(short).set_index("law")["log_likelihood"]
     assert scores["policy"] > scores["constant frequencies"]
     for table in (validate(real, draws=1, runs=1), cross_validate(short, draws=1, runs=1)):
-        assert set(table["verdict"]) == {"too few data"} and table["note"].str.contains("committed from mid-run").all()
-        assert table["runs"].sum() == len(SIZES) and "too few data" in report(table)[0]
+        assert set(table["verdict"]) == {"not simulated"} and table["note"].str.contains("committed from mid-run").all()
+        assert table["runs"].sum() == len(SIZES)
+        first, *_, summary = report(table)
+        assert ": not simulated; agents are committed from mid-run on" in first
+        assert f"0 too few data, {len(report(table)) - 1} not simulated, of" in summary
+        assert summary.endswith(f"0 of 0 single tests disagree, up to 0 by chance; {len(table)} more are not simulated")
 
 
 def test_the_end_of_a_log_is_no_time_of_consensus():

@@ -80,14 +80,14 @@ def test_result_of_a_policy_does_not_depend_on_what_else_is_in_the_folder(real, 
     pd.testing.assert_frame_equal(both[both["model"] == "m"].reset_index(drop=True), right)
 
 
-def test_few_runs_and_memories_that_cannot_be_numbered_are_too_few_data(real):
+def test_few_runs_are_too_few_data_and_memories_that_cannot_be_numbered_are_not_simulated(real):
     few = quick(RealPopulations(real.choice_counts, real.runs.iloc[:3]))
     assert set(few["verdict"]) == {"too few data"}
     words = ["A", "B", *map(str, range(98))]
     many = real.runs.iloc[:20].assign(options=" ".join(words), memory_length=5)
     counts = real.choice_counts.assign(options="_".join(words), memory_length=5)
     table = quick(RealPopulations(counts, many))
-    assert table["verdict"].tolist() == ["too few data"]
+    assert table["verdict"].tolist() == ["not simulated"]
     assert "fewer than 2^63 states" in table["note"].iloc[0]
     unseen = quick(RealPopulations(real.choice_counts.assign(model="else"), real.runs))
     assert set(unseen["note"]) == {"no choices were counted"}
