@@ -23,7 +23,7 @@ from theory.naming_game._rule_data import Data, Weights, check_weights, count_da
 from theory.naming_game._rules import MOST, PARAMETERS, RULES, Memories, logits, natural
 
 STARTS = 4
-STEPS = 500  # of L-BFGS at most; 20 to 60 are usual
+STEPS = 200  # of L-BFGS at most; 15 to 40 are usual
 GRADIENT = 1e-10  # of nats a choice, at which it ends
 KNOWN = 1.0  # standard error in a coordinate, as of `theory.fit_mechanism1`: a factor of e, or a nat
 POLICY_CHOICES = 1e6  # so many choices decide whether a parameter of a policy, which has no error, is determined
@@ -61,18 +61,19 @@ def fit_rule(
     - 'imitation': strength·h_0;
     - 'best_response' to the remembered words, with noise (Blume 1993): inverse_temperature·h̄;
     - 'win_stay_lose_shift': stay·s_0 after a success, -shift·s_0 after a failure;
-    - 'majority': strength Σ_k recency^k h_k;
+    - 'primacy': own·s + heard·h of the oldest interaction;
+    - 'majority': strength Σ_k w_k h_k, where the weights w_k are proportional to recency^k and 1 together;
     - 'threshold': sharpness·s_0·(threshold - share of heard words that differ from s_0);
     - 'luce': choices proportional to (number heard)^exponent + prior·e^(±bias/2), which is all of ℓ;
-    - 'counts': Σ_k recency^k (own·s_k + heard·h_k).
+    - 'counts': Σ_k w_k (own·s_k + heard·h_k).
 
     Here s_k and h_k are the words said and heard k interactions ago, 1 for the first and -1 for the second word, and h̄
     is the mean of h_k. A success counts as (s_k + h_k)/2, so a third weight for successes would be no further parameter
-    of 'counts'. 'counts' contains 'majority' and, for recency → 0, 'win_stay_lose_shift'; both contain 'imitation', and
-    all contain 'constant'.
+    of 'counts'. 'counts' contains 'majority' and, for recency → 0, 'win_stay_lose_shift'; both contain 'imitation'. All
+    contain 'constant', and recency above 1 weighs old interactions more than late ones.
 
     A policy is fitted by the least Kullback-Leibler divergence, Σ_i w_i KL(q_i||rule_i), counts by the largest
-    likelihood of independent choices, with L-BFGS (optax) from four starts and exact derivatives. Rules are compared by
+    likelihood of independent choices, with L-BFGS (optax) from four starts and exact derivatives. recency, sharpness, exponent and prior are above 0. Rules are compared by
     what they say of choices that they were not fitted to.
 
     Parameters
@@ -102,7 +103,7 @@ def fit_rule(
     Dataset over `rule`, and over the dims of a stack, with
 
     - `estimate`, `standard_error` and `interval` (bound) of each parameter, NaN where a rule does not have it; standard
-      errors are from the observed information, in logarithms for recency, exponent and prior. A policy has none;
+      errors are from the observed information, in logarithms for recency, sharpness, exponent and prior. A policy has none;
     - `identified`: whether a parameter is known within a factor of e, or within 1, by the counts, or would be by
       a million choices for a policy;
     - `log_likelihood`, of a policy per choice; `divergence` in bits a choice, for counts from their frequencies, and
@@ -135,7 +136,7 @@ def fit_rule(
     >>> policy = rule_policy("majority", parameters, ["A", "B"], memory_length=2)
     >>> fit = fit_rule(policy, rule=["imitation", "majority"], collective=False)
     >>> fit["best"].item(), fit["explained"].values.round(3)
-    ('majority', array([0.   , 0.827, 1.   ]))
+    ('majority', array([0.   , 0.683, 1.   ]))
     >>> summary(fit.sel(rule=["majority"]))["estimate"].round(2).to_dict()
     {('majority', 'empty'): 0.1, ('majority', 'bias'): 0.3, ('majority', 'strength'): 1.5, ('majority', 'recency'): 0.7}
     """
@@ -196,7 +197,9 @@ def _labels(one: xr.Dataset | xr.DataArray) -> dict[str, str]:
 
 def _stacked(results: list[xr.Dataset]) -> xr.Dataset:
     """Results along the dims in which their labels differ."""
-    dims = [dim for dim in ("model", "pair") if len({str(one.coords.get(dim)) for one in results}) > 1]
+    dims = [
+        dim for dim in ("model", "pair") if len({one.coords[dim].item() for one in results if dim in one.coords}) > 1
+    ]
     whole = xr.merge([one.expand_dims(dims) for one in results], join="outer", compat="no_conflicts")
     for name, values in whole.data_vars.items():
         if values.dtype == object:
@@ -204,6 +207,7 @@ def _stacked(results: list[xr.Dataset]) -> xr.Dataset:
     return whole
 
 
+@jax.jit  # traced once, not at each of its places in the search
 def _loss(coordinates: jax.Array, rule: jax.Array, choices: jax.Array, memories: Memories) -> jax.Array:
     """Minus the log-likelihood of these choices."""
     logit = logits(natural(coordinates, rule), rule, memories)
@@ -233,7 +237,9 @@ def _search(starts: jax.Array, rule: jax.Array, choices: jax.Array, memories: Me
         point, *_ = jax.lax.while_loop(goes_on, step, (start, optimiser.init(start), 0))
         return point, loss(point)
 
-    points, losses = jax.vmap(jax.vmap(search, (0, None)), (None, 0))(starts, choices)
+    count, tables = len(starts), len(choices)
+    every = jnp.tile(starts, (tables, 1)), jnp.repeat(choices, count, 0)  # one batch is compiled faster than two nested
+    points, losses = (values.reshape(tables, count, *values.shape[1:]) for values in jax.vmap(search)(*every))
     best = jnp.argmin(jnp.where(jnp.isnan(losses), jnp.inf, losses), 1)
     each = jnp.arange(len(best))
     return points[each, best], losses[each, best]
@@ -363,9 +369,7 @@ def _parameter_columns(data: Data, fitted: Fitted, names: list[str], level: floa
     }
 
 
-def _collective_columns(
-    data: Data, fitted: Fitted, names: list[str], report: Callable[[], object]
-) -> dict[str, tuple]:
+def _collective_columns(data: Data, fitted: Fitted, names: list[str], report: Callable[[], object]) -> dict[str, tuple]:
     """Numbers of populations that play the rules, and of the policy itself."""
     table = None if data.policy is None else _collective(data.policy, data.words, "")
     weak = "" if table is None else _other(data.words, table["strong_word"])

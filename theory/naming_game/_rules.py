@@ -20,7 +20,7 @@ from meanfield.toolbox import one_of, real_number
 
 Array = jax.Array
 EVERY = ("empty", "bias")
-POSITIVE = ("recency", "exponent", "prior")  # fitted by their logarithms
+POSITIVE = ("recency", "sharpness", "exponent", "prior")  # fitted by their logarithms
 
 
 class Memories(NamedTuple):
@@ -41,7 +41,14 @@ class Memories(NamedTuple):
 
 
 def _recent(signs: Array, recency: Array) -> Array:
-    return (signs * recency ** jnp.arange(signs.shape[-1])).sum(-1)
+    """Sum with weights proportional to recency^age, which are 1 together in a full memory."""
+    weights = jax.nn.softmax(jnp.log(recency) * jnp.arange(signs.shape[-1]))
+    return (signs * weights).sum(-1)
+
+
+def _oldest(signs: Array) -> Array:
+    length = jnp.abs(signs).sum(-1).astype(int)
+    return jnp.take_along_axis(signs, jnp.maximum(length - 1, 0)[:, None], -1)[:, 0]
 
 
 def _share(heard: Array) -> Array:
@@ -63,6 +70,10 @@ def _best_response(m: Memories, inverse_temperature: Array) -> Array:
 
 def _win_stay_lose_shift(m: Memories, stay: Array, shift: Array) -> Array:
     return m.own[:, 0] * jnp.where(m.own[:, 0] == m.heard[:, 0], stay, -shift)
+
+
+def _primacy(m: Memories, own: Array, heard: Array) -> Array:
+    return own * _oldest(m.own) + heard * _oldest(m.heard)
 
 
 def _majority(m: Memories, strength: Array, recency: Array) -> Array:
@@ -104,6 +115,7 @@ RULES: dict[str, Rule] = {
     "imitation": Rule(_imitation, ("strength",)),
     "best_response": Rule(_best_response, ("inverse_temperature",)),
     "win_stay_lose_shift": Rule(_win_stay_lose_shift, ("stay", "shift")),
+    "primacy": Rule(_primacy, ("own", "heard")),
     "majority": Rule(_majority, ("strength", "recency")),
     "threshold": Rule(_threshold, ("sharpness", "threshold")),
     "luce": Rule(_luce, ("exponent", "prior"), takes_bias=True),
@@ -111,7 +123,9 @@ RULES: dict[str, Rule] = {
 }
 PARAMETERS = tuple(dict.fromkeys(name for rule in RULES.values() for name in rule.parameters))
 MOST = max(len(rule.parameters) for rule in RULES.values())
-_POSITIVE = np.array([[k < len(r.parameters) and r.parameters[k] in POSITIVE for k in range(MOST)] for r in RULES.values()])
+_POSITIVE = np.array(
+    [[k < len(r.parameters) and r.parameters[k] in POSITIVE for k in range(MOST)] for r in RULES.values()]
+)
 
 
 def natural(coordinates: Float[Array, " most"], rule: int | Array) -> Float[Array, " most"]:
@@ -137,9 +151,7 @@ def partial_of(rule: Rule, memories: Memories) -> Callable[[Array], Array]:
     return respond
 
 
-def rule_policy(
-    rule: str, parameters: Mapping[str, float], words: Sequence[str], *, memory_length: int
-) -> xr.Dataset:
+def rule_policy(rule: str, parameters: Mapping[str, float], words: Sequence[str], *, memory_length: int) -> xr.Dataset:
     """The policy of agents who play a rule, for two words.
 
     Parameters
