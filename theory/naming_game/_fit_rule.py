@@ -71,9 +71,10 @@ def fit_rule(
     is the mean of h_k. A success counts as (s_k + h_k)/2, so a third weight for successes would be no further parameter
     of 'counts'. 'counts' contains 'majority' and, for recency → 0, 'win_stay_lose_shift'; both contain 'imitation'. All
     contain 'constant', and recency above 1 weighs old interactions more than late ones.
+    The parameters recency, sharpness, exponent and prior are above 0.
 
     A policy is fitted by the least Kullback-Leibler divergence, Σ_i w_i KL(q_i||rule_i), counts by the largest
-    likelihood of independent choices, with L-BFGS (optax) from four starts and exact derivatives. recency, sharpness, exponent and prior are above 0. Rules are compared by
+    likelihood of independent choices, with L-BFGS (optax) from four starts and exact derivatives. Rules are compared by
     what they say of choices that they were not fitted to.
 
     Parameters
@@ -102,8 +103,8 @@ def fit_rule(
     -------
     Dataset over `rule`, and over the dims of a stack, with
 
-    - `estimate`, `standard_error` and `interval` (bound) of each parameter, NaN where a rule does not have it; standard
-      errors are from the observed information, in logarithms for recency, sharpness, exponent and prior. A policy has none;
+    - `estimate`, `standard_error` and `interval` (bound) of each parameter, NaN where a rule does not have it. Standard
+      errors are from the observed information, those of positive parameters in logarithms. A policy has none;
     - `identified`: whether a parameter is known within a factor of e, or within 1, by the counts, or would be by
       a million choices for a policy;
     - `log_likelihood`, of a policy per choice; `divergence` in bits a choice, for counts from their frequencies, and
@@ -112,11 +113,11 @@ def fit_rule(
       standard error over folds `held_out_loss_error`. `best` is the rule with the fewest parameters whose loss is at
       most its standard error;
     - `q` (state), the rule's probability of `first_word`, and `weight` (state), which sums to 1;
-    - the memories with the largest weight times divergence (missed): `missed_memory`, oldest interaction first, `missed_q`
-      in the data, `missed_rule_q`, `missed_weight`, and `missed_share` of the divergence;
-    - with `collective`: `kappa` and `strong_word` of `meanfield.group_size_law`, `critical_mass` of agents who are
-      committed to the weak word of the table (or, where it has none and for counts, of the rule), and `conventions`, the
-      attractors; `reason` says why some are NaN. `table_kappa` and the others are those of the policy itself.
+    - over `missed`, the memories with the largest weight times divergence: `missed_memory`, oldest interaction first,
+      `missed_q` in the data, `missed_rule_q`, `missed_weight`, and `missed_share` of the divergence;
+    - with `collective`: `kappa` and `strong_word` of `meanfield.group_size_law`, `critical_mass` of agents committed to
+      the weak word of the policy (of the rule for counts, or where the policy has none), and `conventions`, the
+      attractors; `reason` says why some are missing. `table_kappa` and the others are those of the policy itself.
 
     Raises
     ------

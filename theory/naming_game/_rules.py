@@ -42,13 +42,13 @@ class Memories(NamedTuple):
 
 def _recent(signs: Array, recency: Array) -> Array:
     """Sum with weights proportional to recency^age, which are 1 together in a full memory."""
-    weights = jax.nn.softmax(jnp.log(recency) * jnp.arange(signs.shape[-1]))
+    weights = jax.nn.softmax(jnp.log(jnp.clip(recency, 1e-300, 1e300)) * jnp.arange(signs.shape[-1]))
     return (signs * weights).sum(-1)
 
 
 def _oldest(signs: Array) -> Array:
-    length = jnp.abs(signs).sum(-1).astype(int)
-    return jnp.take_along_axis(signs, jnp.maximum(length - 1, 0)[:, None], -1)[:, 0]
+    last = jnp.maximum(jnp.abs(signs).sum(-1).astype(int) - 1, 0)
+    return jnp.take_along_axis(jnp.asarray(signs), last[:, None], -1)[:, 0]
 
 
 def _share(heard: Array) -> Array:
@@ -69,7 +69,7 @@ def _best_response(m: Memories, inverse_temperature: Array) -> Array:
 
 
 def _win_stay_lose_shift(m: Memories, stay: Array, shift: Array) -> Array:
-    return m.own[:, 0] * jnp.where(m.own[:, 0] == m.heard[:, 0], stay, -shift)
+    return jnp.where(m.own[:, 0] == m.heard[:, 0], stay, -shift) * m.own[:, 0]
 
 
 def _primacy(m: Memories, own: Array, heard: Array) -> Array:
@@ -124,7 +124,10 @@ RULES: dict[str, Rule] = {
 PARAMETERS = tuple(dict.fromkeys(name for rule in RULES.values() for name in rule.parameters))
 MOST = max(len(rule.parameters) for rule in RULES.values())
 _POSITIVE = np.array(
-    [[k < len(r.parameters) and r.parameters[k] in POSITIVE for k in range(MOST)] for r in RULES.values()]
+    [
+        [name in POSITIVE for name in rule.parameters] + [False] * (MOST - len(rule.parameters))
+        for rule in RULES.values()
+    ]
 )
 
 
@@ -136,12 +139,12 @@ def natural(coordinates: Float[Array, " most"], rule: int | Array) -> Float[Arra
 
 def logits(parameters: Float[Array, " most"], rule: int | Array, memories: Memories) -> Float[Array, " states"]:
     """Logits of the rule with this number; parameters beyond its own are ignored."""
-    branches = [partial_of(one, memories) for one in RULES.values()]
+    branches = [_response(one, memories) for one in RULES.values()]
     response = jax.lax.switch(rule, branches, parameters)
     return jnp.where(memories.own[:, 0] == 0, parameters[0], parameters[1] + response)
 
 
-def partial_of(rule: Rule, memories: Memories) -> Callable[[Array], Array]:
+def _response(rule: Rule, memories: Memories) -> Callable[[Array], Array]:
     count = len(rule.parameters)
 
     def respond(parameters: Array) -> Array:
@@ -159,7 +162,7 @@ def rule_policy(rule: str, parameters: Mapping[str, float], words: Sequence[str]
     rule
         Name of a rule of `fit_rule`, which describes them and their parameters.
     parameters
-        A value for each parameter of the rule; recency, exponent and prior are above 0.
+        A value for each parameter of the rule; recency, sharpness, exponent and prior are above 0.
     words
         The two words, the first one first.
     memory_length

@@ -195,7 +195,7 @@ def test_labels_count_and_stacks_are_fitted_one_by_one():
         for name in ("estimate", "weight", "missed_memory", "best", "identified", "held_out_loss"):
             plain = [result[name].drop_vars(["model", "pair"]) for result in (one, alone)]
             xr.testing.assert_identical(*plain)
-            assert plain[0].dtype == plain[1].dtype
+            assert plain[0].dtype.kind == plain[1].dtype.kind
     assert summary(both).index.names == ["model", "rule", "parameter"]
 
 
@@ -224,5 +224,5 @@ def test_wrong_input_is_refused_in_one_message():
         fit_rule(policy, weights=np.zeros(5))
     with pytest.raises(meanfield.InputError, match="a mapping of empty, bias, strength to numbers"):
         rule_policy("imitation", {"strength": 1.0}, WORDS, memory_length=1)
-    with pytest.raises(meanfield.InputError, match="expected the result of theory.naming_game.fit_rule"):
+    with pytest.raises(meanfield.InputError, match=r"expected the result of theory\.naming_game\.fit_rule"):
         summary(policy)
