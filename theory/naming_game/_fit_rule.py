@@ -25,6 +25,7 @@ from theory.naming_game._rules import MOST, PARAMETERS, RULES, Memories, logits,
 STARTS = 4
 STEPS = 200  # of L-BFGS at most; 15 to 40 are usual
 GRADIENT = 1e-10  # of nats a choice, at which it ends
+LEAST_GAIN = 1e-15  # of a step, in nats a choice: a parameter on its way to infinity goes no further
 KNOWN = 1.0  # standard error in a coordinate, as of `theory.fit_mechanism1`: a factor of e, or a nat
 POLICY_CHOICES = 1e6  # so many choices decide whether a parameter of a policy, which has no error, is determined
 LEAST_CURVATURE = 1e-4  # instead of none: a standard error of 100
@@ -225,17 +226,18 @@ def _search(starts: jax.Array, rule: jax.Array, choices: jax.Array, memories: Me
         value_and_grad = optax.value_and_grad_from_state(loss)
 
         def step(carry: tuple) -> tuple:
-            point, state, steps = carry
+            point, state, steps, _ = carry
             value, grad = value_and_grad(point, state=state)
             move, state = optimiser.update(grad, state, point, value=value, grad=grad, value_fn=loss)
-            return optax.apply_updates(point, move), state, steps + 1
+            gain = value - optax.tree.get(state, "value")
+            return optax.apply_updates(point, move), state, steps + 1, gain
 
         def goes_on(carry: tuple) -> jax.Array:
-            _, state, steps = carry
+            _, state, steps, gain = carry
             steep = jnp.abs(optax.tree.get(state, "grad")).max() > GRADIENT
-            return (steps == 0) | ((steps < STEPS) & steep)
+            return (steps == 0) | ((steps < STEPS) & steep & (gain > LEAST_GAIN))
 
-        point, *_ = jax.lax.while_loop(goes_on, step, (start, optimiser.init(start), 0))
+        point, *_ = jax.lax.while_loop(goes_on, step, (start, optimiser.init(start), 0, jnp.inf))
         return point, loss(point)
 
     count, tables = len(starts), len(choices)
@@ -440,6 +442,22 @@ def summary(fit: xr.Dataset) -> pd.DataFrame:
     --------
     fit_rule : with an example
     theory.flag_game.summary : the same for the Flag Game
+
+    Examples
+    --------
+    Fifty choices in each memory of one interaction:
+
+    >>> from theory.naming_game import fit_rule, summary
+    >>> counts = xr.DataArray(
+    ...     [[26, 24], [44, 6], [9, 41], [40, 10], [5, 45]],
+    ...     coords={"state": range(5), "word": ["A", "B"]}, dims=("state", "word"),
+    ... )
+    >>> summary(fit_rule(counts, rule="imitation", folds=2, collective=False)).loc["imitation"].round(2)
+               estimate   low  high      status
+    parameter
+    empty          0.08 -0.48  0.63  determined
+    bias          -0.00 -0.36  0.36  determined
+    strength       1.73  1.37  2.10  determined
     """
     if not isinstance(fit, xr.Dataset) or fit.attrs.get("kind") != "rule_fit":
         raise InputError("fit: expected the result of theory.naming_game.fit_rule")
