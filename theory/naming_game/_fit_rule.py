@@ -138,7 +138,7 @@ def fit_rule(
     >>> policy = rule_policy("majority", parameters, ["A", "B"], memory_length=2)
     >>> fit = fit_rule(policy, rule=["imitation", "majority"], collective=False)
     >>> fit["best"].item(), fit["explained"].values.round(3)
-    ('majority', array([0.   , 0.683, 1.   ]))
+    ('majority', array([0.   , 0.671, 1.   ]))
     >>> summary(fit.sel(rule=["majority"]))["estimate"].round(2).to_dict()
     {('majority', 'empty'): 0.1, ('majority', 'bias'): 0.3, ('majority', 'strength'): 1.5, ('majority', 'recency'): 0.7}
     """
@@ -203,9 +203,11 @@ def _stacked(results: list[xr.Dataset]) -> xr.Dataset:
         dim for dim in ("model", "pair") if len({one.coords[dim].item() for one in results if dim in one.coords}) > 1
     ]
     whole = xr.merge([one.expand_dims(dims) for one in results], join="outer", compat="no_conflicts")
-    for name, values in whole.data_vars.items():
-        if values.dtype == object:
-            whole[name] = values.fillna(False if name == "identified" else "").astype(results[0][name].dtype.kind)
+    for name, values in whole.data_vars.items():  # what is absent is NaN
+        if results[0][name].dtype.kind == "b":
+            whole[name] = (values == 1).assign_attrs(values.attrs)
+        elif results[0][name].dtype.kind == "U":
+            whole[name] = values.fillna("").astype(str).assign_attrs(values.attrs)
     return whole
 
 
@@ -455,9 +457,9 @@ def summary(fit: xr.Dataset) -> pd.DataFrame:
     >>> summary(fit_rule(counts, rule="imitation", folds=2, collective=False)).loc["imitation"].round(2)
                estimate   low  high      status
     parameter
-    empty          0.08 -0.48  0.63  determined
-    bias          -0.00 -0.36  0.36  determined
-    strength       1.73  1.37  2.10  determined
+    empty          0.08 -0.47  0.63  determined
+    bias          -0.08 -0.47  0.31  determined
+    strength       1.74  1.35  2.13  determined
     """
     if not isinstance(fit, xr.Dataset) or fit.attrs.get("kind") != "rule_fit":
         raise InputError("fit: expected the result of theory.naming_game.fit_rule")

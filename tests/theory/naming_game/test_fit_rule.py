@@ -117,9 +117,12 @@ def test_larger_rules_fit_no_worse():
     for seed in range(3):
         fit = fit_rule(random_policy(seed, memory_length=2), weights="uniform", collective=False)
         lost = fit["divergence"].to_series()
-        assert lost["constant"] >= lost["imitation"] >= lost["majority"] >= lost["counts"] - 1e-12
-        assert lost["imitation"] >= lost["win_stay_lose_shift"] >= lost["counts"] - 1e-6  # reached for recency → 0
-        assert lost["constant"] >= lost["best_response"] and lost["constant"] >= lost["luce"] - 1e-6
+        for larger, smaller in (
+            *(("imitation", "constant"), ("majority", "imitation"), ("counts", "majority")),
+            *(("win_stay_lose_shift", "imitation"), ("counts", "win_stay_lose_shift"), ("primacy", "constant")),
+            *(("best_response", "constant"), ("threshold", "best_response"), ("luce", "constant")),
+        ):
+            assert lost[larger] <= lost[smaller] + 1e-6  # some limits are reached at infinity only
 
 
 @pytest.mark.parametrize("rule", range(len(RULES)))
