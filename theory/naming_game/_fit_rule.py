@@ -171,6 +171,8 @@ def _checked(
     def policies() -> list:
         if isinstance(data, xr.DataArray):
             count_data(data)
+            if not isinstance(weights, str) or weights != "visited":
+                raise InputError("weights are given: expected with a policy only, as counts have their own")
             return [data]
         return list(meanfield.each_policy(instance("data", data, xr.Dataset)))  # type: ignore[arg-type]
 
@@ -299,7 +301,7 @@ def _columns(data: Data, fitted: Fitted, names: list[str], level: float) -> dict
     texts = np.array([_text(data.space, state, data.words) for state in missed.ravel()]).reshape(missed.shape)
     loss, error, best = _held_out(fitted.held_out, names)
     held = fitted.held_out.sum(1)
-    per_choice = 1 / _held_out_choices(data)
+    per_choice = 1 / float(data.choices.sum() if data.runs is not None else data.choices[1:].sum())
     over, rank = ("rule",), ("rule", "missed")
     n_parameters = [len(RULES[name].parameters) for name in names]
     return {
@@ -330,10 +332,6 @@ def _divergence(q: np.ndarray, logit: np.ndarray) -> np.ndarray:
     return np.maximum(nats, 0) / np.log(2)
 
 
-def _held_out_choices(data: Data) -> float:
-    return float(data.choices.sum() if data.runs is not None else data.choices[1:].sum())
-
-
 def _held_out(scores: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndarray, str]:
     """The loss of each rule against the best one, its standard error, and the simplest rule that may be as good."""
     below = scores[np.argmax(scores.sum(1))] - scores
@@ -342,11 +340,7 @@ def _held_out(scores: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndar
 
 
 def _text(space: MemorySpace, state: int, words: tuple[str, ...]) -> str:
-    return " ".join(f"{words[own]}/{partner}" for own, partner in _pairs(space, state, words)) or "empty"
-
-
-def _pairs(space: MemorySpace, state: int, words: tuple[str, ...]) -> list[tuple[int, str]]:
-    return [(own, words[partner]) for own, partner in space.memory(int(state))]
+    return " ".join(f"{words[own]}/{words[partner]}" for own, partner in space.memory(int(state))) or "empty"
 
 
 def _parameter_columns(data: Data, fitted: Fitted, names: list[str], level: float) -> dict[str, tuple]:

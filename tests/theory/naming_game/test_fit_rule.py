@@ -221,6 +221,8 @@ def test_wrong_input_is_refused_in_one_message():
     for message, data in wrong.items():
         with pytest.raises(meanfield.InputError, match=message):
             fit_rule(data)
+    with pytest.raises(meanfield.InputError, match="expected with a policy only"):
+        fit_rule(counts, weights="uniform")
     with pytest.raises(meanfield.InputError, match="one for each of 5 memories"):
         fit_rule(policy, weights=np.ones(21))
     with pytest.raises(meanfield.InputError, match="above 0"):
