@@ -1,0 +1,464 @@
+"""The rule that a model plays: rules with a few parameters fitted to a policy or to counted choices, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pandas as pd
+import xarray as xr
+from jaxtyping import Float
+from scipy.special import expit, ndtri, xlogy
+from tqdm.auto import tqdm
+
+import meanfield
+from meanfield import ConvergenceError, InputError, MemorySpace
+from meanfield.toolbox import check_level, instance, labelled, one_of, one_or_several, stamp, whole_number
+from theory.naming_game._rule_data import Data, Weights, check_weights, count_data, policy_data
+from theory.naming_game._rules import MOST, PARAMETERS, RULES, Memories, logits, natural
+
+STARTS = 4
+STEPS = 200  # of L-BFGS at most; 15 to 40 are usual
+GRADIENT = 1e-10  # of nats a choice, at which it ends
+LEAST_GAIN = 1e-15  # of a step, in nats a choice: a parameter on its way to infinity goes no further
+KNOWN = 1.0  # standard error in a coordinate, as of `theory.fit_mechanism1`: a factor of e, or a nat
+POLICY_CHOICES = 1e6  # so many choices decide whether a parameter of a policy, which has no error, is determined
+LEAST_CURVATURE = 1e-4  # instead of none: a standard error of 100
+SAME = 1e-9  # nats a choice
+MISSED = 5
+
+
+class Fitted(NamedTuple):
+    """All rules fitted to one policy or table of counts."""
+
+    coordinates: Float[np.ndarray, "rules most"]
+    logit: Float[np.ndarray, "rules states"]
+    errors: Float[np.ndarray, "rules most"]  # standard errors of the coordinates
+    held_out: Float[np.ndarray, "rules folds"]  # log-likelihoods
+
+
+def fit_rule(
+    data: xr.Dataset | xr.DataArray,
+    *,
+    rule: str | Sequence[str] | None = None,
+    weights: Weights = "visited",
+    folds: int = 10,
+    collective: bool = True,
+    level: float = 0.95,
+    seed: int = 0,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Fit simple rules of choice to a policy or to counted choices, to see which one a model plays.
+
+    A rule gives the logit ℓ = ln q(first word)/q(second word) of each memory. With an empty memory it is the parameter
+    `empty`, otherwise `bias`, positive if the model prefers the first word, plus
+
+    - 'constant': nothing;
+    - 'imitation': strength·h_0;
+    - 'best_response' to the remembered words, with noise (Blume 1993): inverse_temperature·h̄;
+    - 'win_stay_lose_shift': stay·s_0 after a success, -shift·s_0 after a failure;
+    - 'primacy': own·s + heard·h of the oldest interaction;
+    - 'majority': strength Σ_k w_k h_k, where the weights w_k are proportional to recency^k and 1 together;
+    - 'threshold': sharpness·s_0·(threshold - share of heard words that differ from s_0);
+    - 'luce': choices proportional to (number heard)^exponent + prior·e^(±bias/2), which is all of ℓ;
+    - 'counts': Σ_k w_k (own·s_k + heard·h_k).
+
+    Here s_k and h_k are the words said and heard k interactions ago, 1 for the first and -1 for the second word, and h̄
+    is the mean of h_k. A success counts as (s_k + h_k)/2, so a third weight for successes would be no further parameter
+    of 'counts'. 'counts' contains 'majority' and, for recency → 0, 'win_stay_lose_shift'; both contain 'imitation'. All
+    contain 'constant', and recency above 1 weighs old interactions more than late ones.
+    The parameters recency, sharpness, exponent and prior are above 0.
+
+    A policy is fitted by the least Kullback-Leibler divergence, Σ_i w_i KL(q_i||rule_i), counts by the largest
+    likelihood of independent choices, with L-BFGS (optax) from four starts and exact derivatives. Rules are compared by
+    what they say of choices that they were not fitted to.
+
+    Parameters
+    ----------
+    data
+        A policy of two words or a stack of policies over model and pair; or counts of choices, a DataArray of whole
+        numbers over (state, word), or (run, state, word).
+    rule
+        Names of the rules to fit. Default: all. 'constant' is always fitted.
+    weights
+        Weights of the memories of a policy. 'visited': the fraction of agents who have them, half over 30 rounds from
+        empty memories, half at the attractors. 'uniform': all alike. Or a number for each memory. Counts need none.
+    folds
+        Number of parts that are held out in turn, ≥ 2: sets of runs, if the counts have several, otherwise sets of
+        memories at random. The empty memory, which every rule fits by itself, is then not held out.
+    collective
+        Whether to compute what populations do that play the rules, in a few seconds a policy.
+    level
+        Level of the intervals, of counts only.
+    seed
+        Seed of the starts and folds.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset over `rule`, and over the dims of a stack, with
+
+    - `estimate`, `standard_error` and `interval` (bound) of each parameter, NaN where a rule does not have it. Standard
+      errors are from the observed information, those of positive parameters in logarithms. A policy has none;
+    - `identified`: whether a parameter is known within a factor of e, or within 1, by the counts, or would be by
+      a million choices for a policy;
+    - `log_likelihood`, of a policy per choice; `divergence` in bits a choice, for counts from their frequencies, and
+      `explained` = 1 - divergence/(divergence of 'constant'), NaN if even that is 0;
+    - `held_out_log_likelihood` per choice; `held_out_loss`, by how much it is below that of the best rule, with its
+      standard error over folds `held_out_loss_error`. `best` is the rule with the fewest parameters whose loss is at
+      most its standard error;
+    - `q` (state), the rule's probability of `first_word`, and `weight` (state), which sums to 1;
+    - over `missed`, the memories with the largest weight times divergence: `missed_memory`, oldest interaction first,
+      `missed_q` in the data, `missed_rule_q`, `missed_weight`, and `missed_share` of the divergence;
+    - with `collective`: `kappa` and `strong_word` of `meanfield.group_size_law`, `critical_mass` of agents committed to
+      the weak word of the policy (of the rule for counts, or where the policy has none), and `conventions`, the
+      attractors; `reason` says why some are missing. `table_kappa` and the others are those of the policy itself.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described; the message tells all that is wrong.
+
+    See Also
+    --------
+    summary : the parameters as a table
+    rule_policy : agents who play a rule
+    meanfield.sensitivity : which memories κ hangs on
+
+    Examples
+    --------
+    >>> from theory.naming_game import fit_rule, rule_policy, summary
+    >>> parameters = {"empty": 0.1, "bias": 0.3, "strength": 1.5, "recency": 0.7}
+    >>> policy = rule_policy("majority", parameters, ["A", "B"], memory_length=2)
+    >>> fit = fit_rule(policy, rule=["imitation", "majority"], collective=False)
+    >>> fit["best"].item(), fit["explained"].values.round(3)
+    ('majority', array([0.   , 0.671, 1.   ]))
+    >>> summary(fit.sel(rule=["majority"]))["estimate"].round(2).to_dict()
+    {('majority', 'empty'): 0.1, ('majority', 'bias'): 0.3, ('majority', 'strength'): 1.5, ('majority', 'recency'): 0.7}
+    """
+    policies = _checked(data, rule, weights, folds, level, seed)
+    asked = RULES if rule is None else {"constant", *one_or_several(rule)}
+    names = [name for name in RULES if name in asked]
+    steps = len(policies) * (1 + len(names) * (1 + collective))
+    results = []
+    with tqdm(total=steps, desc="rules", disable=not progress, leave=False) as bar:
+        for one in policies:
+            read = count_data(one) if isinstance(one, xr.DataArray) else policy_data(one, weights)
+            bar.update()
+            fitted = _fitted(read, names, folds, seed, bar.update)
+            columns = _columns(read, fitted, names, level)
+            if collective:
+                columns |= _collective_columns(read, fitted, names, bar.update)
+            coords = {"rule": names, "parameter": list(PARAMETERS), "bound": ["low", "high"]}
+            coords |= {"state": np.arange(read.space.n_states), "missed": np.arange(MISSED)}
+            results.append(labelled(columns, coords).assign_coords(_labels(one)))
+    result = results[0] if len(results) == 1 else _stacked(results)
+    options = {"weights": weights if isinstance(weights, str) else "given", "folds": folds, "level": level}
+    return stamp(result, "rule_fit", None, **options, seed=seed)
+
+
+def _checked(
+    data: object, rule: object, weights: object, folds: object, level: object, seed: object
+) -> list[xr.Dataset | xr.DataArray]:
+    """The single policies or the counts; InputError with all complaints."""
+
+    def policies() -> list:
+        if isinstance(data, xr.DataArray):
+            count_data(data)
+            if not isinstance(weights, str) or weights != "visited":
+                raise InputError("weights are given: expected with a policy only, as counts have their own")
+            return [data]
+        return list(meanfield.each_policy(instance("data", data, xr.Dataset)))  # type: ignore[arg-type]
+
+    checks: list[Callable[[], Any]] = [
+        policies,
+        lambda: [one_of("rule", name, RULES) for name in ([] if rule is None else one_or_several(rule))],
+        lambda: check_weights(weights),
+        lambda: whole_number("folds", folds, 2),
+        lambda: check_level(level),  # type: ignore[arg-type]
+        lambda: whole_number("seed", seed),
+    ]
+    found, wrong = [], []
+    for check in checks:
+        try:
+            found.append(check())
+        except InputError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise InputError("; ".join(wrong))
+    return found[0]
+
+
+def _labels(one: xr.Dataset | xr.DataArray) -> dict[str, str]:
+    return {dim: one[dim].item() for dim in ("model", "pair") if dim in one.coords and one[dim].ndim == 0}
+
+
+def _stacked(results: list[xr.Dataset]) -> xr.Dataset:
+    """Results along the dims in which their labels differ."""
+    dims = [
+        dim for dim in ("model", "pair") if len({one.coords[dim].item() for one in results if dim in one.coords}) > 1
+    ]
+    whole = xr.merge([one.expand_dims(dims) for one in results], join="outer", compat="no_conflicts")
+    for name, values in whole.data_vars.items():  # what is absent is NaN
+        if results[0][name].dtype.kind == "b":
+            whole[name] = (values == 1).assign_attrs(values.attrs)
+        elif results[0][name].dtype.kind == "U":
+            whole[name] = values.fillna("").astype(str).assign_attrs(values.attrs)
+    return whole
+
+
+@jax.jit  # traced once, not at each of its places in the search
+def _loss(coordinates: jax.Array, rule: jax.Array, choices: jax.Array, memories: Memories) -> jax.Array:
+    """Minus the log-likelihood of these choices."""
+    logit = logits(natural(coordinates, rule), rule, memories)
+    return (choices[:, 0] * jax.nn.softplus(-logit) + choices[:, 1] * jax.nn.softplus(logit)).sum()
+
+
+@jax.jit
+def _search(starts: jax.Array, rule: jax.Array, choices: jax.Array, memories: Memories) -> tuple[jax.Array, jax.Array]:
+    """Coordinates with the least loss, from all starts for each table of choices, and the loss."""
+    optimiser = optax.lbfgs()
+
+    def search(start: jax.Array, choices: jax.Array) -> tuple[jax.Array, jax.Array]:
+        loss = partial(_loss, rule=rule, choices=choices, memories=memories)
+        value_and_grad = optax.value_and_grad_from_state(loss)
+
+        def step(carry: tuple) -> tuple:
+            point, state, steps, _ = carry
+            value, grad = value_and_grad(point, state=state)
+            move, state = optimiser.update(grad, state, point, value=value, grad=grad, value_fn=loss)
+            gain = value - optax.tree.get(state, "value")
+            return optax.apply_updates(point, move), state, steps + 1, gain
+
+        def goes_on(carry: tuple) -> jax.Array:
+            _, state, steps, gain = carry
+            steep = jnp.abs(optax.tree.get(state, "grad")).max() > GRADIENT
+            return (steps == 0) | ((steps < STEPS) & steep & (gain > LEAST_GAIN))
+
+        point, *_ = jax.lax.while_loop(goes_on, step, (start, optimiser.init(start), 0, jnp.inf))
+        return point, loss(point)
+
+    count, tables = len(starts), len(choices)
+    every = jnp.tile(starts, (tables, 1)), jnp.repeat(choices, count, 0)  # one batch is compiled faster than two nested
+    points, losses = (values.reshape(tables, count, *values.shape[1:]) for values in jax.vmap(search)(*every))
+    best = jnp.argmin(jnp.where(jnp.isnan(losses), jnp.inf, losses), 1)
+    each = jnp.arange(len(best))
+    return points[each, best], losses[each, best]
+
+
+_logits = jax.jit(jax.vmap(lambda c, rule, m: logits(natural(c, rule), rule, m), (0, None, None)))
+_curvature = jax.jit(jax.hessian(_loss))
+
+
+def _fitted(data: Data, names: list[str], folds: int, seed: int, report: Callable[[], object]) -> Fitted:
+    held_out = data.folds(folds, seed)
+    tables = np.concatenate([data.choices[None], data.choices - held_out])
+    tables = tables / tables.sum((1, 2), keepdims=True)
+    memories, numbers = Memories.of(data.space), [list(RULES).index(name) for name in names]
+    starts = np.zeros((STARTS, MOST))
+    starts[1:] = np.random.default_rng(seed).standard_normal((STARTS - 1, MOST))
+    total = POLICY_CHOICES if data.policy is not None else data.choices.sum()
+    found = []
+    for number in numbers:
+        with jax.enable_x64(True):
+            rule = jnp.asarray(number)
+            points = _search(starts, rule, tables, memories)[0]
+            logit = np.asarray(_logits(points, rule, memories))
+            curvature = total * np.asarray(_curvature(points[0], rule, tables[0], memories))
+        found.append((np.asarray(points[0]), logit[0], _errors(curvature), _log_likelihoods(logit[1:], held_out)))
+        report()
+    return Fitted(*(np.array(values) for values in zip(*found, strict=True)))
+
+
+def _errors(curvature: np.ndarray) -> np.ndarray:
+    """Standard errors; a coordinate that does nothing has the largest."""
+    values, vectors = np.linalg.eigh(curvature)
+    return np.sqrt((vectors**2 / np.maximum(values, LEAST_CURVATURE)).sum(1))
+
+
+def _log_likelihoods(logit: np.ndarray, choices: np.ndarray) -> np.ndarray:
+    return -(choices[..., 0] * np.logaddexp(0, -logit) + choices[..., 1] * np.logaddexp(0, logit)).sum(-1)
+
+
+def _columns(data: Data, fitted: Fitted, names: list[str], level: float) -> dict[str, tuple]:
+    of_memory, total = data.choices.sum(1), data.choices.sum()
+    frequency = data.choices[:, 0] / np.where(of_memory > 0, of_memory, np.nan)
+    if data.policy is not None:
+        frequency = data.policy["q"].values[:, 0]
+    score = _log_likelihoods(fitted.logit, data.choices)
+    lost = np.stack([_divergence(frequency, logit) for logit in fitted.logit]) * of_memory / total  # bits
+    divergence = lost.sum(1)
+    missed = np.argsort(-lost, axis=1, kind="stable")[:, :MISSED]
+    missed = np.pad(missed, ((0, 0), (0, MISSED - missed.shape[1])), mode="edge")
+    share = np.take_along_axis(lost, missed, 1) / np.where(divergence > 0, divergence, np.nan)[:, None]
+    baseline = divergence[0] if divergence[0] > SAME else np.nan
+    texts = np.array([_text(data.space, state, data.words) for state in missed.ravel()]).reshape(missed.shape)
+    loss, error, best = _held_out(fitted.held_out, names)
+    held = fitted.held_out.sum(1)
+    per_choice = 1 / float(data.choices.sum() if data.runs is not None else data.choices[1:].sum())
+    over, rank = ("rule",), ("rule", "missed")
+    n_parameters = [len(RULES[name].parameters) for name in names]
+    return {
+        **_parameter_columns(data, fitted, names, level),
+        "n_parameters": (over, n_parameters, "number of parameters"),
+        "log_likelihood": (over, score, "log-likelihood" + (" per choice" if data.policy is not None else "")),
+        "divergence": (over, divergence, "divergence of the data from the rule", "bits"),
+        "explained": (over, 1 - divergence / baseline, "part of the information about words that the rule explains"),
+        "held_out_log_likelihood": (over, held * per_choice, "log-likelihood of choices held out, per choice"),
+        "held_out_loss": (over, loss * per_choice, "how much it is below that of the best rule"),
+        "held_out_loss_error": (over, error * per_choice, "its standard error over folds"),
+        "best": ((), best, "simplest rule within a standard error of the best one", ""),
+        "first_word": ((), data.words[0], "first word", ""),
+        "weight": (("state",), of_memory / total, "weight of the memory"),
+        "q": (("rule", "state"), expit(fitted.logit), "probability of the first word"),
+        "missed_memory": (rank, texts, "memory that the rule misses", ""),
+        "missed_q": (rank, frequency[missed], "probability of the first word in the data"),
+        "missed_rule_q": (rank, np.take_along_axis(expit(fitted.logit), missed, 1), "the same by the rule"),
+        "missed_weight": (rank, of_memory[missed] / total, "weight of the memory"),
+        "missed_share": (rank, share, "share of the divergence"),
+    }
+
+
+def _divergence(q: np.ndarray, logit: np.ndarray) -> np.ndarray:
+    """KL(q||rule) in bits, 0 where q is not known."""
+    q = np.nan_to_num(q, nan=0.5)
+    nats = xlogy(q, q) + xlogy(1 - q, 1 - q) + q * np.logaddexp(0, -logit) + (1 - q) * np.logaddexp(0, logit)
+    return np.maximum(nats, 0) / np.log(2)
+
+
+def _held_out(scores: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndarray, str]:
+    """The loss of each rule against the best one, its standard error, and the simplest rule that may be as good."""
+    below = scores[np.argmax(scores.sum(1))] - scores
+    loss, error = below.sum(1), np.sqrt(below.shape[1]) * below.std(1, ddof=1)
+    return loss, error, names[int(np.argmax(loss <= np.maximum(error, SAME)))]  # rules come by number of parameters
+
+
+def _text(space: MemorySpace, state: int, words: tuple[str, ...]) -> str:
+    return " ".join(f"{words[own]}/{words[partner]}" for own, partner in space.memory(int(state))) or "empty"
+
+
+def _parameter_columns(data: Data, fitted: Fitted, names: list[str], level: float) -> dict[str, tuple]:
+    table = np.full((len(names), len(PARAMETERS), 4), np.nan)
+    identified = np.zeros(table.shape[:2], bool)
+    for row, name in enumerate(names):
+        number, own = list(RULES).index(name), RULES[name].parameters
+        places, n = [PARAMETERS.index(one) for one in own], len(own)
+        error = fitted.errors[row]
+        ends = fitted.coordinates[row] + ndtri((1 + level) / 2) * np.outer([0, -1, 1], error)
+        with jax.enable_x64(True):
+            values = np.stack([np.asarray(natural(jnp.asarray(end), number)) for end in ends], -1)
+        is_log = values[:, 0] != fitted.coordinates[row]
+        table[row, places, :3] = values[:n]
+        table[row, places, 3] = (np.where(is_log, values[:, 0], 1) * error)[:n]
+        identified[row, places] = error[:n] < KNOWN
+    if data.policy is not None:
+        table[..., 1:] = np.nan
+    over = ("rule", "parameter")
+    return {
+        "estimate": (over, table[..., 0], "likeliest value"),
+        "standard_error": (over, table[..., 3], "standard error"),
+        "interval": ((*over, "bound"), table[..., 1:3], f"{100 * level:g} % interval"),
+        "identified": (over, identified, "whether it is known within a factor of e, or 1"),
+    }
+
+
+def _collective_columns(data: Data, fitted: Fitted, names: list[str], report: Callable[[], object]) -> dict[str, tuple]:
+    """Numbers of populations that play the rules, and of the policy itself."""
+    table = None if data.policy is None else _collective(data.policy, data.words, "")
+    weak = "" if table is None else _other(data.words, table["strong_word"])
+    rows = []
+    for logit in fitted.logit:
+        rows.append(_collective(meanfield.make_policy(expit(logit), data.words), data.words, weak))
+        report()
+    labels = {
+        "kappa": ("κ of the group-size law",),
+        "strong_word": ("strong word", ""),
+        "critical_mass": ("fraction committed to the weak word that turns the population",),
+        "conventions": ("attractors", ""),
+        "reason": ("why numbers are missing", ""),
+    }
+    columns = {name: (("rule",), [row[name] for row in rows], *label) for name, label in labels.items()}
+    if table is not None:
+        columns |= {f"table_{name}": ((), table[name], *label) for name, label in labels.items()}
+    return columns
+
+
+def _other(words: tuple[str, ...], strong: str) -> str:
+    return "" if not strong else words[1 - words.index(strong)]
+
+
+def _collective(policy: xr.Dataset, words: tuple[str, ...], weak: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"kappa": np.nan, "strong_word": "", "critical_mass": np.nan, "conventions": ""}
+    reasons = []
+    try:
+        points = meanfield.fixed_points(policy)
+        found["conventions"] = "; ".join(points["label"].values[points["stability"].values == "stable"])
+        law = meanfield.group_size_law(policy, n_agents=[2])
+        found |= {"kappa": law["kappa"].item(), "strong_word": law["strong_word"].item()}
+        if np.isnan(found["kappa"]):
+            reasons.append(f"κ: {law.attrs['reason']}")
+        weak = weak or _other(words, found["strong_word"])
+        if weak:
+            mass = meanfield.critical_mass(policy, word=weak)
+            found["critical_mass"] = mass["critical_mass"].item()
+            if np.isnan(found["critical_mass"]):
+                reasons.append(f"critical mass: {mass.attrs['reason']}")
+        else:
+            reasons.append("critical mass: there is no weak word")
+    except ConvergenceError as error:
+        reasons.append(str(error))
+    return found | {"reason": "; ".join(reasons)}
+
+
+def summary(fit: xr.Dataset) -> pd.DataFrame:
+    """The parameters of fitted rules as a table.
+
+    Parameters
+    ----------
+    fit
+        Result of `fit_rule`.
+
+    Returns
+    -------
+    DataFrame with a row for each policy of a stack, rule and parameter, with `estimate`, the ends `low` and `high` of
+    the interval, and `status`, 'determined' or 'not determined'.
+
+    Raises
+    ------
+    InputError
+        If `fit` is something else.
+
+    See Also
+    --------
+    fit_rule : with an example
+    theory.flag_game.summary : the same for the Flag Game
+
+    Examples
+    --------
+    Fifty choices in each memory of one interaction:
+
+    >>> from theory.naming_game import fit_rule, summary
+    >>> counts = xr.DataArray(
+    ...     [[26, 24], [44, 6], [9, 41], [40, 10], [5, 45]],
+    ...     coords={"state": range(5), "word": ["A", "B"]}, dims=("state", "word"),
+    ... )
+    >>> summary(fit_rule(counts, rule="imitation", folds=2, collective=False)).loc["imitation"].round(2)
+               estimate   low  high      status
+    parameter
+    empty          0.08 -0.47  0.63  determined
+    bias          -0.08 -0.47  0.31  determined
+    strength       1.74  1.35  2.13  determined
+    """
+    if not isinstance(fit, xr.Dataset) or fit.attrs.get("kind") != "rule_fit":
+        raise InputError("fit: expected the result of theory.naming_game.fit_rule")
+    ends = {end: fit["interval"].sel(bound=end, drop=True) for end in ("low", "high")}
+    table = xr.Dataset({"estimate": fit["estimate"], **ends, "status": fit["identified"]})
+    dims = [dim for dim in ("model", "pair", "rule", "parameter") if dim in table.dims]
+    rows = table.reset_coords(drop=True).to_dataframe(dim_order=dims).dropna(subset="estimate")
+    return rows.assign(status=np.where(rows["status"], "determined", "not determined"))
