@@ -11,7 +11,8 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 from tqdm import tqdm
 
-from meanfield._finite_size.law_path import ALIKE, LawPath, NoPath, alike, law_path, marginal, place
+from meanfield._finite_size.law_path import LawPath, NoPath, alike, law_path, marginal, place
+from meanfield._finite_size.least_action_path import SMALLEST
 from meanfield._finite_size.majority import majority, memory_rounds, still_ahead
 from meanfield._finite_size.moments import validate_sizes
 from meanfield._finite_size.next_order import NextOrder, next_order
@@ -31,6 +32,7 @@ from meanfield.toolbox._memory_budget import check_memory
 DEFAULT_SIZES = tuple(int(n) for n in np.unique(np.geomspace(2, 1e5, 48).round()))
 KNOWN = 1e-3  # error of κ, relative, above which it is told
 SAME_SHARES = 1e-6
+ALL_ALIKE = "agents treat all words alike, so that each wins with the same probability"
 LONGEST = 100.0  # logarithm of a critical size
 BYTES = 40  # of a probability at a size and a round, as measured
 
@@ -50,7 +52,7 @@ class _Law(NamedTuple):
     correlation: Correlation | None = None  # where there is one attractor
     leading: tuple[str, ...] = ()  # words that lead at the strong attractor and beyond, where there are one or two
     several: Several | None = None
-    leaders: tuple[str, ...] = ()  # words that lead at the fixed points, where there are several
+    leaders: tuple[tuple[str, ...], ...] = ()  # words that lead at each of several fixed points
 
 
 def group_size_law(
@@ -73,7 +75,7 @@ def group_size_law(
     κ. On a line of attractors, as for two words, one is reached if the saddle before it is crossed and none beyond.
     Where three basins lie side by side, as for three words, weak noise is normal in a plane, and the rate equation
     tells where each point of it leads. Against 200,000 simulated runs of three words chances were within 0.015 at
-    N = 24 and 0.007 at N = 100. More than three basins side by side have no law here, unless all words are alike.
+    N = 24 and 0.007 at N = 100. Of more than two words there may be three attractors, unless all words are alike.
 
     With one attractor no group ends anywhere. Then it is the chance that at a random moment the word that leads at the
     attractor is ahead, Q > 1/2 with a tie as half, and κ²/2 the least action that brings a population from the
@@ -261,24 +263,29 @@ def _several(model: xr.Dataset | Population, order: int) -> _Law:
     if "marginal" in status:
         return _unknown(marginal(population.words, points))
     if n_attractors < 2:
-        return _unknown(f"there are {n_attractors} attractors: of more than two words the law needs two at least")
-    stable = points["word_share"].values[points["stability"] == "stable"]
-    if alike(population.mixture) and np.ptp(stable, axis=1).min() > SAME_SHARES:
-        return _Law(0.0, ALIKE, "", n_attractors, success_rate=_agreed(points))
+        return _unknown(f"stable fixed points: {n_attractors}; for more than two words the law needs two at least")
+    share = points["word_share"].values
+    if alike(population.mixture) and np.ptp(share[points["stability"] == "stable"], axis=1).min() > SAME_SHARES:
+        return _Law(0.0, ALL_ALIKE, "", n_attractors, success_rate=_agreed(points))
     law = several(population, points, order)
     if isinstance(law, str):
         return _unknown(law)
-    nearest, leaders = law.nearest, [population.words[one] for one in points["word_share"].values.argmax(1)]
+    nearest = law.nearest
+    leaders = [tuple(np.array(population.words)[one > one.max() - SAME_SHARES].tolist()) for one in share]
+    strong = leaders[law.strong][0] if len(leaders[law.strong]) == 1 and nearest.kappa > SMALLEST else ""
     reason = f"{n_attractors} attractors with a saddle on the way to each"
-    if any(sectors is not None for sectors in law.sectors):
-        reason += "; the rate equation divides the plane of noise among three basins"
+    reason += "; the rate equation divides the plane of noise among three basins" if law.sectors is not None else ""
+    ends = [points.isel(fixed_point=number) for number in law.kappas()]
+    reason += _mixed(population.words, ends)
+    twice = [word for word in population.words if sum(leaders[number] == (word,) for number in law.kappas()) > 1]
+    reason += "".join(f"; {word!r} leads at several attractors" for word in twice)
     reason += f"; the next order is left out: {law.missing}" if law.missing else ""
     errors = [one.path.error for one in law.crossings if one.path is not None]
     reason += f"; κ is known to {max(errors):.1%}" if errors and max(errors) > KNOWN else ""
     return _Law(
-        nearest.kappa,
+        max(nearest.kappa, 0.0),
         reason,
-        leaders[law.strong],
+        strong,
         n_attractors,
         correction=nearest.correction,
         error=nearest.error,
@@ -308,15 +315,19 @@ def _agreed(points: xr.Dataset) -> float:
 
 def _reason(found: LawPath) -> str:
     """Why this landscape has a group-size law, and its reservations."""
-    kinds = found.points["kind"].values.tolist()
     words = tuple(str(word) for word in found.points["word"].values)
-    mixed = [place(words, found.points.isel(fixed_point=i)) for i in (0, 2) if kinds[i] == MIXED]
-    reserve = f"; noise keeps a part of the agents off the convention {' and '.join(mixed)}" if mixed else ""
+    reserve = _mixed(words, [found.points.isel(fixed_point=i) for i in (0, 2)])
     if found.words[0] == found.words[1]:
         reserve += f"; {found.words[0]!r} leads at both attractors"
     if found.path.error > KNOWN:
         reserve += f"; κ is known to {found.path.error:.1%}"
     return f"two attractors with one saddle between them{reserve}"
+
+
+def _mixed(words: tuple[str, ...], attractors: list[xr.Dataset]) -> str:
+    """A reservation for attractors that are no conventions."""
+    mixed = [place(words, one) for one in attractors if one["kind"].item() == MIXED]
+    return f"; noise keeps a part of the agents off the convention {' and '.join(mixed)}" if mixed else ""
 
 
 def _unit(found: LawPath) -> float:
@@ -351,7 +362,8 @@ def _chances(law: _Law, words: tuple[str, ...], sizes: np.ndarray) -> tuple[np.n
     if law.several is not None:
         chances, log_weak = law.several.chances(sizes.astype(float))
         for number, chance in chances.items():
-            each[:, words.index(law.leaders[number])] += chance
+            for word in law.leaders[number]:
+                each[:, words.index(word)] += chance / len(law.leaders[number])
         return chances[law.several.strong], log_weak, each
     if law.kappa == 0:
         each += 1 / len(words)
@@ -370,8 +382,8 @@ def _kappas(law: _Law, words: tuple[str, ...]) -> np.ndarray:
         found |= dict(reversed(list(zip(either, (0.0, *[law.kappa] * len(words)), strict=False))))
     else:
         for number, kappa in law.several.kappas().items():
-            word = law.leaders[number]
-            found[word] = float(np.fmin(found[word], kappa))
+            for word in law.leaders[number]:
+                found[word] = float(np.fmin(found[word], max(kappa, 0.0)))
     return np.array(list(found.values()))
 
 

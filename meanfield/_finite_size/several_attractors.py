@@ -2,12 +2,11 @@
 
 From empty memories the rate equation leads to the strong attractor, and from a saddle of one unstable direction to two
 attractors. Noise carries N agents over the saddle k with the action κ_k²/2, that is beyond its stable manifold with the
-chance Φ(-z_k), z_k = κ_k√N - c_k/√N. Where attractors hang together like a tree, one is reached if the saddle before it
-is crossed and none after it.
+chance Φ(-z_k), z_k = κ_k√N - c_k/√N. Attractors of two words stand in a line: one is reached if the saddle before it is
+crossed and none after it.
 
-Of three attractors of three words or more, or where the stable manifolds of two saddles beside the strong attractor
-meet, crossings are not independent. Weak noise along the way to saddle k is a normal variable ξ_k; two have the
-correlation
+Of three attractors of three words or more, crossings are not independent. Weak noise along the way to saddle k is a
+normal variable ξ_k; two have the correlation
 
     ρ_kl = ∫ p_k·D p_l dt / √(∫ p_k·D p_k dt ∫ p_l·D p_l dt)
 
@@ -17,8 +16,8 @@ leads. On a ray from ξ = 0 an attractor is reached between radii r; with a frac
 
     P = 1/R Σ [exp(-N r²/2) - exp(-N r'²/2)].
 
-For one manifold this is Craig's integral for Φ(-κ√N). Radii are in proportion to those with the exact κ_k. What is left
-out is of order 1/√N, as in all laws of order 1.
+For one manifold this is Craig's integral for Φ(-κ√N). Radii are in proportion to those with the exact κ_k where a basin
+borders on that of the strong attractor. What is left out is of order 1/√N, as in all laws of order 1.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ from meanfield._finite_size.law_path import (
     compositions,
     ends,
     ever_said,
+    place,
     reached,
     unstable_direction,
 )
@@ -51,9 +51,10 @@ from meanfield._population.population import Population
 
 BESIDE = 0.1  # a saddle: relative change of its fractions, from which the rate equation leads away
 WEAK = 1e-4  # κ, below which rounding may hide the momentum
-RAYS, STEPS, HALVINGS = 128, 16, 8  # steps of a ray before those that change the attractor are halved
+RAYS, STEPS, HALVINGS = 256, 12, 8  # steps of a ray before those that change the attractor are halved
 SPANNED = 1e-6
-RARE = -21.0  # logarithm of a chance, from which on rays are too few
+RARE = -21.0  # logarithm of a chance, below which rays are too few
+NEVER = 1e-9  # share of words
 
 Sizes = Float[np.ndarray, " sizes"]
 Course = Float[np.ndarray, "nodes kinds states"]
@@ -83,21 +84,19 @@ class Sectors(NamedTuple):
     outer: Float[np.ndarray, " pieces"]
 
     def log_chance(self, number: int, sizes: Sizes, alone: Sizes) -> Sizes:
-        """The logarithm of the chance of an attractor; that of crossing its manifold `alone`, where it is small."""
+        """The logarithm of the chance of an attractor: that of crossing its manifold `alone` where it is tiny."""
         of = self.number == number
         half = -sizes[:, None] / 2
         pieces = np.exp(half * self.inner[of] ** 2) - np.exp(half * self.outer[of] ** 2)
-        chance = pieces.sum(1) / RAYS
-        return np.where((alone < RARE) | (chance <= 0), alone, np.log(np.maximum(chance, np.finfo(float).tiny)))
+        return np.where(alone < RARE, alone, np.log(np.maximum(pieces.sum(1) / RAYS, np.finfo(float).tiny)))
 
 
 class Several(NamedTuple):
-    """The strong attractor, the saddles that lead away from it, and groups of those that noise weighs together."""
+    """The strong attractor, and the saddles that lead away from it."""
 
     strong: int
     crossings: list[Crossing]
-    groups: list[tuple[int, ...]]
-    sectors: list[Sectors | None]  # of each group of two
+    sectors: Sectors | None  # of three attractors of three words or more
     missing: str = ""  # why some c are left out
 
     @property
@@ -114,11 +113,9 @@ class Several(NamedTuple):
 
     def chances(self, sizes: Sizes) -> tuple[dict[int, Sizes], Sizes]:
         """The chance of each attractor, and the logarithm of the chance that it is not the strong one."""
-        beyond = {}
-        for group, sectors in zip(self.groups, self.sectors, strict=True):
-            for one in (self.crossings[n] for n in group):
-                alone = log_ndtr(-one.deviations(sizes))
-                beyond[one.far] = alone if sectors is None else sectors.log_chance(one.far, sizes, alone)
+        beyond = {one.far: log_ndtr(-one.deviations(sizes)) for one in self.crossings}
+        if self.sectors is not None:
+            beyond = {far: self.sectors.log_chance(far, sizes, alone) for far, alone in beyond.items()}
         left = [beyond[one.far] for one in self.crossings if one.near == self.strong]
         log_weak = np.minimum(logsumexp(left, axis=0), 0.0)
         found = {self.strong: -np.expm1(log_weak)} | {far: np.exp(log) for far, log in beyond.items()}
@@ -139,7 +136,8 @@ class _Saddle(NamedTuple):
 
 def several(population: Population, points: xr.Dataset, order: int) -> Several | str:
     """The law of a population without marginal fixed points, or why there is none."""
-    saddles = _saddles(population, points)
+    x = compositions(population.mixture, points)
+    saddles = _saddles(population.mixture, x, points["stability"].values.tolist())
     if isinstance(saddles, str):
         return saddles
     strong, status = reached(population, points), points["stability"].values.tolist()
@@ -154,37 +152,35 @@ def several(population: Population, points: xr.Dataset, order: int) -> Several |
     pairs = {frozenset(one.sides): one for one in saddles.values()}
     if len(pairs) < len(saddles):
         return "two saddles lie between the same two attractors"
-    tree = tree_of(strong, [one.sides for one in saddles.values()], status.count("stable"))
-    if isinstance(tree, str):
-        return tree
-    edges, groups = tree
+    edges = tree_of(strong, [one.sides for one in saddles.values()], status.count("stable"))
+    if isinstance(edges, str):
+        return edges
+    said = [population.words.index(word) for word in ever_said(population)]
+    unsaid = np.delete(points["word_share"].values, said, axis=1).sum(1) > NEVER
+    if len(population.words) > 2 and (~unsaid[[far for _, far in edges]]).sum() > 2:
+        return f"there are {status.count('stable')} attractors, of which the law of more than two words knows three"
     crossings = []
     for near, far in edges:
-        found = _crossing(population, points, pairs[frozenset((near, far))], near, far)
+        found = _crossing(population.mixture, x, pairs[frozenset((near, far))], near, far, reachable=not unsaid[far])
         if isinstance(found, str):
-            return f"from attractor {near} to {far}: {found}"
+            where = place(population.words, points.isel(fixed_point=far))
+            return f"to the attractor {where} {found}"
         crossings.append(found)
-    if len(population.words) > 2 and len(crossings) == 2:  # whatever borders whatever, noise has two directions
-        crossings, groups = [one._replace(near=strong) for one in crossings], [(0, 1)]
-        edges = [(strong, one.far) for one in crossings]
-    sectors = []
-    for group in groups:
-        members = [crossings[n] for n in group if crossings[n].path is not None]
-        found = _sectors(population.mixture, compositions(population.mixture, points), strong, members, edges)
-        if isinstance(found, str):
-            return found
-        sectors.append(found)
-    law = Several(strong, crossings, groups, sectors)
-    return _next_orders(law) if order == 2 else law
+    finite = [one for one in crossings if one.path is not None]
+    if len(population.words) == 2 or len(finite) < 2:
+        law = Several(strong, crossings, None)
+        return _next_orders(law) if order == 2 else law
+    sectors = _sectors(population.mixture, x, strong, finite)
+    if isinstance(sectors, str):
+        return sectors
+    missing = "of three attractors only order 1 is known" if order == 2 else ""
+    left_out = np.nan if order == 2 else 0.0
+    crossings = [one._replace(near=strong, correction=left_out, error=left_out) for one in crossings]
+    return Several(strong, crossings, sectors, missing)
 
 
-def tree_of(
-    strong: int, edges: list[tuple[int, int]], n_attractors: int
-) -> tuple[list[tuple[int, int]], list[tuple[int, ...]]] | str:
-    """The edges that lead away from the strong attractor, nearer end first, and groups of those whose manifolds meet.
-
-    Or why the law does not hold for this landscape.
-    """
+def tree_of(strong: int, edges: list[tuple[int, int]], n_attractors: int) -> list[tuple[int, int]] | str:
+    """The edges that lead away from the strong attractor, nearer end first, or why not all attractors are reached."""
     before, order = {strong: strong}, [strong]
     for one in order:
         following = sorted({a + b - one for a, b in edges if one in (a, b)} - set(before))
@@ -192,22 +188,12 @@ def tree_of(
         order += following
     if len(order) < n_attractors:
         return "not all attractors are connected by saddles"
-    number = {k: n for n, k in enumerate(order[1:])}
-    groups = {k: {n} for k, n in number.items()}
-    for a, b in edges:
-        if b in (before[a], strong) or a in (before[b], strong):
-            continue
-        if not before[a] == before[b] == strong:
-            return f"the attractors {min(a, b)} and {max(a, b)} meet, and not both lie beside the strong one"
-        joined = groups[a] | groups[b]
-        groups |= {k: joined for k, n in number.items() if n in joined}
-    return [(before[k], k) for k in number], sorted({tuple(sorted(group)) for group in groups.values()})
+    return [(before[k], k) for k in order[1:]]
 
 
-def _saddles(population: Population, points: xr.Dataset) -> dict[int, _Saddle] | str:
+def _saddles(mixture: Mixture, x: Compositions, status: list[str]) -> dict[int, _Saddle] | str:
     """The saddles between two attractors, by their numbers, or why they are not known."""
-    mixture, status = population.mixture, points["stability"].values.tolist()
-    x, found = compositions(mixture, points), {}
+    found = {}
     for k in (k for k, one in enumerate(status) if one == "unstable"):
         growth, left = unstable_direction(mixture, x[k])
         if growth[1] > TWO_WAYS:
@@ -228,11 +214,11 @@ def _path(mixture: Mixture, saddle: _Saddle, far: int, scale: float = 0.0) -> Le
     return least_action_path(mixture, saddle.x, left, saddle.growth, MAX_NUMBERS, scale)
 
 
-def _crossing(population: Population, points: xr.Dataset, saddle: _Saddle, near: int, far: int) -> Crossing | str:
+def _crossing(
+    mixture: Mixture, x: Compositions, saddle: _Saddle, near: int, far: int, *, reachable: bool
+) -> Crossing | str:
     """The way over a saddle, or why none is found."""
-    mixture = population.mixture
-    word = population.words[int(points["word_share"].values[far].argmax())]
-    if word not in ever_said(population):
+    if not reachable:
         return Crossing(near, far, np.inf)
     path = _path(mixture, saddle, far)
     if path == NO_PATH:  # κ may be next to nothing
@@ -257,30 +243,19 @@ def _adjoint(path: LeastActionPath) -> Course:
 
 
 def _next_orders(law: Several) -> Several:
-    """The same with c of all saddles that are crossed independently of others."""
-    alone = {n for group in law.groups if len(group) == 1 for n in group}
+    """The same with c of each saddle."""
     crossings, missing = [], set()
-    if len(alone) < len(law.crossings):
-        missing.add("of three basins side by side only order 1 is known")
-    for n, one in enumerate(law.crossings):
-        if one.path is not None:
-            second = next_order(one.path) if n in alone else NextOrder(np.nan, np.nan)
-            if isinstance(second, str):
-                missing.add(second)
-                second = NextOrder(np.nan, np.nan)
-            one = one._replace(correction=second.correction, error=second.error)
-        crossings.append(one)
+    for one in law.crossings:
+        second = NextOrder(0.0, 0.0) if one.path is None else next_order(one.path)
+        if isinstance(second, str):
+            missing.add(second)
+            second = NextOrder(np.nan, np.nan)
+        crossings.append(one._replace(correction=second.correction, error=second.error))
     return law._replace(crossings=crossings, missing="; ".join(sorted(missing)))
 
 
-def _sectors(
-    mixture: Mixture, x: Compositions, strong: int, members: list[Crossing], tree: list[tuple[int, int]]
-) -> Sectors | str | None:
-    """Where noise leads whose manifolds meet; None for a single one."""
-    if len(members) < 2:
-        return None
-    if len(members) > 2:
-        return f"the basins of {len(members) + 1} attractors meet, of which the law knows three"
+def _sectors(mixture: Mixture, x: Compositions, strong: int, members: list[Crossing]) -> Sectors | str:
+    """Where weak noise leads in the plane of two crossings, or why it is not known."""
     start = np.zeros_like(x[0])
     start[:, 0] = mixture.share
     corners = x[[strong, *(one.far for one in members)]] - start
@@ -291,13 +266,11 @@ def _sectors(
     if np.abs(effect @ shares.T - [np.cos(angle), np.sin(angle)]).max() > SPANNED:
         return "memories of the words do not act in all directions of the noise"
     ways, longest = np.tensordot(shares, corners, 1), 1 / shares.sum(1)
-    belongs = np.full(len(x) + 1, strong)  # the last is for what is not resolved
-    for near, far in tree:
-        belongs[far] = far if far in (one.far for one in members) else belongs[near]
+    known = [one.far for one in members]
 
     def led(rays: np.ndarray, radii: np.ndarray) -> np.ndarray:
-        reached = ends(mixture, x, start + radii[:, None, None] * ways[rays])
-        return belongs[[len(x) if one is None else one for one in reached]]
+        found = ends(mixture, x, start + radii[:, None, None] * ways[rays])
+        return np.array([one if one in known else strong for one in found])
 
     grid = longest[:, None] * (np.arange(1, STEPS + 1) / STEPS) ** 2
     there = led(np.repeat(np.arange(RAYS), STEPS), grid.ravel()).reshape(RAYS, STEPS)

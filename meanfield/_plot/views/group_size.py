@@ -66,7 +66,8 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
             _draw_law(axes, part, str(part["strong_word"].item()), colours, **style)
         sizes = np.array(_ends(sizes))
         critical = part["n_critical"].item()
-        if np.isfinite(critical) and critical > 0:
+        each = part["word_probability"].transpose("word", "n_agents").values if several else chance[None]
+        if np.isfinite(critical) and critical > 0 and np.isclose(each, chance).all(1).any():
             level = 100 * float(part.attrs["option_level"])
             axes.axvline(critical, color=NEUTRAL, linestyle=":", label=f"{level:g} % from N = {critical:,.0f} on")
     show_sizes(axes, sizes)

@@ -221,7 +221,10 @@ def test_wrong_rounds_are_named(rounds):
 def test_three_words_are_refused():
     policy = meanfield.make_policy(np.full((10, 3), 1 / 3), ["a", "b", "c"])
     law = meanfield.group_size_law(policy)
-    assert law.attrs["applies"] == 0 and "of more than two words the law needs two at least" in law.attrs["reason"]
+    assert (
+        law.attrs["applies"] == 0
+        and "stable fixed points: 1; for more than two words the law needs two at least" in law.attrs["reason"]
+    )
 
 
 def test_what_several_models_say_at_least_counts_by_their_shares():
