@@ -22,6 +22,7 @@ borders on that of the strong attractor. What is left out is of order 1/√N, as
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -54,6 +55,7 @@ WEAK = 1e-4  # κ, below which rounding may hide the momentum
 RAYS, STEPS, HALVINGS = 256, 12, 8  # steps of a ray before those that change the attractor are halved
 SPANNED = 1e-6
 RARE = -21.0  # logarithm of a chance, below which rays are too few
+MOST_BORDERS = 4  # within a step
 NEVER = 1e-9  # share of words
 
 Sizes = Float[np.ndarray, " sizes"]
@@ -276,12 +278,36 @@ def _sectors(mixture: Mixture, x: Compositions, strong: int, members: list[Cross
     there = led(np.repeat(np.arange(RAYS), STEPS), grid.ravel()).reshape(RAYS, STEPS)
     grid, there = np.pad(grid, ((0, 0), (1, 0))), np.pad(there, ((0, 0), (1, 0)), constant_values=strong)
     rays, steps = np.nonzero(there[:, 1:] != there[:, :-1])
-    low, high, before = grid[rays, steps], grid[rays, steps + 1], there[rays, steps]
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        same = led(rays, middle) == before
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return _pieces(rays, (low + high) / 2, there[rays, steps + 1], members)
+    borders = _borders(led, rays, grid[rays, steps], grid[rays, steps + 1], there[rays, steps], there[rays, steps + 1])
+    return _pieces(*borders, members)
+
+
+def _borders(
+    led: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    rays: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rays, radii and attractors beyond, of all borders between `low` and `high`, in order."""
+    found = []
+    for _ in range(MOST_BORDERS):
+        inner, outer, beyond = low, high, after
+        for _ in range(HALVINGS):
+            middle = (inner + outer) / 2
+            there = led(rays, middle)
+            same = there == before
+            inner, outer = np.where(same, middle, inner), np.where(same, outer, middle)
+            beyond = np.where(same, beyond, there)
+        found.append((rays, (inner + outer) / 2, beyond))
+        more = beyond != after  # another attractor lies between
+        rays, low, high, before, after = rays[more], outer[more], high[more], beyond[more], after[more]
+        if not len(rays):
+            break
+    rays, radii, beyond = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.lexsort((radii, rays))
+    return rays[order], radii[order], beyond[order]
 
 
 def _pieces(rays: np.ndarray, radii: np.ndarray, number: np.ndarray, members: list[Crossing]) -> Sectors:
