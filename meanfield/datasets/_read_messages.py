@@ -68,10 +68,12 @@ def read_messages(path: str | os.PathLike[str], *, answer: str | None = None) ->
 
     Examples
     --------
+    >>> import tempfile
     >>> from pathlib import Path
     >>> lines = ['{"source": "ada", "content": "I say Q."}', '{"source": "bob", "content": "M!"}']
-    >>> written = Path("messages.jsonl").write_text("\n".join(lines))
-    >>> messages = meanfield.datasets.read_messages("messages.jsonl", answer=r"\b[QM]\b")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = (Path(folder) / "messages.jsonl").write_text("\n".join(lines))
+    ...     messages = meanfield.datasets.read_messages(f"{folder}/messages.jsonl", answer=r"\b[QM]\b")
     >>> messages
        run  step agent partner said
     0    0     0   ada     bob    Q
