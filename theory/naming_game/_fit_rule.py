@@ -87,7 +87,8 @@ def fit_rule(
         Names of the rules to fit. Default: all. 'constant' is always fitted.
     weights
         Weights of the memories of a policy. 'visited': the fraction of agents who have them, half over 30 rounds from
-        empty memories, half at the attractors. 'uniform': all alike. Or a number for each memory. Counts need none.
+        empty memories, half at the attractors and marginal points, with equal weights. 'uniform': all alike. Or a
+        number for each memory, above 0 for two that are not empty. Counts need none.
     folds
         Number of parts that are held out in turn, ≥ 2: sets of runs, if the counts have several, otherwise sets of
         memories at random. The empty memory, which every rule fits by itself, is then not held out.
@@ -112,7 +113,7 @@ def fit_rule(
       `explained` = 1 - divergence/(divergence of 'constant'), NaN if even that is 0;
     - `held_out_log_likelihood` per choice; `held_out_loss`, by how much it is below that of the best rule, with its
       standard error over folds `held_out_loss_error`. `best` is the rule with the fewest parameters whose loss is at
-      most its standard error;
+      most its standard error, and among several of as few the one with the least loss; those may be nearly as good;
     - `q` (state), the rule's probability of `first_word`, and `weight` (state), which sums to 1;
     - over `missed`, the memories with the largest weight times divergence: `missed_memory`, oldest interaction first,
       `missed_q` in the data, `missed_rule_q`, `missed_weight`, and `missed_share` of the divergence;
@@ -178,7 +179,7 @@ def _checked(
 
     checks: list[Callable[[], Any]] = [
         policies,
-        lambda: [one_of("rule", name, RULES) for name in ([] if rule is None else one_or_several(rule))],
+        lambda: _check_rule(rule),
         lambda: check_weights(weights),
         lambda: whole_number("folds", folds, 2),
         lambda: check_level(level),  # type: ignore[arg-type]
@@ -193,6 +194,14 @@ def _checked(
     if wrong:
         raise InputError("; ".join(wrong))
     return found[0]
+
+
+def _check_rule(rule: object) -> None:
+    names = [*RULES] if rule is None else one_or_several(rule)
+    if not len(names):
+        raise InputError(f"rule = {rule!r}: expected names of rules")
+    for name in names:
+        one_of("rule", name, RULES)
 
 
 def _labels(one: xr.Dataset | xr.DataArray) -> dict[str, str]:
@@ -336,7 +345,9 @@ def _held_out(scores: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndar
     """The loss of each rule against the best one, its standard error, and the simplest rule that may be as good."""
     below = scores[np.argmax(scores.sum(1))] - scores
     loss, error = below.sum(1), np.sqrt(below.shape[1]) * below.std(1, ddof=1)
-    return loss, error, names[int(np.argmax(loss <= np.maximum(error, SAME)))]  # rules come by number of parameters
+    size = [len(RULES[name].parameters) for name in names]
+    order = np.lexsort((np.round(loss / SAME), size, loss > np.maximum(error, SAME)))  # the first of equals stays first
+    return loss, error, names[order[0]]
 
 
 def _text(space: MemorySpace, state: int, words: tuple[str, ...]) -> str:

@@ -31,8 +31,9 @@ class Data(NamedTuple):
         """The choices held out together: whole runs, or else memories; the empty one is never held out with others."""
         random = np.random.default_rng(seed)
         if self.runs is not None:
-            turn = random.permutation(len(self.runs)) % n
-            return np.stack([self.runs[turn == fold].sum(0) for fold in range(min(n, len(turn)))])
+            runs = self.runs[self.runs.sum((1, 2)) > 0]
+            turn = random.permutation(len(runs)) % n
+            return np.stack([runs[turn == fold].sum(0) for fold in range(min(n, len(runs)))])
         (seen,) = np.nonzero(self.choices[1:].sum(1))
         turn = np.full(len(self.choices), -1)
         turn[seen + 1] = random.permutation(len(seen)) % n
@@ -47,6 +48,10 @@ def policy_data(policy: xr.Dataset, weights: Weights) -> Data:
         raise InputError(f"data has {len(words)} words: expected 2 for a rule")
     space = space_of(policy)
     weight = _weights(policy, space, weights)
+    if np.count_nonzero(weight[1:]) < 2:
+        raise InputError(
+            "weights = 'visited': agents have fewer than 2 memories that are not empty: expected more, or 'uniform'"
+        )
     return Data(words, space, weight[:, None] * policy["q"].values, None, policy)
 
 
@@ -57,10 +62,10 @@ def check_weights(weights: object) -> None:
             raise InputError(f"weights = {weights!r}: expected '{VISITED}', '{UNIFORM}' or a number for each memory")
         return
     values = real_numbers(weights, "weights")
-    if values.ndim != 1 or not np.isfinite(values).all() or (values < 0).any() or not values[1:].sum() > 0:
+    if values.ndim != 1 or not np.isfinite(values).all() or (values < 0).any() or (values[1:] > 0).sum() < 2:
         raise InputError(
             f"weights = {shown(weights)}: expected '{VISITED}', '{UNIFORM}' or a number ≥ 0 for each memory, above 0 "
-            "for one that is not empty"
+            "for 2 that are not empty"
         )
 
 
@@ -76,7 +81,10 @@ def _weights(policy: xr.Dataset, space: MemorySpace, weights: Weights) -> Float[
 
 
 def visited(policy: xr.Dataset) -> Float[np.ndarray, " states"]:
-    """Fraction of agents in each state: half over 30 rounds from empty memories, half at the attractors, all alike."""
+    """Fraction of agents in each state: half over 30 rounds from empty memories, half at the fixed points.
+
+    Those are the attractors and marginal points, with equal weights.
+    """
     with jax.enable_x64(True):
         weight = np.asarray(_mean_composition(policy["q"].values))
     points = meanfield.fixed_points(policy)

@@ -86,12 +86,12 @@ def _threshold(m: Memories, sharpness: Array, threshold: Array) -> Array:
 
 
 def _luce(m: Memories, exponent: Array, prior: Array, bias: Array) -> Array:
-    def propensity(word: int) -> Array:
+    def log_propensity(word: int) -> Array:
         count = (m.heard == word).sum(-1)
-        powered = jnp.where(count > 0, jnp.exp(exponent * jnp.log(jnp.maximum(count, 1))), 0.0)
-        return powered + prior * jnp.exp(word * bias / 2)
+        powered = jnp.where(count > 0, exponent * jnp.log(jnp.maximum(count, 1)), -jnp.inf)
+        return jnp.logaddexp(powered, jnp.log(prior) + word * bias / 2)
 
-    return jnp.log(propensity(1)) - jnp.log(propensity(-1)) - bias
+    return log_propensity(1) - log_propensity(-1) - bias
 
 
 def _counts(m: Memories, own: Array, heard: Array, recency: Array) -> Array:

@@ -147,6 +147,10 @@ def test_a_rule_is_what_its_formula_says():
     luce = rule_policy("luce", {"empty": 0, "bias": 0.4, "exponent": 2, "prior": 0.7}, WORDS, memory_length=2)
     q = luce["q"].sel(word="A", state=meanfield.MemorySpace(2, 2).state([(0, 0), (1, 0)])).item()
     assert q / (1 - q) == pytest.approx((4 + 0.7 * np.exp(0.2)) / (0.7 * np.exp(-0.2)))
+    steep = rule_policy("luce", {"empty": 0, "bias": 0, "exponent": 2000, "prior": 1}, WORDS, memory_length=4)
+    heard = [[(0, 0)] * 4, [(0, 0), (0, 0), (0, 1), (0, 1)], [(0, 0), (0, 1), (0, 1), (0, 1)]]
+    states = [meanfield.MemorySpace(2, 4).state(memory) for memory in heard]
+    np.testing.assert_array_equal(steep["q"].sel(word="A", state=states), [1, 0.5, 0])
 
 
 def test_memories_count_by_how_many_agents_have_them():
@@ -183,6 +187,30 @@ def test_runs_are_held_out_as_a_whole():
     logit = np.log(policy["q"].values)
     true = (runs.values * logit).sum() / runs.values.sum()
     assert fit["held_out_log_likelihood"].sel(rule="imitation") == pytest.approx(true, abs=0.01)
+
+
+def test_runs_without_choices_are_in_no_fold():
+    counts = np.zeros((6, 5, 2))
+    counts[:2] = [[[5]], [[7]]]
+    data = xr.DataArray(counts, dims=("run", "state", "word"))
+    known = fit_rule(data[:2], folds=2, rule="imitation", collective=False)
+    for seed in range(6):  # of folds of all runs most would have one that is empty
+        fit = fit_rule(data, folds=2, seed=seed, rule="imitation", collective=False)
+        np.testing.assert_allclose(fit["held_out_log_likelihood"], known["held_out_log_likelihood"])
+        assert np.isfinite(fit["held_out_loss_error"]).all()
+
+
+def test_the_best_of_equally_small_rules_is_the_one_of_the_least_loss():
+    firsts = 0
+    for seed in range(4):
+        policy = rule_policy("majority", drawn("majority", np.random.default_rng(seed)), WORDS, memory_length=2)
+        fit = fit_rule(counted(policy, 20, seed), collective=False)
+        rules = fit[["n_parameters", "held_out_loss", "held_out_loss_error"]].to_dataframe()
+        near = rules[rules["held_out_loss"] <= rules["held_out_loss_error"]]
+        least = near[near["n_parameters"] == near["n_parameters"].min()]["held_out_loss"]
+        assert fit["best"] == least.idxmin()
+        firsts += least.idxmin() == least.index[0]
+    assert firsts < 4  # the control: the first of them is another one
 
 
 def test_labels_count_and_stacks_are_fitted_one_by_one():
@@ -225,8 +253,13 @@ def test_wrong_input_is_refused_in_one_message():
         fit_rule(counts, weights="uniform")
     with pytest.raises(meanfield.InputError, match="one for each of 5 memories"):
         fit_rule(policy, weights=np.ones(21))
-    with pytest.raises(meanfield.InputError, match="above 0"):
-        fit_rule(policy, weights=np.zeros(5))
+    for weights in (np.zeros(5), [0, 1, 0, 0, 0]):
+        with pytest.raises(meanfield.InputError, match="above 0 for 2 that are not empty"):
+            fit_rule(policy, weights=np.array(weights, float))
+    with pytest.raises(meanfield.InputError, match="weights = 'visited': agents have fewer than 2 memories"):
+        fit_rule(meanfield.make_policy(np.ones(5), WORDS))
+    with pytest.raises(meanfield.InputError, match=r"rule = \[\]: expected names of rules; folds = 1"):
+        fit_rule(policy, rule=[], folds=1)
     with pytest.raises(meanfield.InputError, match="a mapping of empty, bias, strength to numbers"):
         rule_policy("imitation", {"strength": 1.0}, WORDS, memory_length=1)
     with pytest.raises(meanfield.InputError, match=r"expected the result of theory\.naming_game\.fit_rule"):
