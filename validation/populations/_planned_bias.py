@@ -84,7 +84,7 @@ def _law(policy: xr.Dataset) -> tuple[float, str]:
     law = group_size_law(policy, n_agents=2)
     if law["attractors"].item() != 2:
         advice = "expected one with a law, or validation.naming_game.simulated_bias of its runs"
-        raise InputError(f"{name_of(policy)} has no group-size law, since {law.attrs['reason']}: {advice}")
+        raise InputError(f"{name_of(policy)} has no group-size law of two attractors ({law.attrs['reason']}): {advice}")
     kappa, word = law["kappa"].item(), str(law["strong_word"].item())
     return kappa, word
 

@@ -59,7 +59,8 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
         _without_law(axes, part, "no group-size law")
         axes.set_xlim(sizes.min(), sizes.max())
     else:
-        several = "word_kappa" in part and (part["attractors"] > 2 or part.sizes["word"] > 2)
+        numbers = part["attractors"].item() if "attractors" in part else 2
+        several = {"word_kappa", "word_probability"} <= set(part) and max(numbers, part.sizes["word"]) > 2
         if several:
             _draw_words(axes, part, colours, **style)
         else:

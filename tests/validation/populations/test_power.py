@@ -238,9 +238,9 @@ def test_what_is_refused(simulated):
     for name, wrong in (("level", 1), ("wanted", 0), ("undecided", 1), ("undecided", -0.1), ("against", np.inf)):
         with refused(f"{name} = {wrong}"):
             power(0.09, **options, **{name: wrong})
-    with refused("no group-size law, since .*: expected one with a law, or validation.naming_game.simulated_bias"):
+    with refused("no group-size law of two .*: expected one with a law, or validation.naming_game.simulated_bias"):
         power(random_policy(1), **options)
-    with refused("policy has 3 words"):
+    with refused("for more than two words the law needs two at least"):
         power(random_policy(1, 3), **options)
     with refused("bias was simulated: expected neither n_agents nor undecided"):
         power(simulated, **options)
