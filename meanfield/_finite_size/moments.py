@@ -59,10 +59,10 @@ def finite_size(
 
     This describes populations that follow one path to one attractor. Where there are others, a part of the groups may
     end at them, which neither mean nor variance counts: it holds while the standard deviation is small compared with
-    the distance to the saddle, and afterwards `group_size_law` tells which of two words wins. A warning says so if
+    the distance to the saddle, and afterwards `group_size_law` tells which word wins. A warning says so if
     `n_agents` is given. Reaction models are not searched for other attractors; `fixed_points` does that. A place where
     the drift is small, as next to where another attractor vanished, holds groups back as well: a warning tells where
-    |V|/√(CN), a measure of how far the drift is from linear across a standard deviation, exceeds 0.2. Close to
+    √(V²/CN), a measure of how far the drift is from linear across a standard deviation, exceeds 0.2. Close to
     consensus, where populations differ by how far they have got, the next order is relatively large: for GPT-4o
     {African, White} the variance is too small by 130/N of itself after four rounds and by 450/N after six.
 
