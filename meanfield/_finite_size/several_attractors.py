@@ -53,7 +53,8 @@ from meanfield._population.population import Population
 BESIDE = 0.1  # a saddle: relative change of its fractions, from which the rate equation leads away
 WEAK = 1e-4  # κ, below which rounding may hide the momentum
 RAYS, STEPS, HALVINGS = 256, 12, 8  # steps of a ray before those that change the attractor are halved
-SPANNED = 1e-6
+SPANNED = 1e-6  # what rounding and the paths' errors leave of a direction of noise that there is not
+ONE_DIRECTION = "memories of the words do not act in all directions of the noise"
 RARE = -21.0  # logarithm of a chance, below which rays are too few
 MOST_BORDERS = 4  # within a step
 NEVER = 1e-9  # share of words
@@ -261,12 +262,15 @@ def _sectors(mixture: Mixture, x: Compositions, strong: int, members: list[Cross
     start = np.zeros_like(x[0])
     start[:, 0] = mixture.share
     corners = x[[strong, *(one.far for one in members)]] - start
-    noise = np.linalg.cholesky([[1.0, rho := correlation_of(*members)], [rho, 1.0]])
+    rho = correlation_of(*members)
+    if 1 - rho**2 < SPANNED:
+        return ONE_DIRECTION
+    noise = np.linalg.cholesky([[1.0, rho], [rho, 1.0]])
     effect = np.linalg.solve(noise, [np.tensordot(corners, _unit_momentum(one), 2) for one in members])
     angle = 2 * np.pi * (np.arange(RAYS) + 0.5) / RAYS
     shares = np.array([nnls(effect, ray)[0] for ray in np.transpose([np.cos(angle), np.sin(angle)])])
     if np.abs(effect @ shares.T - [np.cos(angle), np.sin(angle)]).max() > SPANNED:
-        return "memories of the words do not act in all directions of the noise"
+        return ONE_DIRECTION
     ways, longest = np.tensordot(shares, corners, 1), 1 / shares.sum(1)
     known = [one.far for one in members]
 
