@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -21,9 +22,18 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command; an error is one line on stderr, with exit code 2 for wrong input and 1 otherwise."""
+    """Run the command; an error is one line on stderr, with exit code 2 for wrong input and 1 otherwise.
+
+    A warning is one line too, without the place in the code that python names.
+    """
     prepare_streams()
-    sys.exit(_run())
+    with warnings.catch_warnings():
+        warnings.showwarning = _warn
+        sys.exit(_run())
+
+
+def _warn(message: Warning | str, *place: object) -> None:
+    print(f"meanfield: warning: {' '.join(f'{message}'.split())}", file=sys.stderr)
 
 
 def _run() -> int:
@@ -47,9 +57,14 @@ def _run() -> int:
 
 
 def _usage(error: Exception) -> str:
-    """The usage error and a hint to the help; '' if the help was shown."""
+    """The usage error, all that the command needs, and a hint to the help; '' if the help was shown."""
     message, context = error.format_message(), getattr(error, "ctx", None)
-    return f"{message} ({context.command_path} --help shows what there is)" if message and context else message
+    if not message or not context:
+        return message
+    named = [one.opts[0] for one in context.command.params if one.required]
+    needed = [name if name.startswith("-") else name.upper() for name in named]
+    needs = f"it needs {', '.join(needed)}; " if needed else ""
+    return f"{message} ({needs}{context.command_path} --help shows what there is)"
 
 
 def _fail(message: str, code: int) -> int:

@@ -44,6 +44,8 @@ class Output:
             return
         if self.form not in forms:
             raise InputError(f"out = {path}: expected a name that ends with .{' or .'.join(forms)}")
+        if self.form == "nc" and ending in TABLE:
+            raise InputError(f"format = 'nc': {path} ends like a table, expected .nc or another ending")
         if self.stdout:
             if sys.stdout is None:
                 raise InputError("out = -: stdout is closed, expected a stream or the name of a file")

@@ -98,7 +98,9 @@ def _log(
     path: Path, memory_length: int | None, columns: list[str] | None, sep: str | None, decimal: str | None
 ) -> RealPopulations | None:
     """The populations of a log; None of a folder or an archive."""
-    if path.suffix.lower() == ".zip" or not path.is_file():
+    from meanfield.toolbox import existing_file
+
+    if path.is_dir() or existing_file(path, "real_populations").suffix.lower() == ".zip":
         if (memory_length, columns, sep, decimal) != (None,) * 4:
             options = "--memory-length, --columns, --sep and --decimal"
             raise InputError(f"real_populations = {path}: {options} are for the file of a log")

@@ -379,9 +379,12 @@ REFUSED = {
     "solve policies.nc --out folder.nc": "out = folder.nc: it is a folder",
     "solve policies.nc --out o.txt": "out = o.txt: expected a name that ends with .nc",
     "solve policies.nc --format txt": "format = 'txt': expected nc or csv or json or tex",
+    "solve policies.nc --format nc --out o.csv": "format = 'nc': o.csv ends like a table",
+    "solve log.csv": "meanfield.make_policy takes tables of probabilities, meanfield.datasets.from_events logs",
     "solve policies.nc --times 0:4:0": "times = '0:4:0': expected first:last:step",
     "solve policies.nc --times 0:1e9:1e-9": "times = '0:1e9:1e-9': expected first:last:step",
-    "solve": "Missing argument 'POLICIES'. (meanfield solve --help",
+    "solve": "Missing argument 'POLICIES'. (it needs POLICIES; meanfield solve --help",
+    "rare-event policies.nc --word b": "No such option: --word (Possible options: --model) (it needs POLICIES, WORD, ",
     "basins policies.nc --family x": "family = 'x': expected one of consensus, dirichlet",
     "basins policies.nc --committed b": "committed = 'b': expected names and numbers, as in his=0.1",
     "basins policies.nc --committed c=0.1": "committed has the word 'c'",
@@ -389,7 +392,7 @@ REFUSED = {
     "simulate policies.nc -n 1 --out o.nc": "n_agents = 1: expected",
     "simulate policies.nc -n 4,x": "n_agents = 'x': expected numbers, as in 24,100,400 or 0:60:0.5",
     "simulate policies.nc -n 4 --runs x": "Invalid value for '--runs'",
-    "design policies.nc --committed b=0.1": "No such option: --committed (meanfield design --help",
+    "design policies.nc --committed b=0.1": "No such option: --committed (it needs POLICIES, --of, --value; meanfield",
     "sensitivity policies.nc": "Missing option '--of'",
     "check absent": "absent: there is no such file",
     "norms --operations policies.nc": "operations",
@@ -401,7 +404,8 @@ REFUSED = {
     "validate policies.nc -n 10 --rounds 0 --out o.nc": "rounds = 0: expected a whole number from 1 to 1000",
     "validate --out o.nc": "validate: expected POLICIES, --out and --n-agents, or --real-populations",
     "validate policies.nc --real-populations .": "expected no POLICIES and no -n",
-    "validate --real-populations absent": "absent",
+    "validate --real-populations absent": "real_populations = absent: there is no such file",
+    "validate --real-populations absent.csv --memory-length 1": "real_populations = absent.csv: there is no such file",
     "validate --real-populations log.csv": "log.csv: a log needs --memory-length",
     "validate --real-populations . --memory-length 1": "--columns, --sep and --decimal are for the file of a log",
     "validate --real-populations log.csv --memory-length 1 --columns said": "columns = 'said': expected names",
@@ -457,6 +461,12 @@ def test_other_errors_are_one_line_too(command, monkeypatch, policies, error, co
     monkeypatch.delenv("MEANFIELD_TRACEBACK")
     monkeypatch.setattr("meanfield._dynamics.solve.solve", fails)
     assert command("solve", policies) == (code, "", f"meanfield: {message}\n")
+
+
+def test_a_warning_is_one_line(command, two_attractors):
+    code, out, error = command("finite-size", two_attractors, "-n", 24, "--times", "0,1")
+    assert code == 0 and "mean_a" in out
+    assert error.startswith("meanfield: warning: there are several attractors") and error.count("\n") == 1
 
 
 def test_help_imports_nothing_heavy_and_errors_reach_the_shell(tmp_path):
