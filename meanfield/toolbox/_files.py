@@ -21,6 +21,8 @@ from meanfield.toolbox._errors import InputError, reason
 CHECKSUM = b"\nmeanfield: SHA-256 of the bytes before this line: %s\n"
 CHECKSUM_LENGTH = len(CHECKSUM % bytes(64))
 ROOM, UNPACKED = 2**26, 50  # bytes that any file may declare, and that it may declare for each byte that it has
+TABLES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".tex", ".xlsx")
+TABLE_HINT = "; meanfield.make_policy takes tables of probabilities, meanfield.datasets.from_events logs"
 HELD = 0.0 if os.name == "posix" else 2.0  # seconds for which a file that another process reads can't be replaced
 
 
@@ -124,6 +126,8 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, 
     if not isinstance(dataset, xr.Dataset):
         raise InputError(f"dataset = {shown(dataset)}: expected a Dataset")
     with whole_file(path) as temporary:
+        if temporary.suffix.lower() in TABLES:
+            raise InputError(f"path = {path}: expected a name that ends with .nc; result.to_dataframe() makes a table")
         # An encoding that came from another file would cut longer strings to the length that they had there.
         try:
             dataset.drop_encoding().to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
@@ -167,7 +171,10 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
         _check_declared_size(path)
         dataset = xr.load_dataset(path, engine="h5netcdf")
     except Exception as error:  # the libraries raise almost anything
-        raise InputError(f"path = {path}: expected a NetCDF file, and it can't be read ({reason(error)})") from None
+        hint = TABLE_HINT if path.suffix.lower() in TABLES else ""
+        raise InputError(
+            f"path = {path}: expected a NetCDF file, and it can't be read ({reason(error)}){hint}"
+        ) from None
     return _with_missing_strings(dataset.drop_encoding())
 
 

@@ -450,6 +450,21 @@ def test_what_a_file_declares_is_bounded_before_it_is_read(tmp_path):
             meanfield.load(tmp_path / name)
 
 
+def test_of_several_pairs_the_call_asks_for_one():
+    with pytest.raises(InputError, match=r"holds 11 pairs: select one, as in policies\[0\].sel\(pair=…\)"):
+        meanfield.Population(meanfield.datasets.smollm2())
+
+
+def test_a_table_is_neither_saved_nor_loaded(tmp_path):
+    path = tmp_path / "policy.csv"
+    with pytest.raises(InputError, match=r"policy.csv: expected a name that ends with .nc"):
+        meanfield.save(random_policy(1), path)
+    assert not path.exists()
+    path.write_text("state,q\n")
+    with pytest.raises(InputError, match="make_policy takes tables of probabilities"):
+        meanfield.load(path)
+
+
 def test_what_netcdf_cannot_hold_is_not_saved(tmp_path):
     with pytest.raises(InputError, match="expected values that NetCDF can hold"):
         meanfield.save(random_policy(1).assign_attrs(note={"a": 1}), tmp_path / "policy.nc")
