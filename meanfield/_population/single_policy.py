@@ -23,7 +23,7 @@ def single_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     many = {dim: policy.sizes[dim] for dim in STACKED_DIMS if policy.sizes.get(dim, 1) > 1}
     if many:
         sizes = " and ".join(f"{n} {dim}s" for dim, n in many.items())
-        raise InputError(f"{name} holds {sizes}: select one, as in {name}.sel(model=…, pair=…)")
+        raise InputError(f"{name} holds {sizes}: select one, as in {name}.sel({'=…, '.join(many)}=…)")
     one = canonical_order(policy.squeeze([dim for dim in STACKED_DIMS if dim in policy.dims]), name)
     if np.isnan(one["q"].values).all():
         raise InputError(f"{name}.q is NaN throughout: expected a probability in [0, 1]")

@@ -65,8 +65,9 @@ def check_committed(
 ) -> None:
     if minorities.empty:
         return
+    kept = "the word it is committed to from the step committed_from on, by default the first"
     for side, word in zip(PLAYERS, ("said", "heard"), strict=True):
         told = table[["run", side]].merge(minorities, "left", left_on=["run", side], right_on=["run", "agent"])
         wrong = (told["since"] <= table["step"]) & (told["word"] != table[word]) & (table[word] >= 0)
         said = pd.Series([options[code] for code in table[word]], dtype=object)
-        complaints.add(wrong.to_numpy(), f"{word} by a committed {side}", "the word it is committed to", said)
+        complaints.add(wrong.to_numpy(), f"{word} by a committed {side}", kept, said)

@@ -299,8 +299,8 @@ def _check_meetings(complaints: Complaints, table: pd.DataFrame, known: np.ndarr
     complaints.add(
         wrong[0],
         "two agents meet twice in a step",
-        "one row for each interaction, as meanfield.datasets.interactions makes it of rows that are messages; or, if "
-        "they did meet twice, same_step",
+        "one row for each interaction (if each row is a message, meanfield.datasets.interactions makes the table of "
+        "them); or, if they did meet twice, same_step",
     )
     complaints.add(
         wrong[1],
@@ -329,7 +329,7 @@ def _skipped(log: pd.DataFrame, known: np.ndarray, file: str) -> pd.DataFrame:
     lacking = f"{(~known).sum()} of {len(known)} interactions lack an answer"
     if not known.any():
         raise InputError(f"events: {lacking}; expected some with both")
-    warnings.warn(f"{lacking} and are left out: {rows_of(np.flatnonzero(~known))}", stacklevel=3)
+    warnings.warn(f"{lacking} and are left out: {rows_of(np.flatnonzero(~known))} (from 0)", stacklevel=3)
     each = (
         pd.DataFrame({"run": log["run"], "lacking": ~known}).groupby("run", sort=False)["lacking"].agg(["sum", "size"])
     )

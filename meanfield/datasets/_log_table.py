@@ -55,7 +55,7 @@ class Complaints:
 
     def raise_any(self) -> None:
         if self.found:
-            raise InputError("; ".join(self.found))
+            raise InputError(f"{'; '.join(self.found)} (rows count from 0)")
 
 
 def rows_of(rows: np.ndarray) -> str:
@@ -88,7 +88,7 @@ def read_table(given: Table, name: str, sep: str | None, encoding: str) -> pd.Da
         told = f"pandas reads such files with {library}, and finds no version of it that it can use"
         raise InputError(f"{name} = {path}: {told}: pip install -U {library}") from None
     except Exception as error:  # the libraries raise almost anything
-        hint = f"; give its encoding, as in encoding='utf-16' (now {encoding!r})"
+        hint = f"; give its encoding, as in encoding='utf-16' or 'cp1252' (now {encoding!r})"
         told = reason(error) + (hint if isinstance(error, UnicodeError) else "")
         raise InputError(f"{name} = {path}: can't be read ({told})") from None
 
@@ -224,7 +224,7 @@ def with_columns(
     if lacking:
         wrong.append(f"{name} lacks the column{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}")
     if lacking == ["heard"]:
-        wrong[-1] += " (of rows that are messages meanfield.datasets.interactions makes such a table)"
+        wrong[-1] += " (if each row is a message, meanfield.datasets.interactions makes the table of them)"
     if wrong:
         raise InputError(f"{'; '.join(wrong)}; expected {', '.join(needed)}: {_how_to_name(table)}")
     return pd.DataFrame({one: found[one] for one in (*needed, *optional) if one in found})

@@ -22,6 +22,7 @@ Message = tuple[Any, Any, Any, Any, Any]  # run, step, agent, partner, content; 
 SQLITE = b"SQLite format 3\0"
 KINDS = "Concordia's structured log, a recording of mesa-llm, OASIS's database, messages of AutoGen or LangGraph, or "
 KINDS += "actions with choices"
+OTHERS = "a file with a row for each message goes to meanfield.datasets.interactions, with columns={…}"
 
 
 def read_messages(path: str | os.PathLike[str], *, answer: str | None = None) -> pd.DataFrame:
@@ -97,7 +98,7 @@ def read_messages(path: str | os.PathLike[str], *, answer: str | None = None) ->
             else:
                 rows.append((*who, _word(text, found)))
     except Exception as error:  # the file can hold anything
-        raise InputError(f"path = {path}: expected {KINDS} ({reason(error)})") from None
+        raise InputError(f"path = {path}: expected {KINDS} ({reason(error)}); {OTHERS}") from None
     table = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said"])
     table["said"] = pd.Series([word for *_, word in rows], index=table.index, dtype=object)
     if table.empty:

@@ -246,8 +246,9 @@ def _validate(solution: object, simulation: xr.Dataset, time_per_round: float) -
     """The solution with words in the order of their numbers and times rising; InputError where both don't fit."""
     solution = canonical_order(expect(solution, "solution", "solution"), "solution").sortby("time")
     if many := set(solution["word_share"].dims) - {"time", "word"}:
+        dims = [*map(str, many)]
         raise InputError(
-            f"solution is one over {', '.join(map(str, many))}: select one, as in solution.sel(model=…, pair=…)"
+            f"solution is one over {', '.join(dims)}: select one, as in solution.sel({'=…, '.join(dims)}=…)"
         )
     theirs, ours = (tuple(map(str, d["word_label"].values)) for d in (solution, simulation))
     if theirs != ours:

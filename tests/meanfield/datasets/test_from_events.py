@@ -153,7 +153,7 @@ TWICE = [*EVENTS, (7, 10, 2, 1, "B", "A")]
         (events(), {"memory_length": 0}, "memory_length = 0"),
         (events(), {"n_agents": 2}, "n_agents = 2"),
         (events(), {"committed": {2: "C"}}, "committed: agent 2 has 'C': expected one of A, B"),
-        (events(), {"committed": {2: "B"}}, "said by a committed agent = 'A' in row 1: expected the word"),
+        (events(), {"committed": {2: "B"}}, "'A' in row 1: expected the word it is committed to from the step"),
         (events(), {"committed": {2: "B", 3: "A"}}, "committed: run 4 has agents committed to 'A' and another word"),
         (events(), {"committed": pd.DataFrame({"run": [7]})}, "committed lacks the column agent, word"),
         (events(), {"committed": {"x": "A"}}, "committed: agent = 'x': expected one of the events"),
@@ -258,13 +258,14 @@ def test_all_complaints_come_at_once_with_their_rows():
         "heard = 'B_C', 3 in rows 0, 1: ",
         "an agent meets itself in rows 3, 6, 7: ",
         "an agent is in several pairs of a step in rows 4, 5: ",
+        " (rows count from 0)",
     ):
         assert told in str(found.value)
 
 
 def test_columns_that_lack_or_are_there_twice_are_all_named():
     table = events().rename(columns={"said": "answer", "step": "turn"})
-    with pytest.raises(InputError, match=r"lacks the column heard \(of rows that are messages .*interactions makes"):
+    with pytest.raises(InputError, match=r"lacks the column heard \(if each row is a message, .*interactions makes"):
         from_events(events().drop(columns="heard"), memory_length=1)
     with pytest.raises(InputError, match=r"lacks the columns step, reply \(for heard\).*answer"):
         from_events(table, memory_length=1, columns={"said": "answer", "heard": "reply"})

@@ -262,7 +262,7 @@ def test_a_line_ends_where_json_says_so(tmp_path):
         (b'[{"source": "ada", "content": "Q"}, 5]', "it holds no JSON objects, or other values beside them"),
         (b'{"source": "ada", "content": "Q", "content": "M"}', "an object has the key 'content' twice"),
         (b"no json", "expected Concordia's structured log"),
-        (b'{"speaker": "ada"}', r"\(its first record has speaker\)"),
+        (b'{"speaker": "ada"}', r"\(its first record has speaker\); a file with .*datasets.interactions"),
         (b'{"entries": [{}]}', "expected Concordia's structured log"),
         (b'{"action_type": "observe"}', r"holds no message, but \{'observe': 1\}"),
         (b"SQLite format 3\0", "expected Concordia's structured log"),

@@ -376,7 +376,7 @@ def stacked(solution: xr.Dataset) -> xr.Dataset:
             lambda t, s: (t.drop_vars("attractor"), s, {}),
             "solution: expected the result of meanfield.solve, but 'attractor' is missing",
         ),
-        (lambda t, s: (stacked(t), s, {}), "solution is one over model: select one"),
+        (lambda t, s: (stacked(t), s, {}), "solution is one over model: select one, as in solution.sel(model=…)"),
         (
             lambda t, s: (t, t, {}),
             "simulation: expected the result of validation.simulate, but 'consensus_round' is missing",
