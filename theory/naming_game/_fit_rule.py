@@ -51,7 +51,7 @@ def fit_rule(
     collective: bool = True,
     level: float = 0.95,
     seed: int = 0,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> xr.Dataset:
     """Fit simple rules of choice to a policy or to counted choices, to see which one a model plays.
 
@@ -99,7 +99,7 @@ def fit_rule(
     seed
         Seed of the starts and folds.
     progress
-        Show a progress bar.
+        Show a progress bar. Default: on a terminal. Memories of five interactions take half a minute.
 
     Returns
     -------
@@ -148,7 +148,8 @@ def fit_rule(
     names = [name for name in RULES if name in asked]
     steps = len(policies) * (1 + len(names) * (1 + collective))
     results = []
-    with tqdm(total=steps, desc="rules", disable=not progress, leave=False) as bar:
+    hidden = None if progress is None else not progress
+    with tqdm(total=steps, desc="rules", disable=hidden, leave=False) as bar:
         for one in policies:
             read = count_data(one) if isinstance(one, xr.DataArray) else policy_data(one, weights)
             bar.update()
