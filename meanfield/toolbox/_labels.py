@@ -150,10 +150,11 @@ def values_in_order(values: Any, labels: Mapping[str, Sequence[Hashable]], name:
 def real_numbers(values: Any, name: str) -> np.ndarray:
     """`values` as a float64 array in C order.
 
-    InputError if they are not all integers or floating-point numbers, some are masked, or they carry pandas labels.
+    InputError if they are not all integers or floating-point numbers, some are masked, or they are of pandas or a Dataset.
     """
-    if isinstance(values, (pd.Series, pd.DataFrame)):
-        raise InputError(f"{name} is a pandas {type(values).__name__}: expected an array or an xarray.DataArray")
+    if isinstance(values, (pd.Series, pd.DataFrame, xr.Dataset)):
+        library = type(values).__module__.partition(".")[0]
+        raise InputError(f"{name} is a {library} {type(values).__name__}: expected an array or an xarray.DataArray")
     try:
         array = values if type(values) is np.ndarray else np.ma.asarray(values)
     except (TypeError, ValueError):
