@@ -509,6 +509,7 @@ def test_wrong_new_fraction_is_named(fraction):
         (np.full(5, 0.2 + 0j), "composition has dtype complex128"),
         (np.ma.array(np.full(5, 0.2), mask=np.arange(5) > 3), "composition has 1 masked values"),
         (pd.Series(np.full(5, 0.2)), "composition is a pandas Series"),
+        (xr.Dataset(), "composition is a xarray Dataset: expected an array"),
     ],
 )
 def test_compositions_of_other_states_are_refused(composition, message, unchecked_types):
