@@ -96,7 +96,7 @@ def shown_table(table: pd.DataFrame, width: int, rows: Sequence[str] = (), first
     left_out = ", ".join(f"{number} more {what}" for number, what in more if number > 0)
     body = Table(box=SIMPLE_HEAD)
     for name in list(cells)[:fitting]:
-        body.add_column(name, justify="right" if pd.api.types.is_numeric_dtype(varying[name]) else "left")
+        body.add_column(escape(name), justify="right" if pd.api.types.is_numeric_dtype(varying[name]) else "left")
     for row in list(zip(*cells.values(), strict=True)):
         body.add_row(*map(escape, row[:fitting]))
     return Group(head, body, *([Text(f"{left_out}: --out FILE")] if left_out else []), *below)
@@ -106,7 +106,7 @@ def _upright(columns: dict[str, list[str]]) -> Table:
     """A line for each column of a table."""
     lines = Table(box=None, show_header=False)
     for name, column in columns.items():
-        lines.add_row(name, *map(escape, column))
+        lines.add_row(*map(escape, (name, *column)))
     return lines
 
 

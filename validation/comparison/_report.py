@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import xarray as xr
+from rich.markup import escape
 from rich.table import Table
 
 from meanfield.toolbox import MIXED, PrintedTable, canonical_order, expect
@@ -44,12 +45,11 @@ def comparison_table(comparison: xr.Dataset) -> Table:
     predicted, end = (str(comparison[f"predicted_{name}"].item()) for name in ("word", "end"))
     ends = [f"consensus on {predicted}"] * (predicted != MIXED) + ["no consensus"] * (end != predicted or end == MIXED)
     level = 100 * comparison.attrs["option_level"]
-    table = PrintedTable(
-        title=f"Simulation against mean field: {_title(comparison)}", caption=_limit_verdict(comparison)
-    )
+    title = f"Simulation against mean field: {_title(comparison)}"
+    table = PrintedTable(title=escape(title), caption=_limit_verdict(comparison))
     table.add_column("N", justify="right")
     table.add_column(f"word share ({level:g} % band)")
-    table.add_column(f"runs that end as predicted: {' or '.join(ends)}")
+    table.add_column(f"runs that end as predicted: {escape(' or '.join(ends))}")
     for n_agents in comparison["n_agents"].values:
         line = comparison.sel(n_agents=n_agents)
         table.add_row(f"{n_agents:,}", _trajectory_verdict(line), _consensus_verdict(line))

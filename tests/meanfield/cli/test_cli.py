@@ -463,6 +463,15 @@ def test_other_errors_are_one_line_too(command, monkeypatch, policies, error, co
     assert command("solve", policies) == (code, "", f"meanfield: {message}\n")
 
 
+def test_words_in_brackets_stand_whole_in_tables(command):
+    meanfield.save(meanfield.make_policy(np.full(5, 0.3), ["[b]x", "[/]"], memory_length=1), "brackets.nc")
+    assert "word_share_[b]x" in command("fixed-points", "brackets.nc")[1]
+    _, out, _ = command("finite-size", "brackets.nc", "-n", 24, "--times", "0:20:1")
+    assert "mean_[b]x" in out and "mean_[/]" in out
+    _, out, _ = command("validate", "brackets.nc", "-n", 10, "--runs", 2, "--rounds", 2, "--out", "o.nc")
+    assert "{[b]x, [/]}, 2 runs" in out
+
+
 def test_a_warning_is_one_line(command, two_attractors):
     code, out, error = command("finite-size", two_attractors, "-n", 24, "--times", "0,1")
     assert code == 0 and "mean_a" in out
