@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +14,14 @@ from tqdm import tqdm
 
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.spectrum import spectrum
-from meanfield._large_deviations.boundary_value_path import polished
+from meanfield._large_deviations.boundary_value_path import followed, polished
 from meanfield._large_deviations.descent import Descent, descents
-from meanfield._large_deviations.exit_path import agents_of, exit_path, path_prefactor
+from meanfield._large_deviations.exit_path import WRONG, agents_of, exit_path, path_prefactor
 from meanfield._large_deviations.exits import Exit, Extinction, NoExit, exits_of
 from meanfield._large_deviations.linearised import Ends, bend, ends_of
 from meanfield._large_deviations.path import Path
 from meanfield._large_deviations.random_fields import Prefactor
+from meanfield._large_deviations.transport import transported
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.population import Population, as_population
 from meanfield._population.population_model import reaction_model
@@ -34,6 +35,10 @@ MOST_DIRECTIONS = 63  # in which compositions of a reaction model may differ
 MOST_POLISHED = 20  # for collocation
 SIDEWAYS = "the path may reach the saddle sideways, where the prefactor does not hold"
 MOST_BENT = 0.02  # of a path next to the saddle
+WITHOUT_FIELDS = (
+    f"agents have rates that are functions of the composition: paths are computed over saddles and in at most "
+    f"{MOST_POLISHED} directions only"
+)
 KNOWN = {"word_share", "convention", "label", "composition"}  # of the fixed points
 SAME = 1e-6  # difference of barriers that are equal by symmetry
 
@@ -105,12 +110,7 @@ class Escape(NamedTuple):
 
 
 def landscape(game: Game, masses: Sequence[float] | np.ndarray | None) -> Landscape:
-    """All fixed points that `fixed_points` finds; InputError for rates that are functions of the composition."""
-    if isinstance(game, ReactionModel) and len(game.changes):
-        raise InputError(
-            "policy has rates that are functions of the composition: expected constant ones, for paths of rare events "
-            "are found from the fields of agents who meet in pairs"
-        )
+    """All fixed points that `fixed_points` finds."""
     points = fixed_points(game, masses=masses)
     x = points["composition"].values
     if isinstance(game, ReactionModel):
@@ -123,25 +123,28 @@ def landscape(game: Game, masses: Sequence[float] | np.ndarray | None) -> Landsc
 
 
 def escape(ground: Landscape, way: Exit | Extinction, *, with_prefactor: bool) -> Escape:
-    """The path of this way out."""
+    """The path of this way out: from fields, or directly where there are few states and fields lead to none."""
     if way.obstacle:
         return Escape(way, None, None, way.obstacle)
     directions = int(way.face.sum()) - np.unique(way.model.classes[way.face]).size
     ends = ends_of(way) if isinstance(way, Exit) and directions <= MOST_DIRECTIONS else None
     mixture = None if isinstance(ground.game, ReactionModel) else as_population(ground.game).mixture
-    agents = agents_of(way, mixture, ends)
+    agents = WITHOUT_FIELDS if len(way.model.changes) else agents_of(way, mixture, ends)
     solved = agents if isinstance(agents, str) else exit_path(way, agents)
+    few = ends if directions <= MOST_POLISHED else None
     if isinstance(agents, str) or isinstance(solved, str):
-        return Escape(way, None, None, str(solved))
-    exact = polished(solved.path, ends, way.decay) if ends is not None and directions <= MOST_POLISHED else None
-    path = exact or solved.path
-    if not with_prefactor:
-        return Escape(way, path, None, "")
-    if agents.end is not None and agents.end.slow:
-        return Escape(way, path, None, agents.end.slow)
-    if _sideways(way, exact, ends):
-        return Escape(way, path, None, SIDEWAYS)
-    prefactor = path_prefactor(solved, way, agents)
+        path = None if few is None or isinstance(way, Extinction) else followed(way, few)
+        if few is None or path is None or not path.error < WRONG * path.barrier:
+            return Escape(way, None, None, str(solved))
+        exact, slow, prefactor_of = path, "", partial(transported, path, few)
+    else:
+        exact = polished(solved.path, few, way.decay) if few else None
+        path, prefactor_of = exact or solved.path, partial(path_prefactor, solved, way, agents)
+        slow = agents.end.slow if agents.end else ""
+    reason = slow or (SIDEWAYS if _sideways(way, exact, ends) else "")
+    if reason or not with_prefactor:
+        return Escape(way, path, None, reason if with_prefactor else "")
+    prefactor = prefactor_of()
     return Escape(way, path, prefactor, "" if prefactor else "the prefactor was not found")
 
 

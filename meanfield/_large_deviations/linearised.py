@@ -37,9 +37,10 @@ class Ends(NamedTuple):
 
 def ends_of(way: Exit) -> Ends:
     """The linearised ends, next to which the solution of the rate equation starts and ends."""
-    hamiltonian, tangent = Hamiltonian(way.model, way.face), tangent_space(way.model, way.face)[way.face]
+    everywhere = tangent_space(way.model, way.face)
+    hamiltonian, tangent = Hamiltonian(way.model, way.face, everywhere), everywhere[way.face]
     attractor, saddle = way.attractor[way.face], way.saddle[way.face]
-    (J, D), (J_s, D_s) = (_linearised(hamiltonian, tangent, x) for x in (attractor, saddle))
+    (J, D), (J_s, D_s) = (_linearised(hamiltonian, x) for x in (attractor, saddle))
     values, vectors = np.linalg.eig(J_s.T)
     leading = int(values.real.argmax())
     left = vectors[:, leading].real
@@ -59,10 +60,10 @@ def ends_of(way: Exit) -> Ends:
     )
 
 
-def _linearised(hamiltonian: Hamiltonian, tangent: np.ndarray, x: np.ndarray) -> tuple[Square, Square]:
+def _linearised(hamiltonian: Hamiltonian, x: np.ndarray) -> tuple[Square, Square]:
     """J and D at x."""
     second = hamiltonian.curvature(x[None], np.zeros((1, len(x))))
-    return tangent.T @ second.xp[0].T @ tangent, tangent.T @ second.pp[0] @ tangent
+    return second.xp[0].T, second.pp[0]
 
 
 def bend(path: Path, ends: Ends) -> float:

@@ -29,7 +29,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from meanfield.core._game import Array, PairGame, game_of
+from meanfield.core._game import Array, PairGame, ReactionGame, game_of
 from meanfield.core._rates import drift, jacobian_product, noise_product
 
 Rate = Callable[[Array, Array, Array], Array]  # of u or v, w and r
@@ -39,6 +39,7 @@ GAUSS = (0.112701665379258, 0.5, 0.887298334620742), (5 / 18, 8 / 18, 5 / 18)  #
 STRONGEST = 1e9  # strength of momenta
 LEAST = 1e-300  # of fields, which have logarithms
 DIGITS, MOST_TURNS = 1e-15, 200  # of strengths
+FEW = 16  # second derivatives at once
 
 
 def sweep(
@@ -345,6 +346,54 @@ def curvature(
     shape = x.shape
     (xx, xp), (_, pp) = jax.hessian(value, argnums=(0, 1))(x.ravel(), p.ravel())
     return xx, xp, pp
+
+
+def curvatures(
+    arrays: tuple[Array, ...],
+    basis: Float[Array, "states d"],
+    x: Float[Array, "nodes states"],
+    p: Float[Array, "nodes states"],
+) -> tuple[Float[Array, "nodes d d"], ...]:
+    """The same along the columns of a basis, at many points."""
+    game = game_of(arrays)
+
+    def slopes(x: Array, p: Array) -> tuple[Array, Array]:
+        by_x, by_p = jax.grad(game.hamiltonian, argnums=(0, 1))(x, p)
+        return basis.T @ by_x, basis.T @ by_p
+
+    def one(point: tuple[Array, Array]) -> tuple[Array, ...]:
+        still, rows = jnp.zeros_like(basis.T), basis.T
+        turned = jax.linearize(slopes, *point)[1]
+        (xx, _), (px, pp) = jax.vmap(turned)(rows, still), jax.vmap(turned)(still, rows)
+        return xx, px.T, pp
+
+    return jax.lax.map(one, (x, p), batch_size=FEW)
+
+
+def flow(
+    arrays: tuple[Array, ...], x: Float[Array, "nodes ..."], p: Float[Array, "nodes ..."]
+) -> tuple[Float[Array, " nodes"], Float[Array, "nodes ..."], Float[Array, "nodes ..."]]:
+    """H, ∂H/∂p and ∂H/∂x at points."""
+    energy, (by_x, by_p) = jax.vmap(jax.value_and_grad(game_of(arrays).hamiltonian, argnums=(0, 1)))(x, p)
+    return energy, by_p, by_x
+
+
+def met_others_of_rates(
+    arrays: tuple[Array, ...], x: Float[Array, "nodes ..."], p: Float[Array, "nodes ..."]
+) -> tuple[Float[Array, " nodes"]]:
+    """What H of a `RateGame` gains of order 1/N at points, since pairs are of two different agents.
+
+    Rates that are functions of the composition are those of all agents, and gain nothing.
+    """
+    pairs = ReactionGame(*arrays[:7])
+
+    def gained(x: Array, p: Array) -> Array:
+        def met(x: Array) -> Array:  # what is quadratic in x
+            return pairs.hamiltonian(2 * x, p) / 2 - pairs.hamiltonian(x, p)
+
+        return met(x) - x @ jax.vmap(met)(jnp.eye(len(x), dtype=x.dtype))
+
+    return (jax.vmap(gained)(x, p),)
 
 
 def pairing(arrays: tuple[Array, ...]) -> Float[Array, "fields fields"]:

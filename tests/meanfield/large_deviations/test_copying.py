@@ -25,10 +25,10 @@ def copying(errors=0.0, fitness=FITNESS):
 
 def momentum(model, x, nearest):
     """p_A - p_B with h = 0, other than 0, where the share of A is x."""
-    h = Hamiltonian(model, np.ones(2, bool))
+    h = Hamiltonian(model, np.ones(2, bool), np.eye(2))
 
     def value(y):
-        return h.value(np.array([[x, 1 - x]]), np.array([[y, 0.0]]))[0] / y
+        return h.flow(np.array([[x, 1 - x]]), np.array([[y, 0.0]])).value[0] / y
 
     return brentq(value, *nearest, xtol=1e-14)
 

@@ -35,7 +35,7 @@ def some_points(n_states, number=3):
 
 
 def whole(model):
-    return Hamiltonian(model, np.ones(model.n_states, bool))
+    return Hamiltonian(model, np.ones(model.n_states, bool), np.eye(model.n_states))
 
 
 def over_pairs(model, x, p):
@@ -50,7 +50,9 @@ def over_pairs(model, x, p):
 def test_it_is_the_sum_over_all_pairs():
     model = some_model()
     x, p = some_points(4)
-    np.testing.assert_allclose(whole(model).value(x, p), [over_pairs(model, *one) for one in zip(x, p, strict=True)])
+    np.testing.assert_allclose(
+        whole(model).flow(x, p).value, [over_pairs(model, *one) for one in zip(x, p, strict=True)]
+    )
 
 
 def test_derivatives():
@@ -59,21 +61,21 @@ def test_derivatives():
     second = h.curvature(x, p)
     for k, one in itertools.product(range(4), [step]):
         d = one * np.eye(4)[k]
-        by_p, by_x = h.slopes(x, p)
-        np.testing.assert_allclose((h.value(x, p + d) - h.value(x, p - d)) / (2 * one), by_p[:, k], atol=1e-9)
-        np.testing.assert_allclose((h.value(x + d, p) - h.value(x - d, p)) / (2 * one), by_x[:, k], atol=1e-9)
-        (up_p, up_x), (down_p, down_x) = h.slopes(x, p + d), h.slopes(x, p - d)
+        by_p, by_x = h.flow(x, p)[1:]
+        np.testing.assert_allclose((h.flow(x, p + d).value - h.flow(x, p - d).value) / (2 * one), by_p[:, k], atol=1e-9)
+        np.testing.assert_allclose((h.flow(x + d, p).value - h.flow(x - d, p).value) / (2 * one), by_x[:, k], atol=1e-9)
+        (up_p, up_x), (down_p, down_x) = h.flow(x, p + d)[1:], h.flow(x, p - d)[1:]
         np.testing.assert_allclose((up_p - down_p) / (2 * one), second.pp[:, k], atol=1e-8)
         np.testing.assert_allclose((up_x - down_x) / (2 * one), second.xp[:, :, k], atol=1e-8)
-        up_x, down_x = h.slopes(x + d, p)[1], h.slopes(x - d, p)[1]
+        up_x, down_x = h.flow(x + d, p).by_x, h.flow(x - d, p).by_x
         np.testing.assert_allclose((up_x - down_x) / (2 * one), second.xx[:, k], atol=1e-8)
 
 
 def test_without_momentum_it_is_the_rate_equation():
     model, (x, p) = some_model(), some_points(4)
     h, none = whole(model), np.zeros_like(p)
-    np.testing.assert_allclose(h.value(x, none), 0, atol=1e-15)
-    for one, velocity, matrix in zip(x, h.slopes(x, none)[0], h.curvature(x, none).xp, strict=True):
+    np.testing.assert_allclose(h.flow(x, none).value, 0, atol=1e-15)
+    for one, velocity, matrix in zip(x, h.flow(x, none).by_p, h.curvature(x, none).xp, strict=True):
         np.testing.assert_allclose(velocity, model.drift(one), atol=1e-15)
         np.testing.assert_allclose(matrix.T, model.jacobian(one), atol=1e-15)
 
@@ -90,7 +92,7 @@ def test_of_the_naming_game_it_is_that_of_words():
         after = space.successors()[i] + 2 * a + b
         g[a, b] += x[i] * policy["q"].values[i, a] * np.exp(p[after] - p[i])
     g[1] += 0.2
-    assert whole(model).value(x[None], p[None])[0] == pytest.approx(((g * g.T).sum() - 1) / 2, abs=1e-14)
+    assert whole(model).flow(x[None], p[None]).value[0] == pytest.approx(((g * g.T).sum() - 1) / 2, abs=1e-14)
 
 
 def test_products_of_a_population_are_those_of_its_matrices():
@@ -112,4 +114,6 @@ def test_a_face_is_a_model_of_its_own():
     face = np.arange(model.n_states) >= 5
     x, p = some_points(16)
     padded = [np.hstack([np.zeros((3, 5)), one]) for one in (x, p)]
-    np.testing.assert_allclose(Hamiltonian(model, face).value(x, p), whole(model).value(*padded), rtol=1e-13)
+    np.testing.assert_allclose(
+        Hamiltonian(model, face, np.eye(model.n_states)).flow(x, p).value, whole(model).flow(*padded).value, rtol=1e-13
+    )

@@ -270,9 +270,6 @@ def test_what_takes_constant_rates_says_so():
     model = herd(0.1, 1.0)
     with pytest.raises(InputError, match=r"'S \+ I → 2 I' is a function, and two agents meet: expected a number"):
         ReactionModel.from_rules({"S + I": "2 I"}, [lambda x: 1.0])
-    for function, options in (("lifetime", {}), ("transition_rates", {}), ("escape_path", {"fixed_point": 0})):
-        with pytest.raises(InputError, match="functions of the composition: expected constant ones, for paths"):
-            getattr(meanfield, function)(model, **options)
     with pytest.raises(InputError, match="functions of the composition: expected constant ones, by whose"):
         meanfield.sensitivity(model, of="composition", fixed_point=np.array([0.5, 0.5]))
     with pytest.raises(InputError, match="has rates that are functions: expected encounters of pairs alone"):

@@ -1,0 +1,70 @@
+"""The prefactor of a mean lifetime without fields, for games of few states whose agents do not only meet in pairs.
+
+Beside the path the quasi-stationary law of N agents is R(x) exp(-Nφ(x)), p = ∇φ. With Z = ∇∇φ and N·H + H₁ for the
+rates of N agents (H₁ since agents do not meet themselves), the master equation gives along the path
+
+    dZ/dt = -[H_xx + H_xp Z + Z H_px + Z H_pp Z],   d log R/dt = -[tr H_xp + ½ tr(H_pp Z) - H₁],
+
+from Z = C⁻¹ at the attractor. With Z = Z_s at the saddle, of one negative eigenvalue, the flow over it makes
+
+    1/T = λ/2π √(det C⁻¹/|det Z_s|) exp(-∫ [tr H_xp + ½ tr(H_pp Z) - H₁] dt) exp(-NΔ).
+
+Source: Maier and Stein, SIAM J. Appl. Math. 57, 752 (1997); Bouchet and Reygner, Ann. Henri Poincaré 17, 3499 (2016).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.integrate import solve_ivp
+from scipy.interpolate import CubicSpline
+
+from meanfield._large_deviations.linearised import Ends
+from meanfield._large_deviations.path import Path
+from meanfield._large_deviations.random_fields import Prefactor
+
+LAST = 1e-2  # momentum where Z ends, against the largest: errors of Z grow as the square of what it falls
+ORDER = 15  # what a step twice as long changes, against the error, for splines of order four
+
+
+def transported(path: Path, ends: Ends) -> Prefactor | None:
+    """The prefactor along an exact path, or None where Z grows beyond all bounds before the saddle.
+
+    The error of the first Z is of the order of the first momentum, and is extrapolated to none.
+    """
+    size = np.ptp(path.p, axis=1)
+    stop = len(size) - int(np.argmax(size[::-1] > LAST * size.max())) + 1
+    later = int(np.argmax(size > 2 * size[0]))
+    found = [_integral(path, ends, slice(*nodes)) for nodes in ((0, stop), (later, stop), (0, stop, 2))]
+    known = [one for one in found if one]
+    if len(known) < len(found):
+        return None
+    (whole, last), (shorter, _), (coarse, _) = known
+    before, beyond = (whole - shorter) / (size[later] / size[0] - 1), last / ends.ending.growth
+    ratio = np.linalg.slogdet(ends.covariance)[1] - np.linalg.slogdet(ends.at_saddle)[1]
+    logarithm = np.log(2 * np.pi / ends.ending.growth) + ratio / 2 + whole + before + beyond
+    step_error = abs(whole - coarse) / ORDER
+    return Prefactor(float(logarithm), float(step_error + abs(before) + abs(beyond)), float(step_error))
+
+
+def _integral(path: Path, ends: Ends, nodes: slice) -> tuple[float, float] | None:
+    """∫ [tr H_xp + ½ tr(H_pp Z) - H₁] dt from some of the nodes, and what is integrated at the last."""
+    h, d = ends.hamiltonian, ends.tangent.shape[1]
+    time, x, p = path.time[nodes], path.x[nodes], path.p[nodes]
+    second = CubicSpline(time, np.stack(h.curvature(x, p), axis=1))
+    others = CubicSpline(time, h.met_others(x, p))
+
+    def integrand(t: float, Z: np.ndarray) -> float:
+        _, xp, pp = second(t)
+        return float(np.trace(xp) + np.vdot(pp, Z) / 2 - others(t))
+
+    def rate(t: float, state: np.ndarray) -> np.ndarray:
+        Z = state[:-1].reshape(d, d)
+        xx, xp, pp = second(t)
+        return np.append(-(xx + xp @ Z + Z @ xp.T + Z @ pp @ Z), integrand(t, Z))
+
+    start = np.append(np.linalg.inv(ends.covariance), 0.0)
+    with np.errstate(all="ignore"):
+        found = solve_ivp(rate, time[[0, -1]], start, "DOP853", rtol=1e-9, atol=1e-12)
+    if found.status != 0 or not np.isfinite(found.y[:, -1]).all():
+        return None
+    return float(found.y[-1, -1]), integrand(time[-1], found.y[:-1, -1].reshape(d, d))

@@ -1,0 +1,136 @@
+"""Paths and prefactors of games without fields, against closed forms, exact chains and those of fields."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from _exact_chains import ExactChain
+from _metastable import follower
+from meanfield import Population, ReactionModel, fixed_points, lifetime
+from meanfield._large_deviations.boundary_value_path import followed
+from meanfield._large_deviations.escape import escape, landscape
+from meanfield._large_deviations.linearised import ends_of
+from meanfield._large_deviations.transport import transported
+
+pytestmark = pytest.mark.usefixtures("unchecked_types")
+
+
+def audience(beta, field):
+    """Agents see all others, and say yes with the probability (1 + tanh(βm + field))/2."""
+
+    def yes(x):
+        return (1 + jnp.tanh(beta * (x["yes"] - x["no"]) + field)) / 2
+
+    return ReactionModel.from_rules({"no": "yes", "yes": "no"}, [yes, lambda x: 1 - yes(x)])
+
+
+def first_passage(beta, field, n_agents, start, end):
+    """Mean time of the exact chain from a share to a larger one, a sum of positive terms."""
+    yes = np.arange(n_agents)
+    leaning = np.tanh(beta * (2 * yes / n_agents - 1) + field)
+    up, down = (n_agents - yes) * (1 + leaning) / 2, yes * (1 - leaning) / 2
+    higher, total = 0.0, 0.0
+    for k in range(round(end * n_agents)):
+        higher = (1 + down[k] * higher) / up[k]
+        total += higher if k >= round(start * n_agents) else 0.0
+    return total
+
+
+@pytest.mark.parametrize(("beta", "field"), [(1.5, 0.0), (1.5, -0.05), (2.0, 0.03)])
+def test_an_audience_changes_its_mind_as_its_exact_chain_does(beta, field):
+    """The path is x(t) of the rate equation backwards, with p = log(down/up); of one dimension all is known."""
+    model = audience(beta, field)
+    low, top, high = np.sort(fixed_points(model)["composition"].sel(state="yes").values)
+    sizes = np.array([50, 100, 200, 400])
+    found = lifetime(model, n_agents=sizes)
+    one = found.isel(fixed_point=int(np.argmin(found["composition"].sel(state="yes").values)))
+
+    def curvature(x):  # of the quasi-potential
+        return (1 - 4 * beta * x * (1 - x)) / (x * (1 - x))
+
+    m = np.linspace(low, top, 20001)
+    leaning = np.tanh(beta * (2 * m - 1) + field)
+    potential = np.log(m * (1 - leaning)) - np.log((1 - m) * (1 + leaning))
+    prefactor = 2 * np.pi / (low * (1 - low) * np.sqrt(-curvature(low) * curvature(top)))
+    assert one["barrier"] == pytest.approx(np.trapezoid(potential, m), rel=1e-7)
+    assert one["prefactor"] == pytest.approx(prefactor, rel=float(one["prefactor_error"]) + 1e-5)
+    assert one["prefactor_error"] < 5e-3
+    exact = np.array([first_passage(beta, field, n, low, high) for n in sizes])
+    off = np.abs(one["lifetime"].values / exact - 1)
+    assert (sizes * off < 3).all() and (off[1:] < 0.7 * off[:-1]).all()
+    diffusion = -2 * np.trapezoid((1 + leaning - 2 * m) / (1 + leaning - 2 * m * leaning), m)
+    assert abs(diffusion / one["barrier"] - 1) > 1e-3, "control: a diffusion of the same drift and noise"
+
+
+PAIRS = {"A + U": "2 A", "B + U": "2 B", "A + B": "2 U", "A": "U", "B": "U"}
+SHUNNED = 0.4  # rate at which many of one opinion drive those of the other to doubt
+
+
+def undecided(errors):
+    """Two opinions and doubt: pairs meet, and agents change their minds by errors and by what all others say."""
+    rules = [*PAIRS.items(), ("U", "A"), ("U", "B")]
+    alone = [lambda x: SHUNNED * x["B"] ** 2, lambda x: SHUNNED * x["A"] ** 2]
+    rates = [1.0, 1.0, 1.0, errors, errors, errors, errors]
+    pairs = ReactionModel.from_rules(rules, rates, states=[*"ABU"])
+    together = ReactionModel.from_rules([*rules, ("A", "U"), ("B", "U")], [*rates, *alone], states=[*"ABU"])
+    return pairs, together
+
+
+def exact_lifetime(pairs, n_agents, attractor):
+    """Time of the exact chain to as many agents in B as in A, twice: from there it falls to either side."""
+    chain = ExactChain(pairs, [n_agents])
+    code = {tuple(row): k for k, row in enumerate(chain.counts)}
+    moves = []
+    for (a, b, u), here in code.items():
+        for n, others, after in ((a, b, (a - 1, b, u + 1)), (b, a, (a, b - 1, u + 1))):
+            rate = n * SHUNNED * (others / n_agents) ** 2
+            if rate:
+                moves += [(here, code[after], rate), (here, here, -rate)]
+    row, column, rate = zip(*moves, strict=True)
+    chain.generator = csr_array(chain.generator + csr_array((rate, (row, column)), shape=chain.generator.shape))
+    at_ridge = chain.counts[:, 0] <= chain.counts[:, 1]
+    strictly = chain.counts[:, 0] < chain.counts[:, 1]
+    return chain.first_passage(attractor, at_ridge) + chain.first_passage(attractor, strictly)
+
+
+def test_two_opinions_and_doubt_live_as_long_as_in_the_exact_chain():
+    """In two dimensions, with pairs of two different agents beside rates that all N agents make."""
+    (pairs, together), sizes = undecided(0.18), [45, 90, 180]
+    found = lifetime(together, n_agents=sizes)
+    assert found.sizes["fixed_point"] == 2 and not any(found["reason"].values)
+    np.testing.assert_allclose(found["lifetime"][0], found["lifetime"][1], rtol=1e-3)
+    attractor = found["composition"].values[found["composition"].values[:, 0].argmax()]
+    exact = [exact_lifetime(pairs, n, attractor) for n in sizes]
+    off = found["lifetime"].values[0] / exact - 1
+    assert (np.abs(off[1:]) < 0.7 * np.abs(off[:-1])).all()
+    assert abs(2 * off[-1] - off[-2]) < 0.01
+
+
+@pytest.mark.parametrize(
+    "game",
+    [follower(0.1), Population(follower(0.05), committed={"A": 0.03}), undecided(0.06)[0]],
+    ids=["words", "committed", "reactions"],
+)
+def test_where_there_are_fields_both_give_the_same(game):
+    ground = landscape(game, None)
+    number = ground.attractors[0]
+    (way,) = ground.ways_out(number)
+    ends = ends_of(way)
+    by_fields, path = escape(ground, way, with_prefactor=True), followed(way, ends)
+    assert path.barrier == pytest.approx(by_fields.path.barrier, rel=1e-6)
+    prefactor = transported(path, ends)
+    errors = prefactor.error + by_fields.prefactor.error
+    assert errors < 0.05
+    assert prefactor.logarithm == pytest.approx(by_fields.prefactor.logarithm, abs=errors)
+
+
+def test_where_no_path_is_computed_it_says_so():
+    """An epidemic dies out: no saddle leads there. The barrier of constant rates is known."""
+    rules = {"S": "I", "I": "S"}
+    by_function = ReactionModel.from_rules(rules, [lambda x: 2 * x["I"], 1.0])
+    found = lifetime(by_function, n_agents=50)
+    assert np.isnan(found["lifetime"]).all()
+    assert "rates that are functions of the composition" in found["reason"].item()
+    as_pairs = lifetime(ReactionModel.from_rules([("S + I", "2 I"), ("I", "S")], [2.0, 1.0]), n_agents=50)
+    assert as_pairs["barrier"].item() == pytest.approx(np.log(2) - 0.5, rel=1e-4)
