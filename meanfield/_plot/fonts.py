@@ -10,13 +10,17 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 from matplotlib.text import Text
+from matplotlib.ticker import LogFormatter, ScalarFormatter
 
 NO_FONT = "Last Resort"  # which has a box for every character
 
 
 @contextmanager
 def fonts_for(texts: Iterable[str], axes: Iterable[Axes]) -> Iterator[None]:
-    """Let texts on the axes have characters that the usual font lacks; a warning names those that no font has."""
+    """Let texts on the axes have characters that the usual font lacks; a warning names those that no font has.
+
+    A dollar in a word is one, and not mathematics, which ticks of logarithmic scales are.
+    """
     usual = get_font(findfont(FontProperties()))
     missing = {letter for text in texts for letter in text if ord(letter) > 127 and not _has(usual, letter)}
     families = []
@@ -31,17 +35,30 @@ def fonts_for(texts: Iterable[str], axes: Iterable[Axes]) -> Iterator[None]:
     with mpl.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
         mpl.rcParams["font.family"] = [*mpl.rcParams["font.family"], *families]
+        mpl.rcParams["text.parse_math"] = False
         _use(families, axes)  # labels that are there already
         yield
         _use(families, axes)
+        _read_numbers(axes)
     written = {letter for one in axes for text in one.figure.findobj(Text) for letter in text.get_text()}
     if named := " ".join(sorted(missing & written)):
         warnings.warn(f"no installed font has {named}, drawn as boxes: install one, such as Noto", stacklevel=4)
 
 
 def _use(families: list[str], axes: Iterable[Axes]) -> None:
-    for text in (text for one in axes for text in one.findobj(Text) if families):
+    for text in (text for one in axes for text in one.findobj(Text)):
+        text.set_parse_math(False)
         text.set_fontfamily(list(dict.fromkeys([*text.get_fontfamily(), *families])))
+
+
+def _read_numbers(axes: Iterable[Axes]) -> None:
+    """Powers of ten at the ticks of scales that are no words."""
+    for axis in (axis for one in axes for axis in (one.xaxis, one.yaxis)):
+        numbers = isinstance(axis.get_major_formatter(), ScalarFormatter | LogFormatter)
+        for tick in (*axis.get_major_ticks(len(axis.get_majorticklocs())), *axis.get_minor_ticks()):
+            tick.label1.set_parse_math(numbers)
+            tick.label2.set_parse_math(numbers)
+        axis.get_offset_text().set_parse_math(numbers)
 
 
 def _has(font: object, letter: str) -> bool:

@@ -17,6 +17,7 @@ import xarray as xr
 
 import meanfield
 import validation
+from _metastable import follower
 from _paths import ROOT
 from _policies import random_policy
 from meanfield import InputError
@@ -49,6 +50,19 @@ def test_words_in_other_scripts_have_a_font_or_one_plain_warning():
         meanfield.plot(meanfield.fixed_points(policies[1]))
     (message,) = (str(one.message) for one in told)
     assert message == "no installed font has \U000e1234, drawn as boxes: install one, such as Noto"
+
+
+def test_a_dollar_in_a_word_is_no_mathematics():
+    """Titles, legends and ticks; powers of ten stay."""
+    policy = meanfield.make_policy(random_policy(1)["q"].values, ["$\\x$", "b_{"])
+    for result in (policy, meanfield.solve(policy), meanfield.sensitivity(policy, of="word_share", fixed_point=0)):
+        axes = meanfield.plot(result)
+        axes.figure.savefig(BytesIO())
+        assert axes.get_title() == "{$\\x$, b_{}"
+        plt.close(axes.figure)
+    axes = meanfield.plot(meanfield.lifetime(follower(0.02), n_agents=[10, 40]))
+    axes.figure.canvas.draw()
+    assert "10^{" in axes.get_yticklabels()[0].get_text() and axes.get_yticklabels()[0].get_parse_math()
 
 
 @pytest.fixture
