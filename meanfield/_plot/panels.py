@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import Collection, PolyCollection
+from matplotlib.figure import FigureBase
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -24,6 +25,7 @@ from meanfield.toolbox._labels import canonical_order, real_numbers
 MOST_PANELS = 100
 COLUMNS = 4
 MODEL_AND_PAIR = ("model", "pair")
+WIDEST = 44  # letters of a line in a legend
 BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
 SPEAKING = ("quantity", "observable", "endpoint", "population")  # dims whose labels need no name before them
 OF_EACH = ("completeness", "reason", "transition", "value")  # attributes of a result, and variables of a stack
@@ -121,15 +123,23 @@ def write_legends(axes: Sequence[Axes], *, new: bool, together: bool, widen: boo
     beside: dict[int, float] = {}
     unnamed = [one for one in axes if one not in named and one.axison]
     if new and together and len(axes) > 1 and named and not unnamed and same:
-        beside[0] = axes[0].figure.legend(*most, loc="outside right upper").get_window_extent().width
+        beside[0] = _legend(axes[0].figure, *most, loc="outside right center").get_window_extent().width
         named = []
     for one in named:
-        if _covers(one, one.legend()) and new:
-            column, width = round(one.bbox.x0), one.legend(**BESIDE).get_window_extent().width
+        if _covers(one, _legend(one)) and new:
+            column, width = round(one.bbox.x0), _legend(one, **BESIDE).get_window_extent().width
             beside[column] = max(width, beside.get(column, 0.0))
     if beside and widen:
         figure = axes[0].figure
         figure.set_figwidth(figure.get_figwidth() + sum(beside.values()) / figure.dpi)
+
+
+def _legend(owner: Axes | FigureBase, *entries: Any, **place: Any) -> Legend:
+    """A legend with long entries in several lines."""
+    legend = owner.legend(*entries, **place)
+    for text in legend.get_texts():
+        text.set_text(_filled(text.get_text(), WIDEST))
+    return legend
 
 
 def _holds_data(axes: Axes) -> bool:
@@ -180,9 +190,25 @@ def write_title(axes: Axes, labels: Sequence[str], **look: Any) -> None:
     width, room = title.get_window_extent().width, axes.get_window_extent().width
     if width > room:
         letters = int(len(title.get_text()) * room / width)
-        whole = [re.sub(".+" if len(one) <= letters else r"\{.*\}", _unbroken, one) for one in labels]
-        lines = textwrap.fill(", ".join(whole), letters, break_long_words=False)
-        title.set_text(lines.replace("\N{NO-BREAK SPACE}", " "))
+        pair = rf"\{{.{{,{max(0, letters - 2)}}}\}}"
+        whole = [re.sub(".+" if len(one) <= letters else pair, _unbroken, one) for one in labels]
+        title.set_text(_filled(", ".join(whole), letters))
+
+
+def wrap_labels(axes: Axes) -> None:
+    """Labels of both axes in lines that are no longer than these."""
+    for label, side in ((axes.xaxis.label, "width"), (axes.yaxis.label, "height")):
+        length, room = (getattr(one.get_window_extent(), side) for one in (label, axes))
+        if length > room:
+            letters = max(map(len, label.get_text().split("\n")))
+            label.set_text(_filled(label.get_text(), int(letters * room / length)))
+
+
+def _filled(text: str, letters: int) -> str:
+    """The text in lines of so many letters, in which no equation is broken."""
+    whole = text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    lines = [textwrap.fill(line, max(letters, 1), break_long_words=False) for line in whole.split("\n")]
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _unbroken(found: re.Match[str]) -> str:
