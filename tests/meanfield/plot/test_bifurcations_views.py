@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 import meanfield
-from meanfield import InputError
 from _policies import majority
+from meanfield import InputError
 from meanfield._plot.words import PALETTE
 
 
