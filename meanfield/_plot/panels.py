@@ -103,11 +103,12 @@ def show_single_points(axes: Axes) -> None:
             line.set_marker("o")
 
 
-def write_legends(axes: Sequence[Axes], *, new: bool, together: bool, widen: bool) -> None:
+def write_legends(axes: Sequence[Axes], *, new: bool, together: bool, widen: bool) -> bool:
     """A legend in each panel that names something; one beside all panels where `together` and one names what all do.
 
     In a `new` figure it stands beside the panel where it would cover what is drawn, and `widen` gives it room. What
-    names something though nothing is drawn, such as the reason, is written into the panel.
+    names something though nothing is drawn, such as the reason, is written into the panel. Returns whether a legend
+    stands beside a panel.
     """
     named = [one for one in axes if one.get_legend_handles_labels()[0]]
     empty = [one for one in named if new and not _holds_data(one)]
@@ -132,6 +133,7 @@ def write_legends(axes: Sequence[Axes], *, new: bool, together: bool, widen: boo
     if beside and widen:
         figure = axes[0].figure
         figure.set_figwidth(figure.get_figwidth() + sum(beside.values()) / figure.dpi)
+    return bool(beside)
 
 
 def _legend(owner: Axes | FigureBase, *entries: Any, **place: Any) -> Legend:
@@ -177,7 +179,8 @@ def write_titles(axes: np.ndarray, parts: Sequence[xr.Dataset], by: Sequence[str
         shared = set()
     for one, label in zip(axes, labels, strict=True):
         own = [text for dim, text in label.items() if text and dim not in shared]
-        if own and not one.get_title():
+        too_wide = one.title.get_window_extent().width > one.get_window_extent().width
+        if own and (too_wide or not one.get_title()):
             write_title(one, own)
     common = ", ".join(text for dim, text in labels[0].items() if text and dim in shared)
     if new and common:
@@ -200,8 +203,9 @@ def wrap_labels(axes: Axes) -> None:
     for label, side in ((axes.xaxis.label, "width"), (axes.yaxis.label, "height")):
         length, room = (getattr(one.get_window_extent(), side) for one in (label, axes))
         if length > room:
-            letters = max(map(len, label.get_text().split("\n")))
-            label.set_text(_filled(label.get_text(), int(letters * room / length)))
+            letters = int(max(map(len, label.get_text().split("\n"))) * room / length)
+            told = [_filled(label.get_text(), most) for most in range(letters, letters // 2, -1)]
+            label.set_text([one for one in told if one.count("\n") == told[0].count("\n")][-1])  # of like lengths
 
 
 def _filled(text: str, letters: int) -> str:

@@ -144,7 +144,10 @@ def plot(
         if layout is not None:
             layout.execute(axes[0].figure)
         many = len(axes) > 1 and ax is None and figsize is None
-        write_legends(without, new=ax is None, together=len(without) == len(axes), widen=many)
+        beside = write_legends(without, new=ax is None, together=len(without) == len(axes), widen=many)
+        if beside and layout is not None:
+            layout.execute(axes[0].figure)
+            write_titles(axes, panels, drawing.by, new=True)  # a legend leaves them less room
     return axes[0] if len(axes) == 1 else axes
 
 

@@ -31,7 +31,7 @@ def lifetime_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **st
     """The mean lifetime of each attractor, up to 1e15, and its barrier: against N, or a row for each of a single N."""
     sizes = part["n_agents"].values
     named = [_named(part.isel(fixed_point=number)) for number in range(part.sizes["fixed_point"])]
-    units = part["lifetime"].attrs["units"]
+    units = part["lifetime"].attrs.get("units", "1")
     label = "mean lifetime" if units == "1" else f"mean lifetime ({units})"
     shown = sizes[(part["lifetime"] <= LONGEST).any("fixed_point").values]
     for number, (name, word) in enumerate(named):
@@ -146,7 +146,7 @@ def estimates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     if probability > 0:
         axes.axhline(probability, color=NEUTRAL, label=f"mean {probability:.3g}")
         low, high = part["interval"].values
-        axes.axhspan(low, high, color=NEUTRAL, alpha=0.15, label=str(part["interval"].attrs["long_name"]))
+        axes.axhspan(low, high, color=NEUTRAL, alpha=0.15, label=part["interval"].attrs.get("long_name", "interval"))
         if drawn.any() and found[drawn].max() > WIDE * found[drawn].min():
             axes.set_yscale("log")
     if not drawn.all():

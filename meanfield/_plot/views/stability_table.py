@@ -17,7 +17,7 @@ from meanfield._plot.words import PALETTE, cut_words, model_name, words_in
 
 CANDIDATE = "candidate"
 RAISED = 4  # points
-LETTERS = 10  # of a word beside its candidate
+LETTERS = 7  # of a word beside its candidate
 APART = 0.15  # between the words of a variant, whose eigenvalues may be equal
 ROOM = 0.28  # of the width, on both sides, for the words
 POINTS = 72  # of an inch
