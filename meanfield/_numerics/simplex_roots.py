@@ -139,7 +139,8 @@ def _search(face: _Face, starts: int, rng: np.random.Generator) -> SimplexRoots:
     closest = float(misfit[misfit >= MAX_RESIDUAL].min(initial=np.inf))
     others = f"; the others came to rest at a misfit of {closest:.1g} or more" if closest < np.inf else ""
     report = (
-        f"{face.name}: {len(u)} fixed points, reached by {converged} of {len(ends)} starts of Newton iteration{others}."
+        f"{face.name}: {len(u)} fixed point{'s' * (len(u) != 1)}, reached by {converged} of {len(ends)} starts of "
+        f"Newton iteration{others}."
         f" {_plausibility(index, inward, len(continuum))}."
     )
     arrays = face.shares(u), residual, index, face.shares(continuum)

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import Collection, PolyCollection
+from matplotlib.figure import FigureBase
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -24,6 +25,7 @@ from meanfield.toolbox._labels import canonical_order, real_numbers
 MOST_PANELS = 100
 COLUMNS = 4
 MODEL_AND_PAIR = ("model", "pair")
+WIDEST = 44  # letters of a line in a legend
 BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
 SPEAKING = ("quantity", "observable", "endpoint", "population")  # dims whose labels need no name before them
 OF_EACH = ("completeness", "reason", "transition", "value")  # attributes of a result, and variables of a stack
@@ -101,11 +103,12 @@ def show_single_points(axes: Axes) -> None:
             line.set_marker("o")
 
 
-def write_legends(axes: Sequence[Axes], *, new: bool, together: bool, widen: bool) -> None:
+def write_legends(axes: Sequence[Axes], *, new: bool, together: bool, widen: bool) -> bool:
     """A legend in each panel that names something; one beside all panels where `together` and one names what all do.
 
     In a `new` figure it stands beside the panel where it would cover what is drawn, and `widen` gives it room. What
-    names something though nothing is drawn, such as the reason, is written into the panel.
+    names something though nothing is drawn, such as the reason, is written into the panel. Returns whether a legend
+    stands beside a panel.
     """
     named = [one for one in axes if one.get_legend_handles_labels()[0]]
     empty = [one for one in named if new and not _holds_data(one)]
@@ -121,15 +124,24 @@ def write_legends(axes: Sequence[Axes], *, new: bool, together: bool, widen: boo
     beside: dict[int, float] = {}
     unnamed = [one for one in axes if one not in named and one.axison]
     if new and together and len(axes) > 1 and named and not unnamed and same:
-        beside[0] = axes[0].figure.legend(*most, loc="outside right upper").get_window_extent().width
+        beside[0] = _legend(axes[0].figure, *most, loc="outside right center").get_window_extent().width
         named = []
     for one in named:
-        if _covers(one, one.legend()) and new:
-            column, width = round(one.bbox.x0), one.legend(**BESIDE).get_window_extent().width
+        if _covers(one, _legend(one)) and new:
+            column, width = round(one.bbox.x0), _legend(one, **BESIDE).get_window_extent().width
             beside[column] = max(width, beside.get(column, 0.0))
     if beside and widen:
         figure = axes[0].figure
         figure.set_figwidth(figure.get_figwidth() + sum(beside.values()) / figure.dpi)
+    return bool(beside)
+
+
+def _legend(owner: Axes | FigureBase, *entries: Any, **place: Any) -> Legend:
+    """A legend with long entries in several lines."""
+    legend = owner.legend(*entries, **place)
+    for text in legend.get_texts():
+        text.set_text(_filled(text.get_text(), WIDEST))
+    return legend
 
 
 def _holds_data(axes: Axes) -> bool:
@@ -167,7 +179,8 @@ def write_titles(axes: np.ndarray, parts: Sequence[xr.Dataset], by: Sequence[str
         shared = set()
     for one, label in zip(axes, labels, strict=True):
         own = [text for dim, text in label.items() if text and dim not in shared]
-        if own and not one.get_title():
+        too_wide = one.title.get_window_extent().width > one.get_window_extent().width
+        if own and (too_wide or not one.get_title()):
             write_title(one, own)
     common = ", ".join(text for dim, text in labels[0].items() if text and dim in shared)
     if new and common:
@@ -180,9 +193,26 @@ def write_title(axes: Axes, labels: Sequence[str], **look: Any) -> None:
     width, room = title.get_window_extent().width, axes.get_window_extent().width
     if width > room:
         letters = int(len(title.get_text()) * room / width)
-        whole = [re.sub(".+" if len(one) <= letters else r"\{.*\}", _unbroken, one) for one in labels]
-        lines = textwrap.fill(", ".join(whole), letters, break_long_words=False)
-        title.set_text(lines.replace("\N{NO-BREAK SPACE}", " "))
+        pair = rf"\{{.{{,{max(0, letters - 2)}}}\}}"
+        whole = [re.sub(".+" if len(one) <= letters else pair, _unbroken, one) for one in labels]
+        title.set_text(_filled(", ".join(whole), letters))
+
+
+def wrap_labels(axes: Axes) -> None:
+    """Labels of both axes in lines that are no longer than these."""
+    for label, side in ((axes.xaxis.label, "width"), (axes.yaxis.label, "height")):
+        length, room = (getattr(one.get_window_extent(), side) for one in (label, axes))
+        if length > room:
+            letters = int(max(map(len, label.get_text().split("\n"))) * room / length)
+            told = [_filled(label.get_text(), most) for most in range(letters, letters // 2, -1)]
+            label.set_text([one for one in told if one.count("\n") == told[0].count("\n")][-1])  # of like lengths
+
+
+def _filled(text: str, letters: int) -> str:
+    """The text in lines of so many letters, in which no equation is broken."""
+    whole = text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    lines = [textwrap.fill(line, max(letters, 1), break_long_words=False) for line in whole.split("\n")]
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _unbroken(found: re.Match[str]) -> str:

@@ -110,7 +110,7 @@ def plot(
     from matplotlib.lines import Line2D
 
     from meanfield._plot.fonts import fonts_for
-    from meanfield._plot.panels import axes_for, panels_of, show_single_points, write_legends, write_titles
+    from meanfield._plot.panels import axes_for, panels_of, show_single_points, wrap_labels, write_legends, write_titles
     from meanfield._plot.reading import readable
     from meanfield._plot.words import texts_in, word_colours, words_in
 
@@ -135,11 +135,19 @@ def plot(
             raise InputError(
                 f"{told}: expected what matplotlib takes for view = {drawing.name!r} ({reason(error)})"
             ) from error
+        layout = axes[0].figure.get_layout_engine() if ax is None else None
+        if layout is not None:
+            layout.execute(axes[0].figure)  # so that titles, labels and legends see the size of panels
         write_titles(axes, panels, drawing.by, new=ax is None)
-        if ax is None and (layout := axes[0].figure.get_layout_engine()) is not None:
-            layout.execute(axes[0].figure)  # so that legends see the size that panels have in the end
+        for one in axes:
+            wrap_labels(one)
+        if layout is not None:
+            layout.execute(axes[0].figure)
         many = len(axes) > 1 and ax is None and figsize is None
-        write_legends(without, new=ax is None, together=len(without) == len(axes), widen=many)
+        beside = write_legends(without, new=ax is None, together=len(without) == len(axes), widen=many)
+        if beside and layout is not None:
+            layout.execute(axes[0].figure)
+            write_titles(axes, panels, drawing.by, new=True)  # a legend leaves them less room
     return axes[0] if len(axes) == 1 else axes
 
 

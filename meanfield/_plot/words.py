@@ -32,6 +32,13 @@ def words_in(part: xr.Dataset) -> tuple[str, ...]:
     return ()
 
 
+def cut_words(words: Sequence[str], letters: int) -> list[str]:
+    """The words, of long ones as many letters as this, or as tell them apart."""
+    while len({word[:letters] for word in words}) < len(words):
+        letters += 1
+    return [word if len(word) <= letters + 1 else word[:letters] + "…" for word in words]
+
+
 def texts_in(part: xr.Dataset) -> Iterator[str]:
     """What a panel may write that others named: words, of each pair, and models."""
     for name in ("word", "word_label", "model", "pair", "component_policy"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -46,7 +47,8 @@ def _run() -> int:
     except InputError as error:
         return _fail(f"{error}", 2)
     except (MeanfieldError, OSError) as error:
-        return _fail(f"{error}", 1)
+        lost = isinstance(error, OSError) and error.filename is None and not _has_folder()
+        return _fail("the working folder was deleted, change to another" if lost else f"{error}", 1)
     except Exception as error:
         if hasattr(error, "format_message"):  # of typer, which has no public name for what it raises
             return _fail(_usage(error), 2)
@@ -54,6 +56,14 @@ def _run() -> int:
             raise
         return _fail(f"{type(error).__name__}: {error} ({TRACEBACK}=1 shows where)", 1)
     return _fail("interrupted", code) if code == INTERRUPTED else code or 0
+
+
+def _has_folder() -> bool:
+    """Whether the working folder is there; libraries ask for it when they are imported."""
+    try:
+        return bool(Path.cwd())
+    except OSError:
+        return False
 
 
 def _usage(error: Exception) -> str:

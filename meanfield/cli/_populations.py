@@ -42,7 +42,9 @@ def validate(
     runs: Annotated[int | None, typer.Option(help="Simulated runs of each size (400) or policy drawn (100).")] = None,
     seed: Seed = 0,
     max_rounds: MaxRounds = 1000,
-    rounds: Annotated[int, typer.Option(help="Rounds over which the word shares are compared.")] = 30,
+    rounds: Annotated[
+        int | None, typer.Option(help="Rounds over which the word shares are compared (the first 30).")
+    ] = None,
     real_populations: Annotated[
         Path | None,
         typer.Option(
@@ -81,7 +83,7 @@ def validate(
 
 
 def compare_policies(
-    policies: list[xr.Dataset], n_agents: list[int | float], runs: int, seed: int, max_rounds: int, rounds: int
+    policies: list[xr.Dataset], n_agents: list[int | float], runs: int, seed: int, max_rounds: int, rounds: int | None
 ) -> xr.Dataset:
     from validation import compare
     from validation.comparison import comparison_table

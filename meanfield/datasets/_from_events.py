@@ -90,7 +90,7 @@ def from_events(
         of JSON. None stands for one run, or for steps in the order of rows.
     words
         The options; or a mapping of answers to options. Default: all words that were said, in alphabetical order. A
-        warning tells which differ only by case, blanks or punctuation, or have nothing else.
+        warning tells which differ only by case, blanks, punctuation or invisible signs, or have nothing else.
     missing
         Further texts that mean 'no answer', beside empty and missing cells and na, n/a, nan, None and null in the usual
         spellings; none of them does if it is in `words`. The interaction is left out. A warning and the table `skipped`
@@ -246,7 +246,9 @@ def _words(
     for side, column in zip(sides, found.T, strict=True):
         complaints.add(column == UNKNOWN, side, expected, log[side])
     repeated = not isinstance(words, Mapping) and words is not None and len(options) < len(words)
-    if not (found == UNKNOWN).any() and (len(options) < 2 or repeated):
+    if (found == MISSING).any(axis=1).all():
+        complaints.found.append("every interaction lacks an answer: expected some with both")
+    elif not (found == UNKNOWN).any() and (len(options) < 2 or repeated):
         given = list(options if words is None or isinstance(words, Mapping) else words)
         complaints.found.append(f"words = {given}: expected at least two that differ")
     if words is None:
@@ -260,7 +262,7 @@ def _tell_doubtful(options: tuple[str, ...], counts: np.ndarray) -> None:
     for word, n in zip(options, counts, strict=True):
         alike.setdefault(_letters(word), []).append(f"{word!r} ({n})")
     told = [
-        f"{', '.join(some)} {'differ only by case, blanks or punctuation' if key else 'are only punctuation'}"
+        f"{', '.join(some)} {'differ only by case, blanks,' if key else 'are only'} punctuation or invisible signs"
         for key, some in alike.items()
         if len(some) > 1 or not key
     ]
@@ -270,9 +272,9 @@ def _tell_doubtful(options: tuple[str, ...], counts: np.ndarray) -> None:
 
 
 def _letters(word: str) -> str:
-    """The word without case, blanks and punctuation."""
+    """The word without case, blanks, punctuation and signs that are not seen."""
     plain = unicodedata.normalize("NFKC", word).casefold()
-    return "".join(sign for sign in plain if not sign.isspace() and unicodedata.category(sign)[0] != "P")
+    return "".join(sign for sign in plain if not sign.isspace() and unicodedata.category(sign)[0] not in "CP")
 
 
 def _all_texts(given: object) -> bool:
@@ -325,10 +327,8 @@ def _agents(table: pd.DataFrame, minorities: pd.DataFrame, sizes: dict[int, int 
 
 
 def _skipped(log: pd.DataFrame, known: np.ndarray, file: str) -> pd.DataFrame:
-    """A row for each run with interactions that lack an answer, after a warning; InputError if all of them do."""
+    """A row for each run with interactions that lack an answer, after a warning."""
     lacking = f"{(~known).sum()} of {len(known)} interactions lack an answer"
-    if not known.any():
-        raise InputError(f"events: {lacking}; expected some with both")
     warnings.warn(f"{lacking} and are left out: {rows_of(np.flatnonzero(~known))} (from 0)", stacklevel=3)
     each = (
         pd.DataFrame({"run": log["run"], "lacking": ~known}).groupby("run", sort=False)["lacking"].agg(["sum", "size"])

@@ -30,7 +30,7 @@ LIBRARIES = {".parquet": "pyarrow", ".xlsx": "openpyxl", ".xls": "xlrd", ".ods":
 REMEDY = "give sep={}, and decimal=',' if need be"
 LARGEST = 2**53  # the least whole number that a float may not hold
 MISSING, UNKNOWN = -1, -2  # beside codes of words
-NO_ANSWER = ("", "na", "n/a", "NA", "N/A", "nan", "NaN", "None", "null", "NULL")
+NO_ANSWER = ("", "na", "n/a", "NA", "N/A", "#N/A", "<NA>", "nan", "NaN", "None", "null", "NULL")
 MOST_ROWS, MOST_VALUES = 20, 5  # in a message
 UNFIT = re.compile("[\0\ud800-\udfff]")  # for files of tables
 WHOLE = re.compile(r"-?[0-9]{1,15}(\.0+)?")

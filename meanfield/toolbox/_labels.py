@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from meanfield.toolbox._arguments import is_number, shown
 from meanfield.toolbox._errors import InputError
 
 NUMBERED_DIMS = ("component", "state")
@@ -160,7 +161,9 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     except (TypeError, ValueError):
         raise InputError(f"{name}: expected an array of real numbers") from None
     if array.dtype.kind not in "iuf":
-        raise InputError(f"{name} has dtype {array.dtype}: expected real numbers")
+        odd = [one for one in array.ravel().tolist() if not is_number(one)] if array.dtype.kind in "USO" else []
+        told = f", not {shown(odd[0])}" if odd else ""
+        raise InputError(f"{name} has dtype {array.dtype}: expected real numbers{told}")
     if np.ma.is_masked(array):
         raise InputError(f"{name} has {np.ma.count_masked(array)} masked values: expected none")
     return np.asarray(array, dtype=np.float64, order="C")

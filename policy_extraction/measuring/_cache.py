@@ -46,11 +46,11 @@ class RecordCache:
 
     def get(self, key: dict[str, object]) -> xr.Dataset | None:
         """The record with this key, or None."""
-        if self.folder is None or not self._path(key).is_file():
-            return None
         try:
+            if self.folder is None or not self._path(key).is_file():
+                return None
             record = load(self._path(key))
-        except InputError:  # a damaged file counts as none
+        except (InputError, OSError):  # a damaged file counts as none; `prepare` tells of a folder that can't be read
             return None
         self._clear(key)  # for a process that was killed after `put`
         return record

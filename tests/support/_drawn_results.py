@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -165,7 +164,7 @@ def questionnaire() -> xr.Dataset:
 
 
 def comprehension() -> xr.Dataset:
-    one = SimpleNamespace(name="one", check=lambda prompts, words: None)
+    one = YesMan()
     one.generate = lambda prompts, **options: ["1;"] * len(prompts)
     return checks.comprehension(one, WORDS, memory_length=2, n=10)
 

@@ -65,7 +65,7 @@ def compare(
     n_agents, runs, seed, max_rounds
         As for `simulate`, where it is simulated here, and only there; None for 400 runs, seed 0 and 1000 rounds.
     rounds
-        Rounds that are recorded and compared, where it is simulated here; None for 30.
+        Rounds that are recorded and compared, where it is simulated here; None for the first 30.
     time_per_round
         Units of the solution's time in one round, 2 for [004] Eq. 1.
     level
@@ -140,7 +140,9 @@ def compare(
             raise InputError("simulation = None: expected the result of simulate, or a policy and n_agents = numbers")
         plan = PLAN | given
         whole_number("runs", plan["runs"], 2)
-        last = whole_number("rounds", plan.pop("rounds"), 1, whole_number("max_rounds", plan["max_rounds"], 1))
+        longest = whole_number("max_rounds", plan["max_rounds"], 1)
+        first = plan.pop("rounds")
+        last = min(first, longest) if rounds is None else whole_number("rounds", first, 1, longest)
         simulation = simulate(policy, record_rounds=last, progress=progress, **plan)
     elif given:
         told = ", ".join(f"{name} = {shown(value)}" for name, value in given.items())

@@ -14,6 +14,7 @@ from meanfield._plot.intervals import error_bars
 from meanfield._plot.registry import draws
 from meanfield._plot.scales import show_shares, whole_ticks
 from meanfield._plot.words import NEUTRAL, word_colours, words_in
+from meanfield.toolbox._errors import InputError
 
 MARKERS = {"fold": "o", "branch point": "D", "Hopf": "^"}
 MOST_NAMED = 4  # states
@@ -77,6 +78,8 @@ def _followed(part: xr.Dataset) -> tuple[str, xr.DataArray]:
     """The word whose share is drawn, that of the committed agents or the first, and its share."""
     words = words_in(part)
     word = str(part.attrs.get("word") or words[0])
+    if word not in words:
+        raise InputError(f"result has attrs['word'] = {word!r}: expected one of {', '.join(words)}")
     return word, part["word_share"].isel(word=words.index(word))
 
 

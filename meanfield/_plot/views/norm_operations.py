@@ -84,9 +84,8 @@ def agreement(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     for name, (label, colour, marker) in columns.items():
         look = {"color": colour, "marker": marker, "linestyle": "none", "label": label, **style}
         axes.plot(part[name], rows, **look)
-    for row in rows[np.isnan(part["agreement"].values)]:
-        axes.text(1.02, row, "no right answer", va="center", color=NEUTRAL, transform=axes.get_yaxis_transform())
-    name_rows(axes, [str(name).replace("_", " ") for name in part["operation"].values])
+    operations = zip(part["operation"].values, np.isnan(part["agreement"].values).tolist(), strict=True)
+    name_rows(axes, [str(name).replace("_", " ") + " (no right answer)" * none for name, none in operations])
     axes.set_xlim(min(-0.03, float(part["contrast"].min()) - 0.03), 1.03)
     axes.grid(axis="y", alpha=0.3)
     axes.set_xlabel("mean over scenes and agents")

@@ -30,16 +30,20 @@ def timeline(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     part = part if "behaviour" in part.dims else part.expand_dims("behaviour")
     time, behaviours = part["time"].values, [str(name) for name in part["behaviour"].values]
     height = LENGTH / len(behaviours)
+    there = np.zeros(len(SEEN), dtype=bool)
     for k, behaviour in enumerate(behaviours):
         places = [_times(part[name].sel(behaviour=behaviour).values, time) for name in SEEN]
         rows = np.arange(len(SEEN)) + (k - (len(behaviours) - 1) / 2) * height
         colour = style.get("color", PALETTE[k % len(PALETTE)])
         axes.eventplot(places, lineoffsets=rows, **{"linelengths": height, **style, "color": colour})
         axes.plot([], [], color=colour, label=behaviour)
+        there |= [len(times) > 0 for times in places]
     alone = [time[part["what"].values == what] for what in ALONE]
     look = {"color": "black", "linelengths": LENGTH, **style}
     axes.eventplot(alone, lineoffsets=np.arange(len(SEEN), len(SEEN) + len(ALONE)), **look)
-    name_rows(axes, [*SEEN.values(), *ALONE.values()])
+    some = [*there, *(len(times) > 0 for times in alone)]
+    names = zip([*SEEN.values(), *ALONE.values()], some, strict=True)
+    name_rows(axes, [name if found else f"{name} (none)" for name, found in names])
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0))
     _show_days(axes, time)
 

@@ -91,12 +91,14 @@ def _show_days(axes: Axes, part: xr.Dataset) -> None:
 def curves(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """A simulated observable with its confidence band for each number of agents, and the rate equation, dashed."""
     mean, band = (along_sizes(part[name]).transpose("n_agents", "time") for name in ("simulated", "band"))
+    of_encounters = str(part["observable"].item()).endswith("an encounter")
     for one, half, size, colour in zip(mean, band, mean["n_agents"].values, size_colours(len(mean)), strict=True):
         (line,) = axes.plot(one["time"], one, **{"color": colour, "label": size_label(size), **style})
-        axes.fill_between(one["time"], one - half, one + half, color=line.get_color(), alpha=0.25, linewidth=0)
+        low, high = ((one + side * half).clip(0, None if of_encounters else 1) for side in (-1, 1))
+        axes.fill_between(one["time"], low, high, color=line.get_color(), alpha=0.25, linewidth=0)
     axes.plot(part["time"], part["theory"], "--", color="black", label="rate equation")
     _show_days(axes, part)
-    axes.set_ylabel("per encounter" if str(part["observable"].item()).endswith("an encounter") else "share of agents")
+    axes.set_ylabel("per encounter" if of_encounters else "share of agents")
 
 
 draws(

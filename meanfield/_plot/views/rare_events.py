@@ -31,7 +31,7 @@ def lifetime_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **st
     """The mean lifetime of each attractor, up to 1e15, and its barrier: against N, or a row for each of a single N."""
     sizes = part["n_agents"].values
     named = [_named(part.isel(fixed_point=number)) for number in range(part.sizes["fixed_point"])]
-    units = part["lifetime"].attrs["units"]
+    units = part["lifetime"].attrs.get("units", "1")
     label = "mean lifetime" if units == "1" else f"mean lifetime ({units})"
     shown = sizes[(part["lifetime"] <= LONGEST).any("fixed_point").values]
     for number, (name, word) in enumerate(named):
@@ -108,8 +108,9 @@ def stationary(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     "fixed_point word: word_share?; word: word?; fixed_point ...: composition?",
 )
 def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The rate at which N agents go from each attractor to each other one, against N."""
+    """The rate at which N agents go from each attractor to each other one, down to 1e-15, against N."""
     attractors, ends = part["fixed_point"].values.tolist(), part["next_fixed_point"].values.tolist()
+    sizes, drawn = part["n_agents"].values, []
     places = dict(zip(attractors, (_place(part.sel(fixed_point=one)) for one in attractors), strict=True))
     for start, end in product(attractors, ends):
         if start == end:
@@ -118,15 +119,19 @@ def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
         rates, why, (place, word) = np.exp(one["log_rate"].values), str(one["reason"].item()), places[start]
         seen = rates >= 1 / LONGEST
         other = places[end][0] if end in places else f"attractor {end}"
-        label = textwrap.fill(f"{place} to {other}" + (f": {why}" if why else ""), WIDTH)
+        lines = [f"{place} to {other}" + (f": {why}" if why else "")]
+        if (rare := np.isfinite(one["log_rate"].values) & ~seen).any():
+            lines.append(f"below {1 / LONGEST:g} from N = {sizes[rare].min():,} on")
+        label = "\n".join(textwrap.fill(line, WIDTH) for line in lines)
         dash = "-" if start < end else "--"  # two that lead to one word differ
         look = {"marker": ".", "color": colours.get(word, f"C{attractors.index(start)}"), "linestyle": dash, **style}
-        axes.plot(part["n_agents"].values[seen], rates[seen], **{"label": label, **look})
+        axes.plot(sizes[seen], rates[seen], **{"label": label, **look})
+        drawn += sizes[seen].tolist()
     if attractors == ends[:1]:
         axes.plot([], [], " ", label="one attractor, and none to go to")
-    if any(line.get_xdata().size for line in axes.lines):
+    if drawn:
         axes.set_yscale("log")
-    show_sizes(axes, part["n_agents"].values)
+    show_sizes(axes, drawn or sizes)
     axes.set_ylabel(f"rate ({part['log_rate'].attrs.get('units', '').removeprefix('log ')})")
 
 
@@ -141,7 +146,7 @@ def estimates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     if probability > 0:
         axes.axhline(probability, color=NEUTRAL, label=f"mean {probability:.3g}")
         low, high = part["interval"].values
-        axes.axhspan(low, high, color=NEUTRAL, alpha=0.15, label=str(part["interval"].attrs["long_name"]))
+        axes.axhspan(low, high, color=NEUTRAL, alpha=0.15, label=part["interval"].attrs.get("long_name", "interval"))
         if drawn.any() and found[drawn].max() > WIDE * found[drawn].min():
             axes.set_yscale("log")
     if not drawn.all():

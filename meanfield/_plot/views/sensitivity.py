@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield._plot.registry import draws
-from meanfield._plot.words import word_colours, words_in
+from meanfield._plot.words import cut_words, word_colours, words_in
 from meanfield.core._space import MemorySpace
 from meanfield.toolbox._arguments import whole_number
 from meanfield.toolbox._errors import InputError
@@ -20,6 +20,7 @@ from meanfield.toolbox._labels import canonical_order
 BARS = 12
 FEWEST_ROWS = 4
 IN_A_LINE = 3  # interactions of a memory
+LETTERS = 42  # of words in a line
 QUANTITIES = {
     "kappa": "κ",
     "eigenvalue": "leading eigenvalue",
@@ -105,13 +106,15 @@ def _bars(axes: Axes, part: xr.Dataset, column: str, number: int, colours: dict[
     axes.set_ylabel("memory, oldest first")
     others = sizes[ranked[len(shown) :]]
     if len(others):
-        text = f"{len(others)} others at most {others.max():.2g}" if others.any() else f"{len(others)} others are 0"
+        largest = np.nan_to_num(others).max()
+        text = f"{len(others)} others " + (f"at most {largest:.2g}" if largest else "are 0")
         axes.text(0.98, 0.02, text, transform=axes.transAxes, ha="right", va="bottom")
 
 
 def _memory(part: xr.Dataset, state: int) -> str:
-    words = words_in(part)
-    memory = MemorySpace.from_sizes(part.sizes["state"], len(words)).memory(state)
+    words, states = words_in(part), part.sizes["state"]
+    space = MemorySpace.from_sizes(states, len(words))
+    memory, words = space.memory(state), cut_words(words, LETTERS // (2 * min(space.memory_length, IN_A_LINE)))
     pairs = [f"{words[own]}/{words[partner]}" for own, partner in memory]
     lines = [", ".join(pairs[k : k + IN_A_LINE]) for k in range(0, len(pairs), IN_A_LINE)]
     return ",\n".join(lines) or "empty"

@@ -13,10 +13,11 @@ from matplotlib.axes import Axes
 from meanfield._plot.intervals import name_rows
 from meanfield._plot.panels import write_title
 from meanfield._plot.registry import draws
-from meanfield._plot.words import PALETTE, model_name, words_in
+from meanfield._plot.words import PALETTE, cut_words, model_name, words_in
 
 CANDIDATE = "candidate"
 RAISED = 4  # points
+LETTERS = 7  # of a word beside its candidate
 APART = 0.15  # between the words of a variant, whose eigenvalues may be equal
 ROOM = 0.28  # of the width, on both sides, for the words
 POINTS = 72  # of an inch
@@ -79,15 +80,17 @@ def _words(axes: Axes, part: xr.Dataset, row: int) -> None:
     A word that would hide another point is raised.
     """
     candidates = part.isel(entry=part["row"].values == CANDIDATE)
+    words = candidates["word"].values.astype(str).tolist()
+    told = cut_words(words, LETTERS)
     order = np.argsort(candidates["eigenvalue"].values, kind="stable")
     for place, k in enumerate(order.tolist()):
-        word, value = str(candidates["word"].values[k]), float(candidates["eigenvalue"].values[k])
+        value = float(candidates["eigenvalue"].values[k])
         left, right = place == 0, place == len(order) - 1
         name = axes.annotate(
-            word, (value, row), xytext=(-6 if left else 6 if right else 0, 0 if left or right else RAISED),
+            told[k], (value, row), xytext=(-6 if left else 6 if right else 0, 0 if left or right else RAISED),
             textcoords="offset points", ha="right" if left else "left" if right else "center",
             va="center" if left or right else "bottom", fontsize="small",
-            fontweight="bold" if word == str(candidates["strong"].values[k]) else "normal",
+            fontweight="bold" if words[k] == str(candidates["strong"].values[k]) else "normal",
         )  # fmt: skip
         box, points = name.get_window_extent(), [(one, row) for one in part["eigenvalue"].values]
         if any(box.x0 < x < box.x1 for x, _ in axes.transData.transform(points)):

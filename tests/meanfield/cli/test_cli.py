@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from functools import partial, wraps
 from importlib import import_module
+from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
@@ -322,6 +323,9 @@ def test_a_working_folder_that_was_deleted(command, policies, tmp_path, monkeypa
     with refused("path = solution.nc: the working folder was deleted"):
         meanfield.save(meanfield.load(policies), "solution.nc")
     assert command("solve", policies, "--out", tmp_path / "solution.nc")[0] == 0
+    monkeypatch.setattr("meanfield.cli.app", lambda **_: Path.cwd())  # as libraries do when they are imported
+    code, _, err = command("solve", policies)
+    assert code == 1 and err.splitlines()[-1] == "meanfield: the working folder was deleted, change to another"
 
 
 def test_several_policies_in_one_file(command, tmp_path):

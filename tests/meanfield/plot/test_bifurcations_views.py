@@ -6,6 +6,7 @@ import xarray as xr
 
 import meanfield
 from _policies import majority
+from meanfield import InputError
 from meanfield._plot.words import PALETTE
 
 
@@ -99,6 +100,11 @@ def test_a_critical_mass_in_the_plane_of_its_bifurcation():
 def test_a_state_that_never_vanishes_has_its_reason():
     axes = meanfield.plot(critical_mass(np.nan, 0.05, [], reason="it changes gradually"))
     assert legend(axes) == ["old state", "it never vanishes:\nit changes gradually"]
+
+
+def test_a_word_that_is_not_there_is_named():
+    with pytest.raises(InputError, match="attrs\\['word'\\] = 'c': expected one of a, b"):
+        meanfield.plot(critical_mass(0.2, 0.05, []).assign_attrs(word="c"))
 
 
 @pytest.mark.parametrize(("view", "scale"), [("number", 1), ("fraction", 20)])

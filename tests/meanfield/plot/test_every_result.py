@@ -55,7 +55,7 @@ def damaged(result: xr.Dataset, names: set[str]) -> Iterator[tuple[str, xr.Datas
         array = result.variables[name]
         yield f"drop_vars({name!r})", result.drop_vars(name)
         if array.dtype.kind == "f" and name not in result.dims:
-            yield f"NaN in {name}", result.assign({name: array * np.nan})
+            yield f"NaN in {name}", result.assign({name: (array.dims, np.full(array.shape, np.nan))})  # without attrs
 
 
 def drawn(result: xr.Dataset, view: str) -> str:

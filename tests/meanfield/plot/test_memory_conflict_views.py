@@ -59,7 +59,7 @@ def test_answers_have_wilson_intervals_beside_the_fit(fit):
     axes = meanfield.plot(fit, view="answers")
     assert axes.size == 4 and [one.axison for one in axes] == [True, False, True, False]
     assert axes[1].texts[0].get_text() == "not asked"
-    assert axes[0].get_title() == "GPT-4o,\nrelation compatible"
+    assert axes[0].get_title() == "GPT-4o, relation compatible"
     assert len(axes[0].figure.legends) == 1, "one for all panels, though two are empty"
     fitted = axes[0].get_legend_handles_labels()[0]
     assert [line.get_ydata().tolist() for line in fitted] == [[0.25, 0.25]] * 4

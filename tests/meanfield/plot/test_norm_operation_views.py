@@ -59,8 +59,7 @@ def test_agreement_with_right_answers(probes):
     axes = meanfield.plot(probes)
     assert [line.get_xdata()[0] for line in axes.lines] == [0.8, 0.6, 0.4]
     assert [line.get_label() for line in axes.lines] == ["agreement", "contrast", "captured mass"]
-    assert [(text.get_text(), text.get_position()[1]) for text in axes.texts] == [("no right answer", 1)]
-    assert names_of_rows(axes) == ["is unique", "has thought"] and axes.get_title() == "GPT-4o"
+    assert names_of_rows(axes) == ["is unique", "has thought (no right answer)"] and axes.get_title() == "GPT-4o"
 
 
 def test_probabilities_are_coloured_by_the_right_answer(probes):
@@ -142,7 +141,7 @@ def test_the_events_of_a_society_are_strokes(society):
     for found, times in zip(strokes, expected, strict=True):
         np.testing.assert_allclose(found, times)
     assert [to_hex(one.get_color()) for one in axes.collections[:6]] == [PALETTE[0]] * 3 + [PALETTE[1]] * 3
-    assert names_of_rows(axes) == ["conflict", "thought", "chat", "plan", "synthesis"]
+    assert names_of_rows(axes) == ["conflict", "thought", "chat", "plan", "synthesis (none)"]
     assert axes.get_legend_handles_labels()[1] == ["smoking", "noise"] and axes.get_xlim() == (0, 0.5)
     assert axes.get_legend().get_window_extent().x0 > axes.get_window_extent().x1, "beside the strokes"
     assert len(meanfield.plot(society.sel(behaviour="noise")).collections) == 5

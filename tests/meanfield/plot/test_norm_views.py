@@ -83,7 +83,7 @@ def test_simulated_observables_beside_the_rate_equation(comparison):
     np.testing.assert_allclose([small.get_ydata(), large.get_ydata()], one["simulated"])
     np.testing.assert_allclose(dashed.get_ydata(), one["theory"])
     assert dashed.get_linestyle() == "--" and small.get_label() == "N = 10"
-    ends = (one["simulated"] + one["band"]).sel(n_agents=100).values
+    ends = (one["simulated"] + one["band"]).sel(n_agents=100).clip(0, 1).values
     assert np.isclose(panels[0].collections[1].get_paths()[0].vertices[:, 1, None], ends).any(0).all()
     assert [axes.get_ylabel() for axes in panels] == ["share of agents", "per encounter"]
 

@@ -109,6 +109,20 @@ def test_a_title_wider_than_its_panel_has_several_lines(solution: xr.Dataset, wi
     assert axes.get_title() == title
 
 
+def test_long_labels_and_entries_have_several_lines(solution: xr.Dataset):
+    longer = {
+        word: f"{word} which is one of the longest conventions that there are" for word in solution["word"].values
+    }
+    renamed = solution.assign_coords(
+        {name: (solution[name].dims, list(longer.values())) for name in ("word", "word_label")}
+    )
+    axes = meanfield.plot(renamed, plt.figure(figsize=(3, 1)).add_subplot())
+    entries = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert [one.replace("\n", " ") for one in entries] == list(longer.values()) and all("\n" in one for one in entries)
+    axes = meanfield.plot(solution, plt.figure(figsize=(1, 0.8)).add_subplot())
+    assert axes.get_ylabel() == "word\nshare" and axes.get_xlabel() == "population\nround"
+
+
 def test_rounds_are_whole(solution: xr.Dataset):
     axes = meanfield.plot(solution)
     axes.set_xlim(0, 18)

@@ -55,6 +55,15 @@ def test_rates_of_populations_are_drawn(view):
     assert len(labels) == 2 and labels[0].startswith("a 0.")
 
 
+def test_rates_too_small_to_draw_are_told():
+    found = meanfield.transition_rates(conformist(), n_agents=[10, 20, 100, 1000])
+    axes = meanfield.plot(found, view="rates")
+    assert [line.get_label().split("\n")[-1] for line in axes.lines] == ["below 1e-15 from N = 100 on"] * 2
+    assert [line.get_xdata().tolist() for line in axes.lines] == [[10, 20]] * 2 and axes.get_xlim()[1] < 100
+    (text,) = meanfield.plot(found.isel(n_agents=[2, 3]), view="rates").texts
+    assert text.get_text().count("below 1e-15 from N = 100 on") == 2
+
+
 @pytest.mark.slow
 def test_the_way_out_ends_at_the_saddle():
     path = meanfield.escape_path(conformist(), fixed_point=0)

@@ -40,6 +40,18 @@ def test_long_memories_have_several_lines():
     assert name == "her/her, her/her, her/her,\nher/her, her/her"
 
 
+def test_long_words_leave_room_for_bars():
+    one = sensitivity(np.arange(21.0)).assign_coords(word=["New York City", "New York State"])
+    axes = meanfield.plot(one, number=2)
+    assert names(axes) == [
+        "New York S…/New York S…, New York S…/New York S…",
+        "New York S…/New York S…, New York S…/New York C…",
+    ]
+    axes.figure.canvas.draw()
+    assert axes.bbox.width > 0.3 * axes.figure.bbox.width
+    assert axes.title.get_window_extent().x1 <= axes.figure.bbox.x1
+
+
 def test_memories_that_do_not_count_are_left_out_and_told():
     axes = meanfield.plot(sensitivity([0, 0.5, 0, 0, -1], of="word_share"))
     assert names(axes) == ["her/her", "his/his"]

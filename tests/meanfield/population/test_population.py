@@ -439,7 +439,7 @@ def test_with_committed_and_with_fraction_replace_one_number_each():
         ({"fractions": [0.5, 0.5], "committed": {"a": np.nan}}, r"committed\['a'\] = nan: expected"),
         ({"fractions": [0.5, 0.5], "committed": {"c": 0.1}}, "committed has the word 'c': expected some of a, b"),
         ({"fractions": np.array([0.5, 0.5j])}, "fractions has dtype complex128"),
-        ({"fractions": ["0.5", "0.5"]}, "fractions has dtype <U3: expected real numbers"),
+        ({"fractions": ["0.5", "0.5"]}, "fractions has dtype <U3: expected real numbers, not '0.5'"),
         ({"fractions": [True, False]}, "fractions has dtype bool: expected real numbers"),
         ({"fractions": np.ma.array([0.5, 0.5], mask=[0, 1])}, "fractions has 1 masked values"),
         ({"fractions": xr.DataArray([1, 0], {"component": [1, 2]}, ["component"])}, "fractions has component = 2"),

@@ -409,6 +409,8 @@ def test_what_the_disk_refuses_is_one_line_and_deletes_nothing(tmp_path):
     for wrong in (path / "records", path / "records" / "a"):  # a file is no folder
         with pytest.raises(StorageError, match=f"^cache = {re.escape(str(wrong))}: can't be written .*MEANFIELD_CACHE"):
             extract(table(), **SMALL, cache=wrong)
+    with pytest.raises(StorageError, match=r"^cache = x{300}: can't be written .*too long"):
+        extract(table(), **SMALL, cache="x" * 300)
 
 
 def test_fast_portions_are_collected_and_none_is_lost(tmp_path, monkeypatch):

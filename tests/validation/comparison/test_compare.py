@@ -413,6 +413,7 @@ def test_a_policy_is_solved_and_simulated_here() -> None:
     xr.testing.assert_identical(validation.compare(policy, runs), expected)
     population = meanfield.Population(policy, committed={"a": 0.1})
     assert validation.compare(population, n_agents=20, rounds=6, **plan).sizes["n_agents"] == 1
+    assert validation.compare(policy, n_agents=10, **plan)["round"].values[-1] == 12, "of the usual 30 those there are"
 
 
 @pytest.mark.parametrize(
