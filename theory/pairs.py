@@ -1,6 +1,6 @@
-"""Who meets whom: an ordered pair of different agents, all pairs equally likely.
+"""Who meets whom: an ordered pair of different agents, all equally likely, or the two at the ends of a random edge.
 
-Every compiled simulator of single agents draws its pairs here. To put agents on a graph, change these two functions.
+Every compiled simulator of single agents draws its pairs here.
 """
 
 from __future__ import annotations
@@ -9,6 +9,11 @@ import numpy as np
 from numba import njit
 
 from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
+
+# Edges of a graph: the agents at both ends (E, 2), and for edges that are not equally likely the random bits from which
+# on another edge takes their place (E,), and which one (the alias method; Walker 1977, ACM Trans. Math. Softw. 3, 253).
+# Without edges all agents meet.
+NO_EDGES = np.empty((0, 2), np.uint32), np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 
 @njit(cache=True)
@@ -35,3 +40,26 @@ def next_pair(limits, s0, s1, s2, s3):
     i = first >> HALF_BITS
     j = second >> HALF_BITS
     return i, j + np.uint64(j >= i), s0, s1, s2, s3
+
+
+@njit(cache=True)
+def edge_limits(n_edges):
+    """E, and the remainder below which `next_edge` rejects a draw."""
+    number = np.uint64(max(n_edges, 1))
+    return number, (ONE << HALF_BITS) % number
+
+
+@njit(cache=True)
+def next_edge(limits, s0, s1, s2, s3):
+    """The number of a uniformly random edge, and the stream after it.
+
+    Kernels look up its ends themselves: a function that is given arrays counts references to them, which takes ten
+    times as long as all the rest.
+    """
+    number, rejected = limits
+    while True:
+        bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+        product = (bits >> HALF_BITS) * number
+        if (product & HALF_MASK) >= rejected:
+            break
+    return product >> HALF_BITS, s0, s1, s2, s3

@@ -11,10 +11,12 @@ import numba
 import numpy as np
 
 from meanfield import MemorySpace
+from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
 from validation._engine.collection_paused import collection_paused
 from validation._engine.ensemble import play_to_end, portions
 from validation._engine.thresholds import word_thresholds
+from validation._engine.topology import Edges, Topology, placed
 from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
 from validation.naming_game._kernel import advance
 from validation.naming_game._roster import combined_successors
@@ -102,32 +104,54 @@ class Ensemble(NamedTuple):
 
 
 @collection_paused()
-def play_ensemble(rules: Rules, start: np.ndarray, plan: Plan, report: Callable[[int], object]) -> Ensemble:
-    """Runs from the states `start` of the agents; `report` receives how many rounds are now settled, over all runs."""
+def play_ensemble(
+    rules: Rules,
+    start: np.ndarray,
+    plan: Plan,
+    report: Callable[[int], object],
+    topology: Topology | None = None,
+    n_committed: int = 0,
+) -> Ensemble:
+    """Runs from the states `start` of the agents; `report` receives how many rounds are now settled, over all runs.
+
+    The last `n_committed` agents are committed. Without a topology everybody meets everybody.
+    """
     ensemble = Ensemble.unplayed(plan, rules.q, start)
     for part in portions(plan.runs, len(start) * rules.successors.itemsize, numba.get_num_threads()):
-        streams = seed_streams(plan.seed, len(start), np.arange(part.start, part.stop))
-        _play_portion(rules, start, plan, streams, ensemble.part(part), report)
+        runs = np.arange(part.start, part.stop)
+        streams = seed_streams(plan.seed, len(start), runs)
+        states, edges = np.tile(start.astype(rules.successors.dtype), (len(runs), 1)), [NO_EDGES] * len(runs)
+        if topology is not None:
+            graphs = topology.graphs(len(start), plan.seed, runs)
+            for run, graph in enumerate(graphs):
+                placed(states[run].copy(), topology.committed(graph, n_committed), streams[run], states[run])
+            edges = [graph.edges for graph in graphs]
+        _play_portion(rules, states, edges, plan, streams, ensemble.part(part), report)
     return ensemble
 
 
 def _play_portion(
     rules: Rules,
-    start: np.ndarray,
+    states: np.ndarray,
+    edges: list[Edges],
     plan: Plan,
     streams: np.ndarray,
     ensemble: Ensemble,
     report: Callable[[int], object],
 ) -> None:
-    """Plays the runs of `streams` to their ends, writing into `ensemble`."""
-    runs, n_agents, min_rounds = len(streams), len(start), plan.recording.rounds
-    states = np.tile(start.astype(rules.successors.dtype), (runs, 1))
+    """Plays the runs of `streams` to their ends, writing into `ensemble`; edges are those of each run."""
+    (runs, n_agents), min_rounds = states.shape, plan.recording.rounds
     agreed = np.zeros((runs, ROUNDS_AVERAGED, rules.q.shape[1]), dtype=np.int64)
     played = np.zeros(runs, dtype=np.int64)
-    tables = plan.test(n_agents), rules.thresholds, rules.successors, rules.q
+    test, tables = plan.test(n_agents), (rules.thresholds, rules.successors, rules.q)
+
+    same = all(one is edges[0] for one in edges)
 
     def more(active: np.ndarray, n_rounds: int) -> None:
-        advance(active, states, streams, agreed, *ensemble, played, n_rounds, min_rounds, *tables)
+        for some in [active] if same else active[:, None]:
+            advance(
+                some, states, streams, agreed, *ensemble, played, n_rounds, min_rounds, test, edges[some[0]], *tables
+            )
 
     def ended() -> np.ndarray:
         return (ensemble.consensus_round > 0) & (played >= min_rounds)

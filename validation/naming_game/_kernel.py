@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from meanfield.toolbox import summed
-from theory.pairs import next_pair, pair_limits
+from theory.pairs import edge_limits, next_edge, next_pair, pair_limits
 from theory.streams import ONE, next_bits
 from validation.naming_game._convention import ROUNDS_AVERAGED
 
@@ -26,13 +26,23 @@ def draw_word(thresholds, state, bits):
 
 
 @njit(cache=True)
-def play(n_interactions, states, stream, n_words, met, thresholds, successors):
+def play(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
     """Interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_words = np.uint64(n_words)
     limits = pair_limits(states.size)
+    ends, threshold, other = edges
+    on_graph, weighted, among = len(ends) > 0, threshold.size > 0, edge_limits(len(ends))
     for _ in range(n_interactions):
-        i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
+        if on_graph:
+            edge, s0, s1, s2, s3 = next_edge(among, s0, s1, s2, s3)
+            if weighted:
+                bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+                if bits >= threshold[edge]:
+                    edge = np.uint64(other[edge])
+            i, j = np.uint64(ends[edge, 0]), np.uint64(ends[edge, 1])
+        else:
+            i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
         state_i = np.uint64(states[i])
         state_j = np.uint64(states[j])
         bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
@@ -103,17 +113,19 @@ def advance(
     n_rounds,
     min_rounds,
     test,
+    edges,
     thresholds,
     successors,
     q,
 ):
     """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, and counts them in `played` (run,).
 
-    `test` (2,) is the first round after which convergence is tested, and the successes that it takes in three rounds.
-    `agreed` (run, 3, W) holds the agreements of the last rounds, `consensus` (run, 2) the round and the word of
-    consensus (0 and -1 before it). A run stops at consensus, but not before it has played `min_rounds`. As many rounds
-    are recorded as the following have: `shares` (run, rounds + 1, W), the word share at the end of each, `said`
-    (run, rounds + 1, W), the share of each word said, and `success_rate` (run, rounds + 1).
+    `edges` are those of `theory.pairs`. `test` (2,) is the first round after which convergence is tested, and the
+    successes that it takes in three rounds. `agreed` (run, 3, W) holds the agreements of the last rounds, `consensus`
+    (run, 2) the round and the word of consensus (0 and -1 before it). A run stops at consensus, but not before it has
+    played `min_rounds`. As many rounds are recorded as the following have: `shares` (run, rounds + 1, W), the word
+    share at the end of each, `said` (run, rounds + 1, W), the share of each word said, and `success_rate` (run, rounds
+    + 1).
     """
     n_agents, n_words = states.shape[1], agreed.shape[2]
     met = np.empty(n_words * n_words, np.int64)
@@ -123,7 +135,7 @@ def advance(
         while played[run] < last and (consensus[run, 0] == 0 or played[run] < min_rounds):
             latest = agreed[run, played[run] % ROUNDS_AVERAGED]
             met[:] = 0
-            play(n_agents, states[run], streams[run], n_words, met, thresholds, successors)
+            play(n_agents, states[run], streams[run], n_words, met, edges, thresholds, successors)
             for word in range(n_words):
                 latest[word] = met[(n_words + 1) * word]
             played[run] += 1

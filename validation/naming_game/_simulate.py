@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -13,6 +14,7 @@ from tqdm.auto import tqdm
 from meanfield import InputError, Population
 from meanfield.toolbox import LARGEST_SEED, as_population, stamp, whole_number, word_coords
 from validation._engine.arguments import LARGEST_POPULATION, check_ensembles, names_of, population_sizes
+from validation._engine.topology import Graph, Topology
 from validation.naming_game._convention import Convention, convention_of
 from validation.naming_game._ensemble import OBSERVABLES, Ensemble, Plan, Recording, Rules, play_ensemble
 from validation.naming_game._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
@@ -41,13 +43,16 @@ def simulate(
     trajectories: bool = False,
     record_rounds: int | None = None,
     record: Sequence[str] | None = None,
+    topology: Any = None,
+    pick: str = "edge",
+    committed_nodes: Sequence[Any] | str | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Simulate the naming game among agents of one policy or several, with or without committed agents.
 
-    In an interaction two distinct agents, uniformly at random, each say a word by their policy and remember what they
-    said and heard. A round is N interactions. A run converges, and stops, when the mean success rate of its last three
-    rounds is high enough. Source: [004] Methods.
+    In an interaction two distinct agents, uniformly at random or at the ends of an edge of a graph, each say a word by
+    their policy and remember what they said and heard. A round is N interactions. A run converges, and stops, when the
+    mean success rate of its last three rounds is high enough. Source: [004] Methods.
 
     Parameters
     ----------
@@ -84,6 +89,17 @@ def simulate(
     record
         Observables to record: some of 'word_share' (the default), 'said' and 'success_rate'. They don't change the
         runs.
+    topology
+        Who meets whom. None: everybody. A connected graph of `networkx`, a symmetric SciPy sparse matrix, or an array
+        of edges between numbers of nodes, (E, 2), or (E, 3) with weights; edges that are directed count alike in both
+        directions. Or a function of the number of agents and of a seed that makes a graph for each run. Agents are
+        placed at random in each run.
+    pick
+        'edge': the two who meet are the ends of an edge at random, in proportion to its weight. 'agent': an agent at
+        random and one of its neighbours, in proportion to the weights of their edges. On a regular graph both are one.
+    committed_nodes
+        Where on the graph committed agents are, in the order of their words: a sequence of nodes, or 'hubs', those
+        with the most neighbours. Default: anywhere, in each run.
     progress
         Show a progress bar.
 
@@ -158,6 +174,7 @@ def simulate(
     agents = [int(cast.numbers(n).sum()) for n in sizes]
     if max(agents) > LARGEST_POPULATION:
         raise InputError(f"n_agents = {sizes} with committed agents: expected at most {LARGEST_POPULATION} agents")
+    graph = _topology(topology, pick, committed_nodes, agents, lazy=lazy is not None)
     sharing_words = len(cast.population.words) if "word_share" in recording.observables else 0
     check_ensembles(agents, runs, records=recording.numbers(len(cast.population.words)), sharing_words=sharing_words)
     if not progress and (interactions := sum(agents) * runs) >= LONG_ROUND:
@@ -177,16 +194,38 @@ def simulate(
     bar_format = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
     ensembles = []
     with tqdm(total=most, desc=population.name, disable=not progress, bar_format=bar_format, leave=False) as bar:
-        for start in starts:
+        for n, start in zip(sizes, starts, strict=True):
             report = partial(lambda agents, rounds: bar.update(rounds * agents), len(start))
-            ensembles.append(play(start, plan, report))
+            there = (graph, int(cast.numbers(n)[len(population.kinds) :].sum())) if graph else ()
+            ensembles.append(play(start, plan, report, *there))
     result = _labelled(ensembles, policy, cast, sizes, plan)
     options = {"n_agents": " ".join(map(str, sizes)), "runs": runs, "seed": seed, "max_rounds": max_rounds}
     options |= {"record_rounds": record_rounds, "record": " ".join(recording.observables) or None}
     options |= start_options(initial, cast, sizes)
+    options |= {
+        "topology": graph and graph.option(),
+        "pick": graph and pick,
+        "committed_nodes": graph and graph.places(),
+    }
     options |= {"convention": str(convention), "committed_are_extra": committed_are_extra}
     result = stamp(result, "simulation", None if lazy else policy, **options)
     return result.assign_attrs(lazy.provenance(asked_before)) if lazy else result
+
+
+def _topology(topology: Any, pick: str, committed_nodes: Any, agents: list[int], *, lazy: bool) -> Topology | None:
+    """Who meets whom, from arguments of `simulate`; None for everybody."""
+    if topology is None:
+        given = {"pick": pick != "edge", "committed_nodes": committed_nodes is not None}
+        if wrong := [name for name, is_given in given.items() if is_given]:
+            raise InputError(f"{' and '.join(wrong)} without a topology: expected one beside it")
+        return None
+    if lazy:
+        raise InputError("topology beside a LazyPolicy: expected None, or a policy")
+    found = Topology.of(topology, pick, committed_nodes)
+    for n in agents:
+        if isinstance(found.graph, Graph):
+            found.of_size(found.graph, n)
+    return found
 
 
 def _recording(record_rounds: int | None, record: Sequence[str] | None) -> Recording:

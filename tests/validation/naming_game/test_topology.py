@@ -1,0 +1,187 @@
+"""Agents on graphs: exact chains on small ones, the law of everybody on complete ones, and graphs that are refused."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.stats import chi2_contingency, chisquare
+
+import validation
+from _metastable import follower
+from _policies import random_policy
+from meanfield import InputError
+from meanfield.toolbox import space_of
+from validation._engine.topology import graph_of
+from validation.naming_game import LazyPolicy
+
+networkx = pytest.importorskip("networkx")
+UNLIKELY = 1e-4  # a test of this kind fails once in ten thousand seeds
+
+CONNECTED = [graph for graph in networkx.graph_atlas_g()[8:19] if networkx.is_connected(graph)]
+WEIGHTED = np.array([(0, 1, 0.2), (1, 2, 3.0), (2, 3, 1.0), (0, 2, 1.0)])
+
+
+def exact_shares(policy, weights, rounds):
+    """Values of the share of the first word after so many rounds from empty memories, and their chances.
+
+    The chain of all memories of all agents, of whom the edges (i, j) meet with chances in proportion to `weights`.
+    """
+    q, space = policy["q"].values, space_of(policy)
+    n_agents = 1 + max(max(edge) for edge in weights)
+    places = space.n_states ** np.arange(n_agents)
+    total, rows = sum(weights.values()), []
+    for state in itertools.product(range(space.n_states), repeat=n_agents):
+        here = np.dot(state, places)
+        for (i, j), weight in weights.items():
+            for a, b in itertools.product(range(2), repeat=2):
+                after = list(state)
+                after[i] = space.successors()[state[i]] + 2 * a + b
+                after[j] = space.successors()[state[j]] + 2 * b + a
+                rows.append((here, np.dot(after, places), weight / total * q[state[i], a] * q[state[j], b]))
+    here, there, chance = zip(*rows, strict=True)
+    size = space.n_states**n_agents
+    step = csr_array((chance, (here, there)), shape=(size, size))
+    law = np.zeros(size)
+    law[0] = 1.0
+    for _ in range(rounds * n_agents):
+        law = step.T @ law
+    digits = np.arange(size)[:, None] // places % space.n_states
+    values, which = np.unique(q[digits, 0].mean(1).round(9), return_inverse=True)
+    return values, np.bincount(which, law)
+
+
+def agreement(policy, chances, rounds=2, runs=20_000, **options):
+    """The p-value of χ² for shares of words in simulated runs."""
+    values, law = exact_shares(policy, chances, rounds)
+    found = validation.simulate(policy, n_agents=4, runs=runs, seed=5, max_rounds=9, record_rounds=rounds, **options)
+    shares = found["word_share"].isel(n_agents=0, round=rounds, word=0).values.round(9)
+    places = np.searchsorted(values, shares - 1e-8)
+    assert np.abs(values[places] - shares).max() < 1e-8
+    counts, expected = np.bincount(places, minlength=len(values)), runs * law
+    common = expected > 5
+    rest = [expected[~common].sum()] if expected[~common].sum() > 5 else []
+    counted = np.append(counts[common], [counts[~common].sum()] * len(rest))
+    expected = np.append(expected[common], rest)
+    return chisquare(counted, expected * counted.sum() / expected.sum()).pvalue
+
+
+def of_agents(graph):
+    """Chances of edges where an agent at random picks one of its neighbours."""
+    return {(i, j): 1 / graph.degree[i] + 1 / graph.degree[j] for i, j in graph.edges}
+
+
+@pytest.mark.parametrize("graph", CONNECTED, ids=lambda graph: f"{graph.number_of_edges()} edges")
+def test_every_connected_graph_of_four_agents_has_the_law_of_its_exact_chain(graph):
+    policy = random_policy(3)
+    assert agreement(policy, dict.fromkeys(graph.edges, 1.0), topology=graph) > UNLIKELY
+    assert agreement(policy, of_agents(graph), topology=graph, pick="agent") > UNLIKELY
+
+
+def test_weights_of_edges_are_rates():
+    policy, edges = random_policy(3), {(int(i), int(j)): weight for i, j, weight in WEIGHTED}
+    assert agreement(policy, edges, topology=WEIGHTED) > UNLIKELY
+    assert agreement(policy, edges, topology=csr_array(np.triu(graph_matrix()))) > UNLIKELY
+    assert agreement(policy, dict.fromkeys(edges, 1.0), topology=WEIGHTED) < 1e-12, "control: edges without weights"
+
+
+def graph_matrix():
+    matrix = np.zeros((4, 4))
+    for i, j, weight in WEIGHTED:
+        matrix[int(i), int(j)] = matrix[int(j), int(i)] = weight
+    return matrix
+
+
+def test_edges_are_drawn_in_proportion_to_their_weights():
+    """Chances over nine orders of magnitude, as the table of aliases has them."""
+    weights = 10 ** np.random.default_rng(1).uniform(-8, 1, 1000)
+    path = np.column_stack([np.arange(1000), np.arange(1, 1001), weights])
+    ends, threshold, other = graph_of(path, "edge").edges
+    own = threshold / 2.0**64
+    chances = (np.where(other == np.arange(1000), 1.0, own) + np.bincount(other, 1 - own, 1000) * 1.0) / 1000
+    chances -= np.where(other == np.arange(1000), 1 - own, 0.0) / 1000
+    np.testing.assert_allclose(chances[np.argsort(ends[:, 0])], weights / weights.sum(), rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("n_agents", [3, 24])
+def test_on_a_complete_graph_everybody_meets_everybody(n_agents):
+    def ends(topology):
+        options = {"n_agents": n_agents, "runs": 20_000, "seed": 2, "max_rounds": 60}
+        runs = validation.simulate(follower(0.02), topology=topology, **options)
+        word, rounds = (runs[name].isel(n_agents=0).values for name in ("consensus_word", "consensus_round"))
+        late = np.minimum(np.nan_to_num(rounds, nan=60) // 3, 12).astype(int)
+        return np.bincount(13 * (word == "A") + late, minlength=26)
+
+    everybody = ends(None)
+    for topology in (networkx.complete_graph(n_agents), lambda n, seed: networkx.complete_graph(n)):
+        table = np.stack([everybody, ends(topology)])
+        assert chi2_contingency(table[:, table.sum(0) > 10]).pvalue > UNLIKELY
+    table = np.stack([everybody, ends(networkx.cycle_graph(n_agents) if n_agents > 3 else networkx.path_graph(3))])
+    assert chi2_contingency(table[:, table.sum(0) > 10]).pvalue < 1e-12, "control: fewer edges"
+
+
+def test_runs_depend_on_their_numbers_only():
+    def simulate(runs, **options):
+        graph = lambda n, seed: networkx.barabasi_albert_graph(n, 3, seed=seed)  # noqa: E731
+        options |= {"n_agents": 60, "seed": 4, "max_rounds": 40, "committed": {"A": 6}, "record_rounds": 5}
+        return validation.simulate(follower(0.02), runs=runs, topology=graph, **options)
+
+    few, many = simulate(5), simulate(12)
+    assert few.drop_attrs().identical(many.isel(run=slice(5)).drop_attrs())
+    assert many.attrs["option_topology"] == "graphs of <lambda>"
+    assert not few["word_share"].identical(simulate(5, committed_nodes="hubs")["word_share"])
+
+
+def test_committed_agents_at_a_hub_are_heard_by_all():
+    """On a star each interaction has the hub: one committed agent there wins, one at a leaf does not."""
+    star = networkx.relabel_nodes(networkx.star_graph(19), {0: "hub"})
+    options = {"n_agents": 20, "runs": 200, "seed": 1, "committed": {"A": 1}, "initial": "B", "max_rounds": 100}
+    won = {}
+    for nodes in ("hubs", ["hub"], [7]):
+        runs = validation.simulate(follower(0.0), topology=star, committed_nodes=nodes, **options)
+        won[str(nodes)] = (runs["consensus_word"] == "A").mean().item()
+    assert won["hubs"] == won["['hub']"] == 1.0
+    assert won["[7]"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("topology", "complaint"),
+    [
+        (networkx.Graph(), "is an empty graph"),
+        (networkx.empty_graph(3), r"has nodes without neighbours \(0, 1, 2\)"),
+        (networkx.Graph([("a", "a"), ("a", "b")]), r"has edges from nodes to themselves \(a\)"),
+        (networkx.Graph([(0, 1), (2, 3)]), "has 2 parts without an edge between them, of 2, 2 nodes"),
+        (np.array([("a", "b")]), r"numbers from 0 on: networkx.from_edgelist\(edges\)"),
+        (np.array([(0.5, 1.0)]), "other nodes than numbers"),
+        ([(0, 1), (1, 2, 3.0)], "expected a graph of networkx"),
+        (np.array([(0, 1, -1.0)]), "has edges of weight -1"),
+        (np.array([(0, 1, 0.0)]), "has edges of weight 0"),
+        (csr_array(np.ones((2, 3))), r"a matrix of shape \(2, 3\)"),
+        (networkx.path_graph(5), "has 5 nodes: expected one for each of 4 agents"),
+        (lambda n: networkx.path_graph(n), r"fails with TypeError .*: expected a function of the number of agents"),
+        (lambda n, seed: networkx.path_graph(n + 1), "has 5 nodes"),
+        (7, "expected a graph of networkx"),
+    ],
+)
+def test_what_is_no_connected_graph_is_refused(topology, complaint):
+    with pytest.raises(InputError, match=f"topology.*{complaint}"):
+        validation.simulate(random_policy(1), n_agents=4, runs=2, seed=1, topology=topology)
+
+
+def test_arguments_of_graphs_are_checked():
+    path, policy = networkx.path_graph(4), random_policy(1)
+    for options, complaint in (
+        ({"pick": "node", "topology": path}, "pick = 'node': expected one of edge, agent"),
+        ({"pick": "agent", "committed_nodes": [1]}, "pick and committed_nodes without a topology"),
+        ({"topology": path, "committed": {"a": 1}, "committed_nodes": [9]}, "committed_nodes has .9.: expected nodes"),
+        ({"topology": path, "committed": {"a": 2}, "committed_nodes": [1, 1]}, "expected different nodes"),
+        ({"topology": path, "committed": {"a": 1}, "committed_nodes": [1, 2]}, "one for each of 1 committed agents"),
+        ({"topology": path, "committed_nodes": "leaves"}, "expected 'hubs' or a sequence of nodes"),
+    ):
+        with pytest.raises(InputError, match=complaint):
+            validation.simulate(policy, n_agents=4, runs=2, seed=1, **options)
+    lazy = LazyPolicy(lambda memory: {"a": 0.5, "b": 0.5}, ["a", "b"], 1)
+    with pytest.raises(InputError, match="topology beside a LazyPolicy"):
+        validation.simulate(lazy, n_agents=4, runs=2, seed=1, topology=path)
