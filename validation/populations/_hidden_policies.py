@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield import MemorySpace
-from validation.populations._empirical_policy import posterior_mean
-from validation.populations._tilts import Cells
+from validation.populations._choice_model import Cells
+from validation.populations._empirical_policy import mean_of, posterior
 
 MOST_STEPS = 60
 FEWEST_STEPS = 10
@@ -27,6 +27,11 @@ class Observed(NamedTuple):
     periods: int  # of the longest run
     known: np.ndarray  # (run, period), whether the run lasted into it
     concentrations: tuple[np.ndarray, np.ndarray]  # of all choices, which is the prior of each policy
+
+    def by_state(self, weights: np.ndarray) -> np.ndarray:
+        """Choice counts (component, state, word) by how probably each policy held (run, period, component)."""
+        of = weights.reshape(-1, weights.shape[2])[self.cells.unit]
+        return np.stack([self.cells.by_state(self.space.n_states, one) for one in of.T])
 
     def only(self, chosen: np.ndarray) -> Observed:
         """The choices of some runs (run,); the others have none."""
@@ -103,19 +108,13 @@ def filtered(observed: Observed, mixture: Mixture) -> Held:
 
 def _log_likelihoods(observed: Observed, q: np.ndarray) -> np.ndarray:
     """(run, period, component); 0 where there is no choice."""
-    cells = observed.cells
-    found = np.empty((observed.runs * observed.periods, len(q)))
-    for k, log_q in enumerate(np.log(q)):
-        found[:, k] = np.bincount(cells.unit, (cells.counts * log_q[cells.state].T).sum(0), minlength=len(found))
+    cells, size = observed.cells, observed.runs * observed.periods
+    logs = [(cells.counts * log_q[cells.state].T).sum(0) for log_q in np.log(q)]
+    found = np.stack([np.bincount(cells.unit, one, minlength=size) for one in logs], axis=1)
     return found.reshape(observed.runs, observed.periods, len(q))
 
 
 def _policies(observed: Observed, weights: np.ndarray) -> np.ndarray:
     """(component, state, word), from the choices weighted by how probably each policy held."""
-    cells, n_states = observed.cells, observed.space.n_states
-    of = weights.reshape(-1, weights.shape[2])[cells.unit]
-    policies = []
-    for weight in of.T:
-        n = np.stack([np.bincount(cells.state, weight * one, minlength=n_states) for one in cells.counts], axis=1)
-        policies.append(posterior_mean(n, observed.space, observed.concentrations)[0])
-    return np.stack(policies)
+    counts = observed.by_state(weights)
+    return np.stack([mean_of(posterior(n, observed.space, observed.concentrations)[0]) for n in counts])

@@ -11,7 +11,8 @@ from scipy.stats import binom, binomtest, chisquare
 
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import whole_number, words_of
-from validation.populations._empirical_policy import check_columns, choice_table, empirical_policy, single_table
+from validation.populations._choices import Choices, check_columns
+from validation.populations._empirical_policy import empirical_policy
 
 NEUTRAL_DISTANCE = 0.005  # [004] Methods
 SIGNIFICANCE = 0.05  # [001] Methods
@@ -58,8 +59,9 @@ def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
     check_columns("counts", counts)
     rows = []
     for _, empty in counts[counts["state"] == ""].groupby(["model", "options", "memory_length"], sort=True):
-        empty, words = single_table(empty, None)
-        times = choice_table(empty, words, MemorySpace(len(words), 1))[0].astype(int)
+        choices = Choices.of_table(empty)
+        words = choices.words
+        times = np.bincount(choices.chosen, choices.times, minlength=len(words)).astype(int)
         if not times.any():
             raise InputError(f"counts of {', '.join(words)} with empty memories sum to 0: expected choices")
         total, best = int(times.sum()), int(times.argmax())
@@ -133,7 +135,7 @@ def microscopic_bias(counts: pd.DataFrame, strong: str, *, interactions: int = 3
         raise InputError(f"strong = {strong!r}: expected one of {', '.join(words)}")
     space = MemorySpace(2, int(policy.attrs["memory_length"]))
     depth = whole_number("interactions", interactions, 1, min(DEEPEST, space.memory_length) + 1)
-    n = choice_table(counts, list(words), space)
+    n = Choices.of_table(counts).counts()
     column = words.index(strong)
     rows: list[Row] = []
     weight = {(): 1.0}

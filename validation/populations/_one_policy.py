@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from tqdm.auto import tqdm
 
-from meanfield import InputError
 from meanfield.datasets import RealPopulations
 from meanfield.toolbox import LARGEST_SEED, check_level, check_memory, whole_number
-from validation.populations._choices import ordered_subjects
+from validation.populations._choice_model import Cells, Tilts, fit_tilts
 from validation.populations._conditions import CONDITION
 from validation.populations._departures import (
     NOTHING,
@@ -28,10 +25,9 @@ from validation.populations._departures import (
     partners,
     trend,
 )
-from validation.populations._empirical_policy import posterior_mean
-from validation.populations._schedule import Schedule
-from validation.populations._subject import AGREES, DISAGREES, TOO_FEW, Row
-from validation.populations._tilts import Cells, Tilts, fit_tilts
+from validation.populations._empirical_policy import mean_of, posterior
+from validation.populations._experiment import Experiment, as_table, each
+from validation.populations._statistics import AGREES, DISAGREES, TOO_FEW
 
 ONE, NEAR = "one policy", "a tilt a run"
 
@@ -129,98 +125,83 @@ def one_policy(
     check_memory(64 * imitations, f"imitations = {imitations}", "fewer imitations")
     period = None if period is None else whole_number("period", period, 1)
     check_level(level)
-    rows: list[Row] = []
-    for subject, runs, events in tqdm(
-        ordered_subjects(populations), desc="one policy", unit="policy", disable=not progress, leave=False
-    ):
-        where = {"model": subject[0], "pair": subject[1].replace("_", "/"), "memory_length": subject[2]}
-        rows += [where | row for row in _rows(subject, runs, events, imitations, period, level, seed)]
-    result = pd.DataFrame(rows)
+    rows: list[dict] = []
+    for experiment in each(Experiment.all_of(populations), "one policy", progress):
+        rows += [experiment.where | row for row in _rows(experiment, imitations, period, level, seed)]
     settings = {"imitations": imitations, "period": period or 0, "level": level, "seed": seed}
-    result.attrs = {"kind": "one_policy", **settings}
-    return result
+    return as_table(rows, "one_policy", **settings)
 
 
-def _rows(
-    subject: tuple[str, str, int],
-    runs: pd.DataFrame,
-    events: pd.DataFrame,
-    imitations: int,
-    period: int | None,
-    level: float,
-    seed: int,
-) -> list[Row]:
-    try:
-        schedule = Schedule.read(runs, events)
-    except InputError as error:
-        return [_row("experiments", "policy", ONE, NOTHING, [], level, f"{error}")]
-    own = (seed + zlib.crc32("\0".join(map(str, subject)).encode())) % (LARGEST_SEED + 1)
+def _rows(experiment: Experiment, imitations: int, period: int | None, level: float, seed: int) -> list[dict]:
+    if experiment.why_not:
+        return [_row("experiments", "policy", ONE, NOTHING, [], level, experiment.why_not)]
     rows = []
     for null, tests, unit in (
-        (ONE, _between_runs(schedule), np.zeros(len(schedule.run), dtype=np.int64)),
-        (NEAR, _within_runs(schedule), periods(schedule, period)),
+        (ONE, _between_runs(experiment), np.zeros(len(experiment.run), dtype=np.int64)),
+        (NEAR, _within_runs(experiment), _periods(experiment, period)),
     ):
-        model = _Model(schedule, unit, tilted=null == NEAR)
+        model = _Model(experiment, unit, tilted=null == NEAR)
         real = [test.measure(model.residuals) for test in tests]
-        streams = np.random.default_rng((own, null == NEAR)).integers(LARGEST_SEED, size=imitations)
+        own = np.random.default_rng((experiment.seed(seed), null == NEAR))
+        streams = own.integers(LARGEST_SEED, size=imitations)
         imitated = [[test.measure(one).statistic for test in tests] for one in map(model.imitation, streams)]
         for k, (test, departure) in enumerate(zip(tests, real, strict=True)):
             rows.append(_row(*test[:2], null, departure, [one[k] for one in imitated], level))
     return rows
 
 
-def periods(schedule: Schedule, period: int | None) -> np.ndarray:
+def _periods(experiment: Experiment, period: int | None) -> np.ndarray:
     """Number of the run, or of the period of a run, of each interaction."""
     if period is None:
-        return schedule.run
-    parts = schedule.step // period
-    return np.unique(schedule.run * (int(parts.max()) + 1) + parts, return_inverse=True)[1]
+        return experiment.run
+    parts = experiment.step // period
+    return np.unique(experiment.run * (int(parts.max()) + 1) + parts, return_inverse=True)[1]
 
 
 class _Model:
     """The policy, or tilts of it, that choices fit best; residuals of these choices and of imitations."""
 
-    def __init__(self, schedule: Schedule, unit: np.ndarray, tilted: bool) -> None:
-        self.schedule, self.unit, self.tilted = schedule, unit, tilted
+    def __init__(self, experiment: Experiment, unit: np.ndarray, tilted: bool) -> None:
+        self.experiment, self.unit, self.tilted = experiment, unit, tilted
         self.units = int(unit.max()) + 1
         self.concentrations: tuple[np.ndarray, np.ndarray] | None = None
-        self.log_q, self.tilts, self.residuals = self._fit(schedule.states(), schedule.said.ravel())
+        self.log_q, self.tilts, self.residuals = self._fit(experiment.choices.states(), experiment.said.ravel())
 
     def imitation(self, seed: int) -> Residuals:
-        states, said = self.schedule.imitate(self.log_q, *self.tilts, self.unit, seed)
+        states, said = self.experiment.imitate(self.log_q, *self.tilts, self.unit, seed)
         return self._fit(states, said)[2]
 
     def _fit(self, states: np.ndarray, said: np.ndarray) -> tuple[np.ndarray, Tilts, Residuals]:
-        space, n_words = self.schedule.space, len(self.schedule.words)
-        chosen = said[self.schedule.free]
-        n = np.bincount(states * n_words + chosen, minlength=space.n_states * n_words).reshape(-1, n_words)
-        q, self.concentrations = posterior_mean(n.astype(float), space, self.concentrations)
-        log_q = np.log(q)
-        cells = Cells.group(np.repeat(self.unit, 2)[self.schedule.free], states, chosen, n_words)
+        space, n_words = self.experiment.space, len(self.experiment.words)
+        free = self.experiment.free
+        cells = Cells.group(np.repeat(self.unit, 2)[free], states, said[free], n_words)
+        alpha, self.concentrations = posterior(cells.by_state(space.n_states), space, self.concentrations)
+        log_q = np.log(mean_of(alpha))
         tilts = fit_tilts(log_q, cells, self.units) if self.tilted else Tilts.none(self.units, n_words)
-        return log_q, tilts, Residuals(self.schedule, said, log_q, cells, tilts)
+        return log_q, tilts, Residuals(self.experiment, said, log_q, cells, tilts)
 
 
-def _between_runs(schedule: Schedule) -> list[_Test]:
-    run, size = schedule.run_of, schedule.space.n_states
-    experiment, all_of_them = schedule.experiment[run], np.zeros(len(run), dtype=np.int64)
-    condition = schedule.runs.groupby(CONDITION, sort=True).ngroup().to_numpy()[run]
+def _between_runs(experiment: Experiment) -> list[_Test]:
+    run, size = experiment.run_of, experiment.space.n_states
+    start, all_of_them = experiment.alike()[run], np.zeros(len(run), dtype=np.int64)
+    condition = experiment.alike(CONDITION)[run]
     order = np.argsort(condition, kind="stable")
     return [
-        _Test("experiments", "sharpness", lambda r: apart(r, "sharpness", experiment, all_of_them)),
-        _Test("experiments", "policy", lambda r: apart(r, "words", experiment * size + r.state, r.state)),
-        _Test("runs", "sharpness", lambda r: apart(r, "sharpness", run, experiment)),
-        _Test("runs", "policy", lambda r: apart(r, "words", run * size + r.state, experiment * size + r.state)),
+        _Test("experiments", "sharpness", lambda r: apart(r, "sharpness", start, all_of_them)),
+        _Test("experiments", "policy", lambda r: apart(r, "words", start * size + r.state, r.state)),
+        _Test("runs", "sharpness", lambda r: apart(r, "sharpness", run, start)),
+        _Test("runs", "policy", lambda r: apart(r, "words", run * size + r.state, start * size + r.state)),
         _Test("order of runs", "sharpness", lambda r: drift(r, "sharpness", condition, order)),
         _Test("order of runs", "words", lambda r: drift(r, "words", condition, order)),
     ]
 
 
-def _within_runs(schedule: Schedule) -> list[_Test]:
-    run, agent = schedule.run_of, schedule.agent_of
+def _within_runs(experiment: Experiment) -> list[_Test]:
+    run, agent, H = experiment.run_of, experiment.agent_of, experiment.memory_length
     order = np.arange(len(run))
-    rounds = schedule.step_of / schedule.runs["n_agents"].to_numpy()[run]
-    first = 0.5 - schedule.free % 2
+    rounds = experiment.step_of / experiment.runs["n_agents"].to_numpy()[run]
+    first = 0.5 - experiment.free % 2
+    forgotten = experiment.past(range(H + 1, 2 * H + 1))
     return [
         _Test("time in a run", "sharpness", lambda r: drift(r, "sharpness", run, order)),
         _Test("time in a run", "words", lambda r: drift(r, "words", run, order)),
@@ -233,23 +214,21 @@ def _within_runs(schedule: Schedule) -> list[_Test]:
         _Test("agents", "words", lambda r: apart(r, "words", agent, run)),
         _Test("first or second", "sharpness", lambda r: trend(r, "sharpness", first)),
         _Test("first or second", "words", lambda r: trend(r, "words", first)),
-        _Test("interaction H + 1", "words", lambda r: echo(r, slice(0, 1))),
-        _Test("H + 1 to 2H", "words", lambda r: echo(r, slice(0, None))),
+        _Test("interaction H + 1", "words", lambda r: echo(r, forgotten[:1])),
+        _Test("H + 1 to 2H", "words", lambda r: echo(r, forgotten)),
     ]
 
 
 def _row(
     compared: str, direction: str, null: str, real: Departure, imitated: list[float], level: float, note: str = ""
-) -> Row:
+) -> dict:
     """`imitated` has statistics; one that is undefined is no departure."""
-    told: Row = {"compared": compared, "direction": direction, "null": null, "number": real.number}
+    told = {"compared": compared, "direction": direction, "null": null, "number": real.number}
     if np.isnan(real.statistic):
         unknown = dict.fromkeys(("effect", "z", "p_value"), np.nan)
         return told | unknown | {"verdict": TOO_FEW, "note": note or "nothing to compare"}
-    others = np.array(imitated)
-    reached = (others >= real.statistic).sum()
-    p_value = (1 + reached) / (1 + len(others))
-    others = others[~np.isnan(others)]
+    p_value = (1 + np.sum(np.array(imitated) >= real.statistic)) / (1 + len(imitated))
+    others = np.array(imitated)[~np.isnan(imitated)]
     z = (real.statistic - others.mean()) / others.std() if len(others) > 1 and others.std() > 0 else np.nan
     numbers = {"effect": float(real.effect), "z": float(z), "p_value": float(p_value)}
     return told | numbers | {"verdict": DISAGREES if p_value <= 1 - level else AGREES, "note": note}

@@ -8,10 +8,14 @@ distribution of the imitations. Sources: Barnard 1963, J. R. Stat. Soc. B 25, 29
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-Simulated = list[np.ndarray]  # one array (policy draw, run) a condition
-Real = list[np.ndarray]  # one array (run,) a condition
+AGREES, DISAGREES, TOO_FEW, NOT_SIMULATED = "agrees", "disagrees", "too few data", "not simulated"
+
+Simulated = Sequence[np.ndarray]  # one array (policy draw, run) a condition
+Real = Sequence[np.ndarray]  # one array (run,) a condition
 
 
 def distribution_test(real: Real, simulated: Simulated, imitations: int, seed: int) -> tuple[float, float]:
@@ -20,11 +24,10 @@ def distribution_test(real: Real, simulated: Simulated, imitations: int, seed: i
     With several conditions each value is first replaced by its mid-rank among those simulated under its condition.
     """
     ranked = [_mid_ranks(values, values) for values in simulated]
-    pooled = np.concatenate([values.ravel() for values in ranked])
-    weight = np.concatenate([np.full(v.size, len(r) / v.size) for r, v in zip(real, ranked, strict=True)])
+    values, weight = pooled(real, ranked)
     observed = np.concatenate([_mid_ranks(r, s) for r, s in zip(real, simulated, strict=True)])
-    order = np.argsort(pooled, kind="stable")
-    reference = pooled[order], np.cumsum(weight[order]) / weight.sum()
+    order = np.argsort(values, kind="stable")
+    reference = values[order], np.cumsum(weight[order]) / weight.sum()
     statistic = _distance(observed[None], *reference)[0]
     return float(statistic), p_value_of(statistic, _distance(_imitate(ranked, real, imitations, seed), *reference))
 
@@ -43,6 +46,12 @@ def outcome_test(real: Real, simulated: Simulated, n_outcomes: int, imitations: 
     statistic = _deviance([runs[None] for runs in real], shares)[0]
     imitated = _imitate(simulated, real, imitations, seed)
     return float(statistic), p_value_of(statistic, _deviance(np.split(imitated, ends, axis=1), shares))
+
+
+def pooled(real: Real, simulated: Simulated) -> tuple[np.ndarray, np.ndarray]:
+    """All simulated values, and weights by which each condition has as much as it has real runs."""
+    weights = [np.full(s.size, len(r) / s.size) for r, s in zip(real, simulated, strict=True)]
+    return np.concatenate([s.ravel() for s in simulated]), np.concatenate(weights)
 
 
 def _deviance(samples: list[np.ndarray], shares: list[np.ndarray]) -> np.ndarray:
@@ -79,13 +88,9 @@ def _distance(samples: np.ndarray, ordered: np.ndarray, cumulated: np.ndarray) -
     padded = np.concatenate([[0.0], cumulated])
     below = padded[np.searchsorted(ordered, samples, "left")]
     at = padded[np.searchsorted(ordered, samples, "right")]
-    # Both functions are steps: the difference is greatest at a sample or just before one. Among equal samples the last
-    # of them counts at it, the first before it.
-    same = samples[:, 1:] == samples[:, :-1]
-    end = np.zeros((len(samples), 1), dtype=bool)
-    above = np.where(np.concatenate([same, end], axis=1), 0, np.arange(1, n + 1) / n - at)
-    under = np.where(np.concatenate([end, same], axis=1), 0, below - np.arange(n) / n)
-    return np.maximum(np.abs(above).max(1), np.abs(under).max(1))
+    # Both functions are steps: the difference is greatest at a sample or just before one.
+    ranks = np.arange(n + 1) / n
+    return np.maximum((ranks[1:] - at).max(1), (below - ranks[:-1]).max(1))
 
 
 def p_value_of(statistic: float, imitated: np.ndarray) -> float:
