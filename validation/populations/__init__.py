@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from validation.populations._mixture import mixture as mixture
     from validation.populations._one_policy import one_policy as one_policy
     from validation.populations._power import power as power
-    from validation.populations._report import report as report
     from validation.populations._sharpness import sharpness as sharpness
     from validation.populations._success_curves import success_curves as success_curves
     from validation.populations._validate import cross_validate as cross_validate
+    from validation.populations._validate import report as report
     from validation.populations._validate import validate as validate
     from validation.populations._winners import winners as winners
 else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,9 +15,9 @@ from meanfield.toolbox import LARGEST_SEED, whole_number
 from theory.streams import splitmix
 from validation.naming_game import LazyPolicy
 from validation.naming_game._lazy_policy import Memory
+from validation.populations._choice_model import Law, fit_law
 from validation.populations._choices import NOTHING, Choices, memory_array
 from validation.populations._empirical_policy import concentration, estimated_policy, why_not_tabulable
-from validation.populations._law_of_choice import Law, fit_law
 from validation.populations._memory_relations import NO_MEMBER, Level, Relations, feature_groups, levels
 
 PASSES = 3  # of the alternation between the law and the levels below it
@@ -75,10 +75,13 @@ class BackOffPolicy:
         """The posterior mean, for `validation.naming_game.simulate`."""
         return self._lazy(self._mean)
 
-    def sample(self, n: int, seed: int) -> list[LazyPolicy]:
-        """`n` policies drawn from the posterior; the first 10 of 100 are the 10. `seed` is 0 to 2^63 - 1."""
+    def sample(self, n: int, seed: int, change: Callable[[np.ndarray], np.ndarray] = np.asarray) -> list[LazyPolicy]:
+        """`n` policies drawn from the posterior; the first 10 of 100 are the 10. `seed` is 0 to 2^63 - 1.
+
+        `change` makes other probabilities (n, W) of theirs.
+        """
         n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)
-        return [self._lazy(self._drawn(seed, k)) for k in range(n)]
+        return [self._lazy(self._drawn(seed, k), change) for k in range(n)]
 
     @property
     def strengths(self) -> pd.DataFrame:
@@ -89,10 +92,10 @@ class BackOffPolicy:
         ]
         return pd.DataFrame(rows, columns=["named", "length", "concentration", "groups"])
 
-    def _lazy(self, chain: _Chain) -> LazyPolicy:
+    def _lazy(self, chain: _Chain, change: Callable[[np.ndarray], np.ndarray] = np.asarray) -> LazyPolicy:
         def function(memories: list[Memory]) -> np.ndarray:
             relations = Relations.of(memory_array(memories, self.memory_length), len(self.words))
-            return chain.probabilities(relations, self._names)
+            return change(chain.probabilities(relations, self._names))
 
         return LazyPolicy(function, self.words, self.memory_length, name=self.name)
 
@@ -104,8 +107,7 @@ class BackOffPolicy:
         q, groups = law.probabilities(self._design, len(self.words)), []
         for place, weight in zip(self._places, weights, strict=True):
             observed, centre = place.totals(self._counts * weight[:, None], q)
-            c = concentration(observed, centre)
-            groups.append(_Groups(place, observed, c, _tilt(observed, c, centre, None)))
+            groups.append(_Groups(place, observed, concentration(observed, centre), np.empty(0)).tilted(centre, None))
             q = _tilted(q, groups[-1].tilt, place.group, place.outcomes)
         return _Chain(law, groups, None)
 
@@ -131,10 +133,10 @@ class BackOffPolicy:
         random = np.random.default_rng((seed, number))
         law = self._mean.law.drawn(random)
         q, groups = law.probabilities(self._design, len(self.words)), []
-        for place, observed, c, _ in self._mean.groups:
-            _, centre = place.totals(self._counts, q)
-            groups.append(_Groups(place, observed, c, _tilt(observed, c, centre, random)))
-            q = _tilted(q, groups[-1].tilt, place.group, place.outcomes)
+        for one in self._mean.groups:
+            _, centre = one.place.totals(self._counts, q)
+            groups.append(one.tilted(centre, random))
+            q = _tilted(q, groups[-1].tilt, one.place.group, one.place.outcomes)
         # Random departures of single words would break the symmetry of a law without names.
         return _Chain(law, groups, int(random.integers(2**63)) if self._names else None)
 
@@ -171,6 +173,14 @@ class _Groups(NamedTuple):
     counts: np.ndarray  # (group, outcome), independent choices
     concentration: float
     tilt: np.ndarray  # (group + 1, outcome), factors on what is more general; the last row is 1, for no group
+
+    def tilted(self, centre: np.ndarray, random: np.random.Generator | None) -> _Groups:
+        """With the mean factors on a centre (group, outcome), or drawn ones."""
+        shape = np.maximum(self.concentration * centre, LEAST_SHAPE)
+        seen = self.counts + shape
+        seen = seen if random is None else random.standard_gamma(seen)
+        tilt = seen / (self.counts.sum(1, keepdims=True) * centre + shape)
+        return self._replace(tilt=np.concatenate([tilt, np.ones((1, tilt.shape[1]))]))
 
 
 class _Chain(NamedTuple):
@@ -212,16 +222,6 @@ def _find(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """The place of each key among the known ones, which rise; their number where it is none of them."""
     near = np.searchsorted(known, keys)
     return np.where(np.append(known, NO_MEMBER)[near] == keys, near, len(known))
-
-
-def _tilt(counts: np.ndarray, c: float, centre: np.ndarray, random: np.random.Generator | None) -> np.ndarray:
-    """Factors on the centre (group, outcome), the mean or drawn, and a last row for no group."""
-    shape = np.maximum(c * centre, LEAST_SHAPE)
-    seen = counts + shape
-    if random is not None:
-        seen = random.standard_gamma(seen)
-    tilt = seen / (counts.sum(1, keepdims=True) * centre + shape)
-    return np.concatenate([tilt, np.ones((1, tilt.shape[1]))])
 
 
 def _tilted(q: np.ndarray, tilt: np.ndarray, group: np.ndarray, outcomes: np.ndarray) -> np.ndarray:

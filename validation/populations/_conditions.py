@@ -54,14 +54,7 @@ class Condition(NamedTuple):
 
 
 def read_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """The checked table of runs, with the words of `options` in alphabetical order, joined by underscores.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, a number is missing or out of range, an experiment is unknown, or a word is not an
-        option.
-    """
+    """The table of runs, with sorted words in `options`; InputError if a column is missing or a value impossible."""
     if not isinstance(runs, pd.DataFrame):
         raise InputError(f"runs is a {type(runs).__name__}: expected a pandas.DataFrame")
     check_columns("runs", runs, (*TEXTS, *NUMBERS))

@@ -174,31 +174,34 @@ def posterior(
     Known concentrations are kept, which is 20 times faster.
     """
     H, n_words = space.memory_length, n.shape[1]
-    levels = [slice(space.offset(h), space.offset(h + 1)) for h in range(H + 1)]
+    # By length of the memory. The oldest interaction is the most significant digit, so that it is the first axis.
+    own = np.split(n, [space.offset(h) for h in range(1, H + 1)])
     # The root has the uniform distribution as its parent, and memories of length H are never short of it.
     recent, short = (np.append(n_words / 2, np.ones(H)), np.append(np.ones(H), np.nan)) if known is None else known
-    centre, pooled = np.empty(n.shape), n
+    pooled, parents, centres = own, own, own
     for _ in range(PASSES if known is None else 1):
-        pooled = _pool(n, levels, recent, short)
-        for h, level in enumerate(levels):
-            parent = _parents_of(centre, levels, h, n_words)
+        # Evidence of each memory and all that end with it, in independent choices
+        pooled = own[H:]
+        for h in reversed(range(H)):
+            below = _informative(pooled[0], recent[h + 1]).reshape(-1, len(own[h]), n_words).sum(0)
+            pooled = [_informative(own[h], short[h]) + below, *pooled]
+        parents, centres = [np.full((1, n_words), 1 / n_words)], []
+        for h in range(H + 1):
             if known is None and h > 0:
-                recent[h] = concentration(pooled[level], parent)
-            centre[level] = mean_of(pooled[level] + recent[h] * parent)
+                recent[h] = concentration(pooled[h], parents[h])
+            centres.append(mean_of(pooled[h] + recent[h] * parents[h]))
+            parents.append(np.tile(centres[h], (n_words**2, 1)))
             if known is None and h < H:
-                short[h] = concentration(n[level], centre[level])
+                short[h] = concentration(own[h], centres[h])
     # The posterior counts of each state are widened by the uncertainty of its centre.
-    alpha = n.copy()
+    alpha = []
     worth = np.full(1, np.inf)  # of the parents: independent choices that their centre is worth
-    for h, level in enumerate(levels):
-        mine = _passed_on(recent[h], worth)
-        total = pooled[level].sum(1) + mine
-        if h < H:
-            alpha[level] += _passed_on(short[h], total)[:, None] * centre[level]
-            worth = np.tile(total, n_words**2)
-        else:
-            alpha[level] += mine[:, None] * _parents_of(centre, levels, h, n_words)
-    return alpha, (recent, short)
+    for h in range(H):
+        total = pooled[h].sum(1) + _passed_on(recent[h], worth)
+        alpha.append(own[h] + _passed_on(short[h], total)[:, None] * centres[h])
+        worth = np.tile(total, n_words**2)
+    alpha.append(own[H] + _passed_on(recent[H], worth)[:, None] * parents[H])
+    return np.concatenate(alpha), (recent, short)
 
 
 def _passed_on(concentration: float, known: np.ndarray) -> np.ndarray:
@@ -210,26 +213,9 @@ def _passed_on(concentration: float, known: np.ndarray) -> np.ndarray:
     return 1 / fraction - 1
 
 
-def _pool(n: np.ndarray, levels: list[slice], recent: np.ndarray, short: np.ndarray) -> np.ndarray:
-    """Evidence of each memory and all that end with it, in independent choices."""
-    pooled = n.copy()
-    for h in range(len(levels) - 2, -1, -1):
-        below = _informative(pooled[levels[h + 1]], recent[h + 1])
-        size = levels[h].stop - levels[h].start
-        # The oldest interaction is the most significant digit, so that it is the first axis.
-        pooled[levels[h]] = _informative(n[levels[h]], short[h]) + below.reshape(-1, size, n.shape[1]).sum(0)
-    return pooled
-
-
 def _informative(counts: np.ndarray, concentration: float) -> np.ndarray:
     total = counts.sum(1, keepdims=True)
     return counts * (1 + concentration) / (total + concentration)
-
-
-def _parents_of(centre: np.ndarray, levels: list[slice], h: int, n_words: int) -> np.ndarray:
-    if h == 0:
-        return np.full((1, n_words), 1 / n_words)
-    return np.tile(centre[levels[h - 1]], (n_words**2, 1))
 
 
 def concentration(counts: np.ndarray, centre: np.ndarray) -> float:

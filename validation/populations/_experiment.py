@@ -33,31 +33,34 @@ UNSAID = -1
 class Experiment:
     """The runs of one model, options and memory length, and what was said in them, by run, then in order.
 
-    A slot is one player of one interaction; arrays over `choice` are of the slots of agents who are not committed.
+    A slot is one player of one interaction; choices are the slots of agents who are not committed.
 
     Attributes
     ----------
     runs
         The checked table, a row a run.
-    run, step, named
-        (interaction,): the row of `runs`; the place in the run, from 0; the step in the table of events.
-    round
-        (interaction,), numbers of rounds of all runs. Nobody remembers a round before its end.
-    players
-        (interaction, 2), agents of all runs numbered through.
-    said
-        (interaction, 2), numbers of words.
+    where, why_not
+        What rows of results begin with; why no table can hold the memory states, '' if one can.
+    run, step, named, round
+        (interaction,): row of `runs`; place in the run, from 0; step in the table of events; number of the round among
+        those of all runs. Nobody remembers a round before its end.
+    players, said
+        (interaction, 2), agents of all runs numbered through, and numbers of words.
     initial, committed
         (agent,): the word that fills the memory at the start, or NOTHING; whether the agent keeps to a word.
+    free, run_of, agent_of, step_of
+        (choice,): slots, rows of `runs`, agents, and places in the run.
     """
 
     def __init__(self, subject: tuple[str, str, int], runs: pd.DataFrame, events: pd.DataFrame | None = None) -> None:
         """`events`, if runs are in order, have their rows of `runs` as `place`."""
-        self.subject = subject
+        self.subject, self.runs = subject, runs
         self.model, options, self.memory_length = subject
         self.words = tuple(options.split("_"))
-        self.name = "\0".join(map(str, subject))
-        self.runs = runs
+        self.where = {"model": self.model, "pair": "/".join(self.words), "memory_length": self.memory_length}
+        self.space = MemorySpace(len(self.words), self.memory_length)
+        self.why_not = why_not_tabulable(len(self.words), self.memory_length)
+        self._name = zlib.crc32("\0".join(map(str, subject)).encode())
         if events is not None:
             self._read(events)
 
@@ -78,6 +81,9 @@ class Experiment:
         self.initial = self.runs["initial_consensus"].map(number).to_numpy()[home]
         listed = [set(map(int, one.split())) for one in self.runs["committed_agents"]]
         self.committed = np.array([one in listed[at] for at, one in zip(home, names[name], strict=True)])
+        self.free = np.flatnonzero(~self.committed[players])
+        self.agent_of = players[self.free]
+        self.run_of, self.step_of = (one[self.free // 2] for one in (run, self.step))
 
     @classmethod
     def all_of(cls, populations: RealPopulations) -> list[Experiment]:
@@ -112,23 +118,9 @@ class Experiment:
             return kept
         raise InputError(f"populations: {found[-1].why_not}")
 
-    @cached_property
-    def why_not(self) -> str:
-        """'' if a table can hold all memory states."""
-        return why_not_tabulable(len(self.words), self.memory_length)
-
-    @property
-    def space(self) -> MemorySpace:
-        return MemorySpace(len(self.words), self.memory_length)
-
-    @property
-    def where(self) -> dict[str, object]:
-        """What rows of results begin with."""
-        return {"model": self.model, "pair": "/".join(self.words), "memory_length": self.memory_length}
-
     def seed(self, seed: int) -> int:
         """One of its own, whatever else is in the log."""
-        return (seed + zlib.crc32(self.name.encode())) % (LARGEST_SEED + 1)
+        return (seed + self._name) % (LARGEST_SEED + 1)
 
     def folds(self, by: str, folds: int, seed: int) -> Iterator[tuple[str, np.ndarray]]:
         """Name of each fold, and whether each run is in it.
@@ -138,7 +130,7 @@ class Experiment:
         if by == "experiment":
             label = np.array([_label(row) for row in self.runs.to_dict("records")])
         else:
-            random = np.random.default_rng((seed, zlib.crc32(self.name.encode())))
+            random = np.random.default_rng((seed, self._name))
             number = np.empty(len(self.runs), dtype=int)
             dealt = 0
             for _, rows in sorted(self.runs.groupby(CONDITION).indices.items()):
@@ -159,43 +151,16 @@ class Experiment:
         of_interest = self.runs.index if tested is None else self.runs.index[tested]
         for experiment in EXPERIMENTS:
             runs = with_lengths(self.runs[self.runs["experiment"] == experiment], window)
+            late = runs["committed_from"].fillna(0) > 0 if "committed_from" in runs else pd.Series(False, runs.index)
             for _, part in runs.groupby(["n_agents", "initial_consensus"], sort=True):
-                told = {
-                    "n_agents": int(part["n_agents"].iloc[0]),
-                    "initial_consensus": part["initial_consensus"].iloc[0],
-                }
-                late = (
-                    (part["committed_from"].fillna(0) > 0).to_numpy()
-                    if "committed_from" in part
-                    else np.zeros(len(part), dtype=bool)
-                )
-                early = conditions(part[~late], window, of_interest) if not late.all() else []
-                where = self.where | {"experiment": experiment} | told
-                yield where, early, int((late & part.index.isin(of_interest)).sum())
+                start = part[["experiment", "n_agents", "initial_consensus"]].to_dict("records")[0]
+                early = part[~late[part.index]]
+                found = conditions(early, window, of_interest) if len(early) else []
+                yield self.where | start, found, int(late[part.index.intersection(of_interest)].sum())
 
     def alike(self, names: list[str] = ALIKE) -> np.ndarray:
         """(run,), numbers of what began alike; by default whatever the number of committed agents."""
         return self.runs.groupby(names, sort=True).ngroup().to_numpy()
-
-    @cached_property
-    def free(self) -> np.ndarray:
-        """Slots of agents who are not committed, (choice,)."""
-        return np.flatnonzero(~self.committed[self.players.ravel()])
-
-    @cached_property
-    def run_of(self) -> np.ndarray:
-        """(choice,)"""
-        return np.repeat(self.run, 2)[self.free]
-
-    @cached_property
-    def agent_of(self) -> np.ndarray:
-        """(choice,)"""
-        return self.players.ravel()[self.free]
-
-    @cached_property
-    def step_of(self) -> np.ndarray:
-        """(choice,)"""
-        return np.repeat(self.step, 2)[self.free]
 
     def past(self, lags: Iterable[int]) -> np.ndarray:
         """(lag, choice), the slots of the agent's interactions so many ago; UNSAID where the run was younger."""
@@ -203,7 +168,7 @@ class Experiment:
         order = np.argsort(players, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
         # Interactions of the agent in the same round are not past
-        new = (np.diff(players[order], prepend=-1) != 0) | (np.diff(np.repeat(self.round, 2)[order], prepend=-1) != 0)
+        new = (np.diff(players[order], prepend=-1) != 0) | (np.diff(self.round[order // 2], prepend=-1) != 0)
         place[order] = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
         past = place[self.free] - np.array(list(lags))[:, None]
         slots = order[np.maximum(past, 0)]

@@ -1,8 +1,14 @@
-"""Outcomes of real runs against those that a policy has under their conditions: a test of each quantity."""
+"""Outcomes of a few real runs against those of many simulated under the same conditions: a test of each quantity.
+
+Each test compares a statistic of the real runs with that of imitations: as many runs under the same conditions, all
+simulated with the same policy drawn from the posterior. Its p-value is the share of imitations at least as far off, as
+in a Monte Carlo test. So ties and runs cut at a fixed length need no correction, and an uncertain policy widens the
+distribution of the imitations. Sources: Barnard 1963, J. R. Stat. Soc. B 25, 294; Rubin 1984, Ann. Stat. 12, 1151.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,26 +26,19 @@ from meanfield.toolbox import (
     words_of,
 )
 from validation.naming_game import LazyPolicy
-from validation.naming_game._lazy_policy import Memory
 from validation.naming_game._stopped_runs import Ends, Stop, play_real_runs
 from validation.populations._back_off import BackOffPolicy
 from validation.populations._conditions import EXPERIMENTS, PAPERS_SUCCESS_RATE, Condition
 from validation.populations._empirical_policy import sample_policies
 from validation.populations._experiment import Experiment
-from validation.populations._statistics import (
-    AGREES,
-    DISAGREES,
-    NOT_SIMULATED,
-    TOO_FEW,
-    distribution_test,
-    outcome_test,
-    pooled,
-)
 
+AGREES, DISAGREES, TOO_FEW, NOT_SIMULATED = "agrees", "disagrees", "too few data", "not simulated"
 FEWEST_RUNS = 5  # fewer can't contradict a prediction at 99 % unless it is all but certain
 IMITATIONS = 4000
 PATIENCE = 4  # times the longest real run
 FIELDS = {"majority word": "word", "success rate": "success_rate", "time": "interactions"}
+Simulated = Sequence[np.ndarray]  # one array (policy draw, run) a condition
+Real = Sequence[np.ndarray]  # one array (run,) a condition
 LATE = "agents are committed from mid-run on, which is not simulated"
 
 
@@ -197,27 +196,16 @@ def _verdict(n: int, p_value: float, options: Options) -> str:
 
 
 def _drawn(policy: xr.Dataset | BackOffPolicy, options: Options, seed: int) -> list[xr.Dataset] | list[LazyPolicy]:
-    """Policies drawn from the posterior, at a temperature lower by the sharpness."""
-    sharpness = options.sharpness
+    """Policies drawn from the posterior, with choice probabilities q^sharpness."""
+
+    def sharpened(q: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return q if options.sharpness == 1 else softmax(options.sharpness * np.log(q), axis=1)
+
     if isinstance(policy, BackOffPolicy):
-        return [_sharpened_lazily(one, sharpness) for one in policy.sample(options.draws, seed)]
+        return policy.sample(options.draws, seed, sharpened)
     drawn = sample_policies(policy, options.draws, seed)
-    return [make_policy(_sharpened(one["q"].values, sharpness), words_of(one)) for one in drawn]
-
-
-def _sharpened_lazily(policy: LazyPolicy, sharpness: float) -> LazyPolicy:
-    def function(memories: list[Memory]) -> np.ndarray:
-        return _sharpened(policy.function(memories), sharpness)
-
-    return LazyPolicy(function, policy.words, policy.space.memory_length, name=policy.name)
-
-
-def _sharpened(q: np.ndarray, sharpness: float) -> np.ndarray:
-    """q^sharpness, each row normalised."""
-    if sharpness == 1:
-        return q
-    with np.errstate(divide="ignore"):
-        return softmax(sharpness * np.log(q), axis=1)
+    return [make_policy(sharpened(one["q"].values), words_of(one)) for one in drawn]
 
 
 def _line(
@@ -226,3 +214,83 @@ def _line(
     unknown = dict.fromkeys(("observed", "predicted", "low", "high"), np.nan)
     tested = {"statistic": statistic, "p_value": p_value, "verdict": verdict, "note": note}
     return {"n_committed": -1, "quantity": quantity, "runs": runs} | unknown | tested
+
+
+def distribution_test(real: Real, simulated: Simulated, imitations: int, seed: int) -> tuple[float, float]:
+    """Two-sample Kolmogorov-Smirnov distance of real from simulated values, and its p-value.
+
+    With several conditions each value is first replaced by its mid-rank among those simulated under its condition.
+    """
+    ranked = [_mid_ranks(values, values) for values in simulated]
+    values, weight = pooled(real, ranked)
+    observed = np.concatenate([_mid_ranks(r, s) for r, s in zip(real, simulated, strict=True)])
+    order = np.argsort(values, kind="stable")
+    reference = values[order], np.cumsum(weight[order]) / weight.sum()
+    imitated = np.concatenate(imitate(ranked, real, imitations, seed), axis=1)
+    return _tested(_distance(np.concatenate([observed[None], imitated]), *reference))
+
+
+def outcome_test(real: Real, simulated: Simulated, n_outcomes: int, imitations: int, seed: int) -> tuple[float, float]:
+    """Deviance G of real from simulated outcomes (integers from 0), and its p-value; summed over conditions.
+
+    G = 2 Σ_k n_k log(n_k / (n p_k)), with p_k the share of outcome k in the simulated runs of the condition.
+    """
+    shares = []
+    for outcomes in simulated:
+        times = np.bincount(outcomes.ravel(), minlength=n_outcomes)
+        # An outcome that was never simulated is not impossible.
+        shares.append((times + 0.5) / (outcomes.size + 0.5 * n_outcomes))
+    imitated = imitate(simulated, real, imitations, seed)
+    samples = [np.concatenate([runs[None], of_it]) for runs, of_it in zip(real, imitated, strict=True)]
+    return _tested(_deviance(samples, shares))
+
+
+def pooled(real: Real, simulated: Simulated) -> tuple[np.ndarray, np.ndarray]:
+    """All simulated values, and weights by which each condition has as much as it has real runs."""
+    weights = [np.full(s.size, len(r) / s.size) for r, s in zip(real, simulated, strict=True)]
+    return np.concatenate([s.ravel() for s in simulated]), np.concatenate(weights)
+
+
+def _deviance(samples: list[np.ndarray], shares: list[np.ndarray]) -> np.ndarray:
+    """G of each row, summed over conditions; samples (rows, runs) of outcomes and shares (outcomes,) a condition."""
+    total = np.zeros(len(samples[0]))
+    for outcomes, share in zip(samples, shares, strict=True):
+        for k, p in enumerate(share):
+            times = (outcomes == k).sum(1)
+            total += 2 * times * np.log(np.maximum(times, 1) / (outcomes.shape[1] * p))
+    return total
+
+
+def imitate(simulated: Simulated, real: Real, imitations: int, seed: int) -> list[np.ndarray]:
+    """Imitated sets of runs, (draws · imitations of each, real runs, …) a condition."""
+    random = np.random.default_rng(seed)
+    draws = len(simulated[0])
+    size, draw = (draws, -(-imitations // draws)), np.arange(draws)[:, None, None]
+    chosen = [random.integers(s.shape[1], size=(*size, len(r))) for s, r in zip(simulated, real, strict=True)]
+    return [s[draw, some].reshape(-1, some.shape[2], *s.shape[2:]) for s, some in zip(simulated, chosen, strict=True)]
+
+
+def _mid_ranks(values: np.ndarray, among: np.ndarray) -> np.ndarray:
+    ordered = np.sort(among, axis=None)
+    return (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / (2 * ordered.size)
+
+
+def _distance(samples: np.ndarray, ordered: np.ndarray, cumulated: np.ndarray) -> np.ndarray:
+    """Largest difference between the distribution function of each row of samples and the reference's."""
+    samples = np.sort(samples, axis=1)
+    n = samples.shape[1]
+    padded = np.concatenate([[0.0], cumulated])
+    below = padded[np.searchsorted(ordered, samples, "left")]
+    at = padded[np.searchsorted(ordered, samples, "right")]
+    # Both functions are steps: the difference is greatest at a sample or just before one.
+    ranks = np.arange(n + 1) / n
+    return np.maximum((ranks[1:] - at).max(1), (below - ranks[:-1]).max(1))
+
+
+def _tested(statistics: np.ndarray) -> tuple[float, float]:
+    """The first, of the real runs, and its p-value among those of imitations."""
+    return float(statistics[0]), p_value_of(statistics[0], statistics[1:])
+
+
+def p_value_of(statistic: float, imitated: np.ndarray) -> float:
+    return float((1 + (imitated >= statistic - 1e-12).sum()) / (1 + imitated.size))

@@ -13,8 +13,7 @@ from validation.naming_game._stopped_runs import play_success_curves
 from validation.populations._back_off import BackOffPolicy
 from validation.populations._conditions import Condition
 from validation.populations._experiment import Experiment, as_table
-from validation.populations._outcomes import Options, dealt
-from validation.populations._statistics import p_value_of
+from validation.populations._outcomes import Options, dealt, imitate, p_value_of
 
 IMITATIONS = 2000
 PLACE = ["model", "pair", "memory_length", "n_agents", "fold", "round"]
@@ -126,10 +125,8 @@ def _real_curves(experiment: Experiment, condition: Condition, rounds: int) -> n
 
 def _compared(real: np.ndarray, played: np.ndarray, seed: int, level: float) -> pd.DataFrame:
     """Real curves (run, round) beside played ones (draw, run, round)."""
-    draws, runs, _ = played.shape
-    chosen = np.random.default_rng(seed).integers(runs, size=(draws, -(-IMITATIONS // draws), len(real)))
     kept = np.isfinite(real).any(0)
-    imitated = _means(played[np.arange(draws)[:, None, None], chosen].reshape(-1, *real.shape), 1)[:, kept]
+    imitated = _means(imitate([played], [real], IMITATIONS, seed)[0], 1)[:, kept]
     predicted, observed = _means(played.reshape(-1, real.shape[1]), 0)[kept], _means(real, 0)[kept]
     spread = np.nanstd(imitated, axis=0).clip(min=1e-9)
     deviation = np.nanmax(np.abs(np.concatenate([observed[None], imitated]) - predicted) / spread, axis=1)

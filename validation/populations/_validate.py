@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 import numpy as np
 import pandas as pd
 
 import meanfield
+from meanfield import InputError
 from meanfield.datasets import RealPopulations
 from meanfield.toolbox import instance
 from validation.populations._back_off import policy_or_why
 from validation.populations._choices import Choices, check_columns
 from validation.populations._conditions import SUBJECT, option_key, read_runs
 from validation.populations._experiment import Experiment, as_table, check_folds, each
-from validation.populations._outcomes import Options, outcome_tests
+from validation.populations._outcomes import AGREES, DISAGREES, NOT_SIMULATED, TOO_FEW, Options, outcome_tests
+from validation.populations._power import power_lines
 
+MUCH = 0.2  # of the choices held out, with memories of which the policy is a guess
 FEW = 5  # choices with a memory, of which fewer leave the policy to what shorter memories tell
 
 
@@ -33,31 +37,27 @@ def validate(
     """Compare real populations of language models with simulated ones of policies estimated from their agents' choices.
 
     For each model, options and memory length a policy is estimated (`empirical_policy`, or `back_off_policy` where a
-    table of its memory states would be too large), and `draws` policies are drawn from its posterior. With each, `runs`
-    runs are simulated under each condition of the real runs: number of agents, memories at the start, committed agents,
-    the rule by which runs stop, and the length at which they are cut. The policies come from the same runs that they
-    predict: agreement shows that choices by memory suffice to explain the outcomes, not that other runs were foreseen.
-    `cross_validate` predicts runs from others.
+    table of its memory states would be too large). With each of `draws` policies of its posterior, `runs` runs are
+    simulated under each condition of the real runs: number of agents, memories at the start, committed agents, the rule
+    by which runs stop, and the length at which they are cut. The policies come from the runs that they predict:
+    agreement shows that choices by memory explain the outcomes, not that other runs were foreseen (`cross_validate`).
 
     Parameters
     ----------
     populations
         Result of `meanfield.datasets.ai_norms`, or a folder with `choice_counts.csv.gz` and `runs.csv` like those.
-    draws
-        Policies drawn from the posterior, ≥ 1.
-    runs
-        Simulated runs of each of them under each condition, ≥ 1.
+    draws, runs
+        Policies drawn from the posterior, and simulated runs of each under each condition, ≥ 1.
     seed
         0 to 2^63 - 1. The result of a policy does not depend on the others in the folder.
     level
         Confidence of a verdict: 'disagrees' where the p-value is below 1 - level.
     window
         Interactions that all have to succeed for a run to stop. Default: inferred from how the real runs ended, for
-        each run if they are in order (`meanfield.datasets.ai_norms(ordered=True)`). Runs in order that ended after no
-        usual number of successes did not stop: the log ends there.
+        each run if they are in order. Runs in order that ended after no usual number of successes did not stop: the log
+        ends there.
     sharpness
-        Raise choice probabilities to this power, like a sampling temperature lower by this factor, to find the cause of
-        a disagreement.
+        Power to which choice probabilities are raised, as by a lower temperature, to find the cause of a disagreement.
     progress
         Show a progress bar.
 
@@ -200,3 +200,74 @@ def _unfamiliar(known: Choices, held_out: Choices) -> float:
     _, state = np.unique(np.concatenate([known.memory, held_out.memory]), axis=0, return_inverse=True)
     times = np.bincount(state[: len(known.chosen)], minlength=state.max(initial=0) + 1)
     return float((times[state[len(known.chosen) :]] < FEW).mean()) if len(held_out.chosen) else np.nan
+
+
+def report(table: pd.DataFrame) -> list[str]:
+    """Lines of text: the verdict on each model, pair and experiment with its grounds, and last a summary.
+
+    A line disagrees if one of its tests does after Holm's correction for their number. It has too few data if none of
+    its tests agrees either. The table of `validation.populations.power` has a sentence for each bias and number of
+    agents instead.
+
+    Raises
+    ------
+    InputError
+        If `table` is not a result of `validation.populations.validate`, `cross_validate` or `power`.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> table = validation.populations.power(0.1, n_agents=24, runs=40)
+    >>> print(textwrap.fill(validation.populations.report(table)[0], 100))
+    40 runs of 24 agents call a bias κ of 0.1 (the strong word wins with chance 0.688) with probability
+    0.64 at 95 % confidence; 61 runs are needed for 0.8
+    """
+    if isinstance(table, pd.DataFrame) and table.attrs.get("kind") == "power":
+        return power_lines(table)
+    if not isinstance(table, pd.DataFrame) or not {"verdict", "p_value", "n_committed"} <= set(table.columns):
+        raise InputError("table: expected what validation.populations.validate returns")
+    level = float(table.attrs["level"])
+    # Rows on one number of committed agents are parts of those on all.
+    whole = table.loc[table["n_committed"] < 0]
+    lines, verdicts = [], []
+    for (model, pair, experiment), tests in whole.groupby(["model", "pair", "experiment"], sort=True):  # type: ignore[misc]
+        verdicts.append(_overall(tests, level))
+        words = "{" + ", ".join(str(pair).split("/")) + "}"
+        lines.append(f"{model} {words}, {experiment}: {verdicts[-1]}; {_grounds(tests, verdicts[-1])}")
+    number, single = Counter(verdicts), Counter(whole["verdict"])
+    shown = [AGREES, DISAGREES, TOO_FEW, *([NOT_SIMULATED] if number[NOT_SIMULATED] else [])]
+    listed = ", ".join(f"{number[verdict]} {verdict}" for verdict in shown)
+    chance, by_chance = ((1 - level) * (one[AGREES] + one[DISAGREES]) for one in (number, single))
+    decided = single[AGREES] + single[DISAGREES]
+    told = f"{single[DISAGREES]} of {decided} single tests disagree, up to {by_chance:.2g} by chance"
+    for verdict, have in ((TOO_FEW, "have too few data"), (NOT_SIMULATED, "are not simulated")):
+        told += f"; {single[verdict]} more {have}" if single[verdict] else ""
+    summary = f"summary: {listed}, of {len(verdicts)} combinations of model, pair and experiment"
+    confidence = f"at {100 * level:g} % confidence each (by chance up to {chance:.2g} would disagree)"
+    return [*lines, f"{summary} {confidence}; {told}"]
+
+
+def _overall(tests: pd.DataFrame, level: float) -> str:
+    p_values = tests["p_value"].dropna().tolist()
+    if p_values and min(p_values) * len(p_values) < 1 - level:
+        return DISAGREES
+    found = set(tests["verdict"])
+    return AGREES if AGREES in found else NOT_SIMULATED if found == {NOT_SIMULATED} else TOO_FEW
+
+
+def _grounds(tests: pd.DataFrame, verdict: str) -> str:
+    known = tests[tests["p_value"].notna()]
+    if known.empty:
+        return str(tests["note"].iloc[0])
+    if verdict == DISAGREES:
+        known = known[known["verdict"] == DISAGREES]
+    told = [f"{len(tests)} tests"] if len(tests) > 1 else []
+    for row in known.nsmallest(2, "p_value").itertuples():
+        start = f" from {row.initial_consensus}" if row.initial_consensus else ""
+        where = f"H = {row.memory_length}, N = {row.n_agents}{start}, {row.runs} runs"
+        if (new := getattr(row, "unfamiliar", 0)) > MUCH:
+            where += f", {100 * new:.0f} % of the choices with memories hardly known"
+        told.append(
+            f"{row.quantity} {row.observed:.3g} where {row.predicted:.3g} is predicted ({where}, p = {row.p_value:.2g})"
+        )
+    return "; ".join(told)

@@ -72,6 +72,9 @@ def test_tests_of_too_few_data_are_not_counted_among_the_decided(real):
     left = (table["n_committed"] < 0).sum() - 1
     last = report(table)[-1]
     assert f"1 of {left} single tests disagree, up to {0.01 * left:.2g} by chance; 1 more have too few data" in last
+    # Single tests that disagree may be too many for Holm's correction; none of them agrees either.
+    table["verdict"], table["p_value"] = "disagrees", 0.009
+    assert report(table)[-1].startswith("summary: 0 agrees, 0 disagrees, 2 too few data, of 2 combinations")
 
 
 def test_experiments_of_another_policy_are_told_from_those_that_foretell_them(real):

@@ -9,8 +9,7 @@ from _ordered_populations import experiments, play
 from meanfield import InputError
 from validation.populations import mixture
 from validation.populations._experiment import Experiment
-from validation.populations._hidden_policies import Mixture, filtered
-from validation.populations._mixture import _observed
+from validation.populations._mixture import Mixture, _observed, filtered
 
 
 def two_kinds(run: int, step: int, agent: int, first: bool) -> tuple[float, float]:

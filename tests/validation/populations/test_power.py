@@ -26,7 +26,7 @@ from _refusals import refused
 from meanfield.toolbox import wilson_interval
 from validation.naming_game import simulated_bias
 from validation.populations import power, report
-from validation.populations._win_counts import MOST_RUNS, NUMBERS, fewest_runs, least_wins, power_by_runs
+from validation.populations._power import MOST_RUNS, NUMBERS, fewest_runs, least_wins, power_by_runs
 
 LEVEL = 0.95
 

@@ -12,8 +12,7 @@ from meanfield import MemorySpace
 from meanfield.datasets import RealPopulations
 from validation.populations import empirical_policy, sample_policies
 from validation.populations._experiment import Experiment
-from validation.populations._hidden_policies import Mixture
-from validation.populations._mixture import _best, _observed
+from validation.populations._mixture import Mixture, _best, _observed
 
 ROUNDS, N_AGENTS, PERIOD = 30, 24, 20
 NUMBERS = [1, 2, 4, 6, 8, 10]  # committed to Q, ten runs each

@@ -14,7 +14,7 @@ from meanfield import InputError, make_policy
 from meanfield.datasets import RealPopulations
 from validation.naming_game._stopped_runs import Stop, play_real_runs
 from validation.populations._conditions import conditions, read_runs, with_lengths
-from validation.populations._statistics import distribution_test, outcome_test
+from validation.populations._outcomes import distribution_test, outcome_test
 
 
 @pytest.fixture(scope="module")
