@@ -74,11 +74,6 @@ class Tilts(NamedTuple):
     sharpness: np.ndarray  # (unit,)
     bias: np.ndarray  # (unit, word)
 
-    @classmethod
-    def none(cls, units: int, n_words: int) -> Tilts:
-        """One policy for all."""
-        return cls(np.ones(units), np.zeros((units, n_words)))
-
     def probabilities(self, unit: np.ndarray, log_q: np.ndarray) -> np.ndarray:
         """(word, cell), of cells of these units (cell,) with log q (word, cell)."""
         return softmax(self.sharpness[unit] * log_q + self.bias.T[:, unit], axis=0)

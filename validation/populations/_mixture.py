@@ -138,8 +138,7 @@ def _judged(observed: Observed, most: int, seed: int) -> list[dict]:
     """A row for each number of components."""
     choices = observed.cells.counts.sum()
     if observed.runs == 1:
-        unknown = {"log_likelihood": np.nan, "gain": np.nan, "gain_error": np.nan}
-        return [{"components": 1, **unknown, "chosen": True}]
+        return [{"components": 1, "log_likelihood": np.nan, "gain": np.nan, "gain_error": np.nan, "chosen": True}]
     fold = np.random.default_rng((seed, 1)).permutation(observed.runs) % min(FOLDS, observed.runs)
     held_out: list[np.ndarray] = []
     while len(held_out) < most and (len(held_out) < 2 or held_out[-1].sum() > held_out[-2].sum()):
@@ -149,19 +148,17 @@ def _judged(observed: Observed, most: int, seed: int) -> list[dict]:
             score[fold == number] = filtered(observed, fitted).log_likelihood[fold == number]
         held_out.append(score)
     scores = np.array(held_out)
-    gains = scores - scores[0]
-    best = int(np.argmax(scores.sum(1)))
-    close = scores[best].sum() - scores.sum(1) <= _error(scores[best] - scores)
-    chosen = int(np.argmax(close))
-    table = {"components": 1 + np.arange(len(scores)), "log_likelihood": scores.sum(1) / choices}
-    table |= {"gain": gains.sum(1), "gain_error": _error(gains), "chosen": np.arange(len(scores)) == chosen}
+    gain, error = _sum_and_error(scores - scores[0])
+    lead, its_error = _sum_and_error(scores[np.argmax(scores.sum(1))] - scores)
+    number = np.arange(len(scores))
+    table = {"components": 1 + number, "log_likelihood": scores.sum(1) / choices}
+    table |= {"gain": gain, "gain_error": error, "chosen": number == np.argmax(lead <= its_error)}
     return pd.DataFrame(table).to_dict("records")
 
 
-def _error(differences: np.ndarray) -> np.ndarray:
-    """Standard error of sums over runs, of (…, run)."""
-    runs = differences.shape[-1]
-    return np.std(differences, axis=-1, ddof=1) * np.sqrt(runs)
+def _sum_and_error(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over runs of (…, run), and their standard errors."""
+    return differences.sum(-1), np.std(differences, axis=-1, ddof=1) * np.sqrt(differences.shape[-1])
 
 
 def _best(observed: Observed, n_components: int, random: np.random.Generator) -> tuple[Mixture, Held]:
@@ -259,33 +256,34 @@ class Held(NamedTuple):
 def fit_mixture(observed: Observed, n_components: int, random: np.random.Generator) -> tuple[Mixture, Held]:
     """The most probable mixture from one random start (EM)."""
     weights = random.dirichlet(np.full(n_components, CERTAINTY), (observed.runs, observed.periods))
-    mixture = Mixture(_policies(observed, weights), np.full(n_components, 1 / n_components), FIRST_CHANGE)
-    held = filtered(observed, mixture)
-    for step in range(MOST_STEPS):
-        before = held.log_likelihood.sum()
-        mixture = _improved(observed, held, mixture.change)
+    shares, change = np.full(n_components, 1 / n_components), FIRST_CHANGE
+    known, before = observed.known[:, :, None], -np.inf
+    for step in range(MOST_STEPS + 1):
+        alphas = (posterior(n, observed.space, observed.concentrations)[0] for n in observed.by_state(weights))
+        mixture = Mixture(np.stack([mean_of(alpha) for alpha in alphas]), shares, change)
         held = filtered(observed, mixture)
-        if step >= FEWEST_STEPS and held.log_likelihood.sum() - before < GAIN:
+        weights, now = held.weights, held.log_likelihood.sum()
+        if step > FEWEST_STEPS and now - before < GAIN:
             break
-    return mixture, held
-
-
-def _improved(observed: Observed, held: Held, change: float) -> Mixture:
-    """Each with one more period, as a prior."""
-    drawn = (held.drawn * observed.known[:, :, None]).sum((0, 1)) + 1
-    later = observed.known[:, 1:]
-    if later.any():
-        changes = (held.drawn[:, 1:] * later[:, :, None]).sum()
-        change = float(np.clip((changes + 1) / (later.sum() + 1 / FIRST_CHANGE), *BOUNDS))
-    return Mixture(_policies(observed, held.weights), drawn / drawn.sum(), change)
+        # Each with one more period, as a prior
+        before, drawn = now, (held.drawn * known).sum((0, 1)) + 1
+        shares, later = drawn / drawn.sum(), known[:, 1:].sum()
+        if later:
+            changes = (held.drawn * known)[:, 1:].sum()
+            change = float(np.clip((changes + 1) / (later + 1 / FIRST_CHANGE), *BOUNDS))
+    return mixture, held  # type: ignore[possibly-undefined]
 
 
 def filtered(observed: Observed, mixture: Mixture) -> Held:
     """Log-likelihood of each run, each choice given those before it, and which policy held when, given all."""
-    logs = _log_likelihoods(observed, mixture.q)
+    cells, shape = observed.cells, (observed.runs, observed.periods, len(mixture.q))
+    logs = [(cells.counts * log_q[cells.state].T).sum(0) for log_q in np.log(mixture.q)]
+    logs = np.stack([np.bincount(cells.unit, one, minlength=shape[0] * shape[1]) for one in logs], axis=1).reshape(
+        shape
+    )
     most = logs.max(2, keepdims=True)
     likelihood = np.exp(logs - most)
-    n_runs, n_periods, n_components = logs.shape
+    n_runs, n_periods, n_components = shape
     shares, change = mixture.shares, mixture.change
     forward, norm = np.empty(logs.shape), np.empty((n_runs, n_periods))
     expected = np.tile(shares, (n_runs, 1))
@@ -303,17 +301,3 @@ def filtered(observed: Observed, mixture: Mixture) -> Held:
         weights[:, t - 1] = forward[:, t - 1] * future
     drawn[:, 0] = weights[:, 0]
     return Held((np.log(norm) + most[:, :, 0]).sum(1), weights, drawn)
-
-
-def _log_likelihoods(observed: Observed, q: np.ndarray) -> np.ndarray:
-    """(run, period, component); 0 where there is no choice."""
-    cells, size = observed.cells, observed.runs * observed.periods
-    logs = [(cells.counts * log_q[cells.state].T).sum(0) for log_q in np.log(q)]
-    found = np.stack([np.bincount(cells.unit, one, minlength=size) for one in logs], axis=1)
-    return found.reshape(observed.runs, observed.periods, len(q))
-
-
-def _policies(observed: Observed, weights: np.ndarray) -> np.ndarray:
-    """(component, state, word), from the choices weighted by how probably each policy held."""
-    counts = observed.by_state(weights)
-    return np.stack([mean_of(posterior(n, observed.space, observed.concentrations)[0]) for n in counts])

@@ -30,12 +30,7 @@ TYPICAL = {"words": 0.3, "sharpness": 0.2}
 PLAYERS = 2
 
 
-class _Test(NamedTuple):
-    """A comparison, its direction and its null hypothesis."""
-
-    compared: str
-    direction: str
-    measure: Callable[[Residuals], Departure]
+Measure = Callable[["Residuals"], "Departure"]
 
 
 def one_policy(
@@ -132,101 +127,87 @@ def one_policy(
 
 def _rows(experiment: Experiment, imitations: int, period: int | None, level: float, seed: int) -> list[dict]:
     if experiment.why_not:
-        return [_row("experiments", "policy", ONE, NOTHING, [], level, experiment.why_not)]
+        return [_row("experiments", "policy", ONE, NOTHING, np.empty(0), level, experiment.why_not)]
     rows = []
-    for null, tests, unit in (
-        (ONE, _between_runs(experiment), np.zeros(len(experiment.run), dtype=np.int64)),
-        (NEAR, _within_runs(experiment), _periods(experiment, period)),
-    ):
-        model = _Model(experiment, unit, tilted=null == NEAR)
-        real = [test.measure(model.residuals) for test in tests]
+    for null, measures in ((ONE, _between_runs(experiment)), (NEAR, _within_runs(experiment))):
+        unit = np.zeros_like(experiment.run) if null == ONE else experiment.periods(period)
+        log_q, tilts, known, real = _fit(experiment, null, unit, experiment.choices.states(), experiment.said.ravel())
         own = np.random.default_rng((experiment.seed(seed), null == NEAR))
-        streams = own.integers(LARGEST_SEED, size=imitations)
-        imitated = [[test.measure(one).statistic for test in tests] for one in map(model.imitation, streams)]
-        for k, (test, departure) in enumerate(zip(tests, real, strict=True)):
-            rows.append(_row(*test[:2], null, departure, [one[k] for one in imitated], level))
+        imitated = []
+        for stream in own.integers(LARGEST_SEED, size=imitations):
+            played = experiment.imitate(log_q, *tilts, unit, stream)
+            residuals = _fit(experiment, null, unit, *played, known)[-1]
+            imitated.append([measure(residuals).statistic for measure in measures.values()])
+        for (compared, measure), others in zip(measures.items(), np.transpose(imitated), strict=True):
+            rows.append(_row(*compared, null, measure(real), others, level))
     return rows
 
 
-def _periods(experiment: Experiment, period: int | None) -> np.ndarray:
-    """Number of the run, or of the period of a run, of each interaction."""
-    if period is None:
-        return experiment.run
-    parts = experiment.step // period
-    return np.unique(experiment.run * (int(parts.max()) + 1) + parts, return_inverse=True)[1]
+def _fit(
+    experiment: Experiment,
+    null: str,
+    unit: np.ndarray,
+    states: np.ndarray,
+    said: np.ndarray,
+    known: tuple[np.ndarray, np.ndarray] | None = None,
+) -> tuple[np.ndarray, Tilts, tuple[np.ndarray, np.ndarray], Residuals]:
+    """The policy, or tilts of it, that choices fit best, its concentrations, and residuals of these choices."""
+    units, n_words, free = int(unit.max()) + 1, len(experiment.words), experiment.free
+    cells = Cells.group(unit[free // 2], states, said[free], n_words)
+    alpha, known = posterior(cells.by_state(experiment.space.n_states), experiment.space, known)
+    log_q = np.log(mean_of(alpha))
+    tilts = fit_tilts(log_q, cells, units) if null == NEAR else Tilts(np.ones(units), np.zeros((units, n_words)))
+    return log_q, tilts, known, Residuals(experiment, said, log_q, cells, tilts)
 
 
-class _Model:
-    """The policy, or tilts of it, that choices fit best; residuals of these choices and of imitations."""
-
-    def __init__(self, experiment: Experiment, unit: np.ndarray, tilted: bool) -> None:
-        self.experiment, self.unit, self.tilted = experiment, unit, tilted
-        self.units = int(unit.max()) + 1
-        self.concentrations: tuple[np.ndarray, np.ndarray] | None = None
-        self.log_q, self.tilts, self.residuals = self._fit(experiment.choices.states(), experiment.said.ravel())
-
-    def imitation(self, seed: int) -> Residuals:
-        states, said = self.experiment.imitate(self.log_q, *self.tilts, self.unit, seed)
-        return self._fit(states, said)[2]
-
-    def _fit(self, states: np.ndarray, said: np.ndarray) -> tuple[np.ndarray, Tilts, Residuals]:
-        space, n_words = self.experiment.space, len(self.experiment.words)
-        free = self.experiment.free
-        cells = Cells.group(np.repeat(self.unit, 2)[free], states, said[free], n_words)
-        alpha, self.concentrations = posterior(cells.by_state(space.n_states), space, self.concentrations)
-        log_q = np.log(mean_of(alpha))
-        tilts = fit_tilts(log_q, cells, self.units) if self.tilted else Tilts.none(self.units, n_words)
-        return log_q, tilts, Residuals(self.experiment, said, log_q, cells, tilts)
-
-
-def _between_runs(experiment: Experiment) -> list[_Test]:
+def _between_runs(experiment: Experiment) -> dict[tuple[str, str], Measure]:
     run, size = experiment.run_of, experiment.space.n_states
     start, all_of_them = experiment.alike()[run], np.zeros(len(run), dtype=np.int64)
     condition = experiment.alike(CONDITION)[run]
     order = np.argsort(condition, kind="stable")
-    return [
-        _Test("experiments", "sharpness", lambda r: apart(r, "sharpness", start, all_of_them)),
-        _Test("experiments", "policy", lambda r: apart(r, "words", start * size + r.state, r.state)),
-        _Test("runs", "sharpness", lambda r: apart(r, "sharpness", run, start)),
-        _Test("runs", "policy", lambda r: apart(r, "words", run * size + r.state, start * size + r.state)),
-        _Test("order of runs", "sharpness", lambda r: drift(r, "sharpness", condition, order)),
-        _Test("order of runs", "words", lambda r: drift(r, "words", condition, order)),
-    ]
+    return {
+        ("experiments", "sharpness"): lambda r: apart(r, "sharpness", start, all_of_them),
+        ("experiments", "policy"): lambda r: apart(r, "words", start * size + r.state, r.state),
+        ("runs", "sharpness"): lambda r: apart(r, "sharpness", run, start),
+        ("runs", "policy"): lambda r: apart(r, "words", run * size + r.state, start * size + r.state),
+        ("order of runs", "sharpness"): lambda r: drift(r, "sharpness", condition, order),
+        ("order of runs", "words"): lambda r: drift(r, "words", condition, order),
+    }
 
 
-def _within_runs(experiment: Experiment) -> list[_Test]:
+def _within_runs(experiment: Experiment) -> dict[tuple[str, str], Measure]:
     run, agent, H = experiment.run_of, experiment.agent_of, experiment.memory_length
     order = np.arange(len(run))
     rounds = experiment.step_of / experiment.runs["n_agents"].to_numpy()[run]
     first = 0.5 - experiment.free % 2
     forgotten = experiment.past(range(H + 1, 2 * H + 1))
-    return [
-        _Test("time in a run", "sharpness", lambda r: drift(r, "sharpness", run, order)),
-        _Test("time in a run", "words", lambda r: drift(r, "words", run, order)),
-        _Test("next choice, same memory", "words", lambda r: alike(r, *next_in_memory(r))),
-        _Test("next choice, other memory", "words", lambda r: alike(r, *next_elsewhere(r))),
-        _Test("partners", "words", lambda r: alike(r, *partners(r))),
-        _Test("round", "sharpness", lambda r: trend(r, "sharpness", rounds)),
-        _Test("round", "words", lambda r: trend(r, "words", rounds)),
-        _Test("agents", "sharpness", lambda r: apart(r, "sharpness", agent, run)),
-        _Test("agents", "words", lambda r: apart(r, "words", agent, run)),
-        _Test("first or second", "sharpness", lambda r: trend(r, "sharpness", first)),
-        _Test("first or second", "words", lambda r: trend(r, "words", first)),
-        _Test("interaction H + 1", "words", lambda r: echo(r, forgotten[:1])),
-        _Test("H + 1 to 2H", "words", lambda r: echo(r, forgotten)),
-    ]
+    return {
+        ("time in a run", "sharpness"): lambda r: drift(r, "sharpness", run, order),
+        ("time in a run", "words"): lambda r: drift(r, "words", run, order),
+        ("next choice, same memory", "words"): lambda r: alike(r, *next_in_memory(r)),
+        ("next choice, other memory", "words"): lambda r: alike(r, *next_elsewhere(r)),
+        ("partners", "words"): lambda r: alike(r, *partners(r)),
+        ("round", "sharpness"): lambda r: trend(r, "sharpness", rounds),
+        ("round", "words"): lambda r: trend(r, "words", rounds),
+        ("agents", "sharpness"): lambda r: apart(r, "sharpness", agent, run),
+        ("agents", "words"): lambda r: apart(r, "words", agent, run),
+        ("first or second", "sharpness"): lambda r: trend(r, "sharpness", first),
+        ("first or second", "words"): lambda r: trend(r, "words", first),
+        ("interaction H + 1", "words"): lambda r: echo(r, forgotten[:1]),
+        ("H + 1 to 2H", "words"): lambda r: echo(r, forgotten),
+    }
 
 
 def _row(
-    compared: str, direction: str, null: str, real: Departure, imitated: list[float], level: float, note: str = ""
+    compared: str, direction: str, null: str, real: Departure, others: np.ndarray, level: float, note: str = ""
 ) -> dict:
-    """`imitated` has statistics; one that is undefined is no departure."""
+    """`others` are the statistics of imitations; one that is undefined is no departure."""
     told = {"compared": compared, "direction": direction, "null": null, "number": real.number}
     if np.isnan(real.statistic):
         unknown = dict.fromkeys(("effect", "z", "p_value"), np.nan)
         return told | unknown | {"verdict": TOO_FEW, "note": note or "nothing to compare"}
-    p_value = (1 + np.sum(np.array(imitated) >= real.statistic)) / (1 + len(imitated))
-    others = np.array(imitated)[~np.isnan(imitated)]
+    p_value = (1 + np.sum(others >= real.statistic)) / (1 + len(others))
+    others = others[~np.isnan(others)]
     z = (real.statistic - others.mean()) / others.std() if len(others) > 1 and others.std() > 0 else np.nan
     numbers = {"effect": float(real.effect), "z": float(z), "p_value": float(p_value)}
     return told | numbers | {"verdict": DISAGREES if p_value <= 1 - level else AGREES, "note": note}

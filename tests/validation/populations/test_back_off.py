@@ -4,13 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from _real_populations import as_events
+from _real_populations import as_events, counts_table
 from meanfield import InputError, MemorySpace, make_policy
 from meanfield.datasets import from_events
 from validation.naming_game import simulate
 from validation.naming_game._stopped_runs import Stop, play_real_runs, play_success_curves
 from validation.populations import (
-    back_off_policy,
     choice_scores,
     cross_validate,
     empirical_policy,
@@ -53,15 +52,6 @@ def few_choices(seed: int = 0, n: int = 400, n_words: int = 6, length: int = 5) 
     random = np.random.default_rng(seed)
     memory = random_memories(random, n, n_words, length)
     return choices_by(exchangeable(memory, n_words), memory, random)
-
-
-def as_table(choices: Choices) -> pd.DataFrame:
-    """The choices in the form of choice_counts.csv.gz."""
-    rows = []
-    for memory, chosen in zip(choices.memory, choices.chosen, strict=True):
-        held = [",".join(choices.words[w] for w in pair) for pair in memory if pair[0] != NOTHING]
-        rows.append(("m", "_".join(choices.words), len(memory), "|".join(held), choices.words[chosen], 1))
-    return pd.DataFrame(rows, columns=["model", "options", "memory_length", "state", "choice", "count"])
 
 
 def rms_error(n: int, seed: int, *, shuffled: bool = False) -> float:
@@ -126,23 +116,13 @@ def test_with_much_data_it_is_the_tabulated_estimate():
     choices = choices_by(np.empty((60_000, 2)), memory, random)
     states = choices.states()
     choices = choices._replace(chosen=(random.random(60_000) > table[states, 0]).astype(int))
-    tabulated = empirical_policy(as_table(choices))
+    tabulated = empirical_policy(counts_table(choices.counts()))
     number = np.bincount(states, minlength=space.n_states)
     every = np.array([[(NOTHING, NOTHING)] * (2 - len(m)) + list(m) for m in map(space.memory, range(space.n_states))])
     found = BackOffPolicy(choices).probabilities(every)[:, 0]
     often = number > 500
     assert often.sum() > 10
     np.testing.assert_allclose(found[often], tabulated["q"].values[often, 0], atol=0.01)
-
-
-def test_counts_and_choices_give_the_same_policy():
-    choices = few_choices()
-    new = random_memories(np.random.default_rng(5), 50, 6, 5)
-    from_table = back_off_policy(as_table(choices))
-    np.testing.assert_allclose(
-        from_table.probabilities(new), BackOffPolicy(choices).probabilities(new), rtol=0, atol=1e-9
-    )
-    assert from_table.name == "m"
 
 
 @pytest.mark.parametrize(("committed", "initial"), [({}, None), ({"B": 3}, "A")])
