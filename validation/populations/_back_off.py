@@ -235,10 +235,9 @@ def back_off_policy(choices: pd.DataFrame, *, words: Sequence[str] | None = None
     With W = 26 words and H = 5 nearly every memory of a new run is one that no run had before. So a memory m has the
     probabilities of what is like it, from the most general to the most special:
 
-    1. A conditional logit law, log q(w|m) = θ·f(w, m) + b(w) + constant. The features f do not change if words are
-       renamed: w was heard or said k interactions ago, or both; w is unseen, by the length of the memory; w is the most
-       frequent word, was only heard, or only said. The biases b(w) depend on whether the memory is empty, else on
-       whether w is unseen in it.
+    1. A conditional logit law, log q(w|m) = θ·f(w, m) + b(w) + constant. The features f know no names: w was heard or
+       said k interactions ago, or both; is unseen, by the length of the memory; is the most frequent word, was only
+       heard, or only said. The biases b(w) depend on whether the memory is empty, else on whether w is unseen in it.
     2. Memories whose last 1, 2, … H interactions are equal up to names of words, and memories not yet full that are
        equal up to names. The choice there is between roles: the k-th latest word in memory, or none of them.
     3. Memories whose last 1, 2, … H interactions are equal, and equal memories not yet full. Empty memories are one
@@ -248,24 +247,20 @@ def back_off_policy(choices: pd.DataFrame, *, words: Sequence[str] | None = None
 
         q(w|m) → q(w|m) g(w), normalised,    g(w) ~ Gamma(n(w) + a(w)) / (N p(w) + a(w)),    a(w) = max(c p(w), ½).
 
-    With a = c p this is the usual Dirichlet back-off where all memories of the group have the same centre; the ½ keeps
-    possible what is rare and was not seen. A memory seen often keeps its own frequencies. The strengths are estimated
-    from the choices: the concentration c of each level by the marginal likelihood, as in `empirical_policy`, and the
-    widths of normal priors of θ and b by the marginal likelihood in the approximation of Laplace. A group with n
-    choices informs a more general one like n (1 + c) / (n + c) independent choices. Renamed words give the same policy.
-    Words that were never said have small probabilities, not 0. The cost grows like (memories seen) · W · H, whatever
-    the number of states.
+    With a = c p this is Dirichlet back-off; the ½ keeps possible what is rare and was not seen. The concentration c of
+    each level maximises the marginal likelihood, as in `empirical_policy`, and so do the widths of normal priors of θ
+    and b, in the approximation of Laplace. Renamed words give the same policy. The cost grows like (memories seen) ·
+    W · H, whatever the number of states.
 
     Parameters
     ----------
     choices
-        Choice counts of one model, options and memory length, with the columns model, options, memory_length, state,
-        choice, count, as for `empirical_policy`.
+        Choice counts of one model, options and memory length, as for `empirical_policy`.
     words
         The words in the wanted order. Default: the order in `options`.
     names
-        Whether words have names. False leaves out the biases b and step 3. The law is then exchangeable: from empty
-        memories each of the W words wins with chance 1/W, and only the times are a prediction.
+        Whether words have names. False leaves out b and step 3: from empty memories each word then wins with chance
+        1/W, and only the times are a prediction.
 
     Returns
     -------
@@ -274,15 +269,13 @@ def back_off_policy(choices: pd.DataFrame, *, words: Sequence[str] | None = None
     - `probabilities(memory)`, the posterior mean (n, W) for memories (n, H, 2) of the numbers of own and partner's
       words, oldest first, -1 before the first interactions; and `log_probabilities(memory, chosen)`, shape (n,);
     - `lazy()`, the posterior mean as a `validation.naming_game.LazyPolicy`;
-    - `sample(n, seed)`, `LazyPolicy` objects drawn from the posterior. A group that was never seen has random
-      probabilities around its centre, the same whenever the memory occurs;
+    - `sample(n, seed)`, `LazyPolicy` objects drawn from the posterior, random also for memories never seen;
     - `strengths`, a table of the concentrations.
 
     Raises
     ------
     InputError
-        If a column is missing, a count or a word is wrong, there are no choices, several policies, 2^63 memory states
-        or more, or more than 10^7 memories · words.
+        If the table is damaged, empty or of several policies, or there are 2^63 memory states or 10^7 memories · words.
 
     See Also
     --------

@@ -34,10 +34,9 @@ def choice_scores(
 ) -> pd.DataFrame:
     """Log-likelihood of single choices in runs that were held out, under the policy and under simpler laws.
 
-    Each law is estimated from the choices in all other folds: the policy (the mean of the estimate that `validate`
-    uses); constant frequencies of the words; the policy with memories of the last interaction alone; the minimal naming
-    game, whose agents choose from their inventories; and the majority of the memory. The last two choose any word with
-    a probability that is estimated.
+    Each law is estimated from the choices in all other folds: the policy (the mean of the estimate of `validate`);
+    constant frequencies; the policy with memories of one interaction; the minimal naming game, whose agents choose from
+    their inventories; and the majority of the memory, both with errors of a probability that is estimated.
 
     Parameters
     ----------
@@ -51,9 +50,9 @@ def choice_scores(
     Returns
     -------
     DataFrame with a row for each `model`, `pair`, `memory_length` and `law`: `runs` and `choices` held out;
-    `log_likelihood`, the mean of ln(probability of the choice made) in nats; `gain`, by which the policy's is greater;
-    and the intervals `low` to `high` and `gain_low` to `gain_high` of both, by bootstrap over runs. A law that cannot
-    be estimated has NaN, and so do all where there are no other runs, as a warning tells.
+    `log_likelihood`, the mean of ln(probability of the choice made); `gain`, by which the policy's is greater; and the
+    intervals `low` to `high` and `gain_low` to `gain_high` of both, by bootstrap over runs. A law that cannot be
+    estimated has NaN, and so do all where there are no other runs, as a warning tells.
 
     Raises
     ------

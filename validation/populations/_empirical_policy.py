@@ -34,12 +34,11 @@ def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None
 
     so a state seen often keeps its own frequencies, and one never seen has those of the most similar ones that were
     seen. A child with n choices informs its parent like n (1 + c) / (n + c) independent ones (the variance of a
-    Dirichlet-multinomial fraction), as in Kneser-Ney smoothing where c is small and as in pooling where it is large.
-    The concentrations c_h, one for each length of full memories' recent parts (`concentration_recent`) and one for each
-    length of memories that are still that short (`concentration_short`), maximise the marginal likelihood of the counts
-    times a broad log-normal prior around 20 (empirical Bayes), and are fixed in the posterior. The uncertainty of a
-    centre widens the distribution of the states around it: their c is the smaller number that has the variance of both.
-    Sources: MacKay and Peto 1995, Nat. Lang. Eng. 1, 289; Teh 2006, ACL, 985.
+    Dirichlet-multinomial fraction). The concentrations c_h, one for each length of full memories' recent parts
+    (`concentration_recent`) and of memories that are still that short (`concentration_short`), maximise the marginal
+    likelihood times a broad log-normal prior around 20, and are fixed in the posterior. The uncertainty of a centre
+    widens the distribution of the states around it. Sources: MacKay and Peto 1995, Nat. Lang. Eng. 1, 289; Teh 2006,
+    ACL, 985.
 
     Parameters
     ----------
@@ -58,8 +57,7 @@ def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None
     Raises
     ------
     InputError
-        If a column is missing, counts are not whole numbers ≥ 0, a state or choice has a word that is not an option,
-        the table holds several policies, or there are too many states to tabulate.
+        If the table is damaged or holds several policies, or there are too many states to tabulate.
 
     See Also
     --------

@@ -22,8 +22,7 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
     The Jensen-Shannon distance of q from the uniform distribution u is √((D(q|m) + D(u|m))/2), with m = (q + u)/2 and D
     the Kullback-Leibler divergence with the natural logarithm; q is neutral where it is below 0.005. The paper names
     neither root nor base. Its Fig. 1f shows the root: GPT-4o {gay, straight}, an example of a preference overturned,
-    has the distance 0.046 and the divergence 0.0022. In bits it would be 1.201 times as large. Source: [004] Methods,
-    Extracting Probabilistic Policy from LLMs.
+    has the distance 0.046 and the divergence 0.0022. Source: [004] Methods, Extracting Probabilistic Policy from LLMs.
 
     Parameters
     ----------
@@ -89,8 +88,8 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
     - reversed where agents are not neutral and the word they do not favour wins more often.
 
     A difference counts where the Wilson interval of the collective bias, at the level of `bias`, excludes equality. All
-    other cases are 'none': a difference too small for the number of runs, or a preference weakened and not overturned,
-    for which the paper has no name. Source: [004] Fig. 1, Fig. 2 and Results, Mapping collective misalignment.
+    other cases are 'none', as a preference weakened and not overturned. Source: [004] Fig. 1, Fig. 2 and Results,
+    Mapping collective misalignment.
 
     Parameters
     ----------

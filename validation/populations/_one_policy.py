@@ -55,18 +55,17 @@ def one_policy(
       follow q^β e^b with one β and one bias b a run (or a `period`), fitted as random effects.
 
     The p-value is the share of imitations, the real data among them, with a statistic at least as large: a parametric
-    bootstrap. In an imitation the same agents meet in the same order, with the same memories at the start and the same
-    committed agents; the words of the others are drawn anew, and all is fitted again. The p-values are not exact, since
-    the policy of the imitations is an estimate. Residuals are martingale differences under the hypothesis, so runs may
-    stop when they agree although imitations do not. Tests of the second kind assume that runs differ in β and b alone:
-    where the policy changes in a run, the others of them mean little, and a `period` shorter than the changes helps.
+    bootstrap, not exact since the policy is an estimate. In an imitation the same agents meet in the same order, with
+    the same memories at the start and committed agents; the words of the others are drawn anew, and all is fitted
+    again. Runs may stop when they agree although imitations do not. Tests of the second kind assume that runs differ in
+    β and b alone: where the policy changes in a run, a `period` shorter than the changes helps.
 
     Parameters
     ----------
     populations
         Runs in order: `meanfield.datasets.ai_norms(ordered=True)` or `meanfield.datasets.from_events`.
     imitations
-        Imitations of all runs for each of the two hypotheses, ≥ 1. The least p-value is 1 / (imitations + 1).
+        Imitations for each of the two hypotheses, ≥ 1. The least p-value is 1 / (imitations + 1).
     period
         Interactions after which β and b of a run may change. Default: never.
     level
@@ -83,8 +82,8 @@ def one_policy(
     - `model`, `pair`, `memory_length`; `compared` as above, and the `direction`: 'sharpness', 'policy' (words in each
       memory state by itself) or 'words' (over all memory states);
     - `null`, the hypothesis of the imitations; `number` of experiments, runs, agents, choices or pairs compared;
-    - `effect`, the size of the departure: a standard deviation of β or of log-odds, or a coefficient (per round; first
-      less second player; per word remembered), in absolute value where it is not of memory; NaN for a drift;
+    - `effect`, a standard deviation of β or of log-odds, or a coefficient (per round; first less second player; per
+      word remembered), in absolute value where it is not of memory; NaN for a drift;
     - `z`, the statistic less its mean over imitations, in their standard deviations; `p_value`; `verdict` ('agrees',
       'disagrees', 'too few data'); `note`.
 

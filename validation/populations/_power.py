@@ -45,11 +45,10 @@ def power(
 ) -> pd.DataFrame:
     """The probability that planned runs of a population call a bias, and the number of runs needed.
 
-    A run ends at the strong word with the chance Φ(κ√N) of `meanfield.group_size_law`. The runs are counted and the
-    bias is called if the exact binomial test rejects that the chance is Φ(κ₀√N): without bias, κ₀ = 0, that is ½. The
-    test has two sides, each of probability (1 - level)/2 at most, as the Clopper-Pearson interval. Powers are exact
-    sums of binomial probabilities. They rise with the number of runs as a saw-tooth, since the least number of wins
-    that counts is whole: one run more may lower the power.
+    A run ends at the strong word with the chance Φ(κ√N) of `meanfield.group_size_law`. The bias is called if the exact
+    binomial test of the wins rejects that the chance is Φ(κ₀√N), which is ½ without bias, κ₀ = 0. Each of its two sides
+    has a probability of (1 - level)/2 at most, as the Clopper-Pearson interval. Powers are exact, and rise with the
+    number of runs as a saw-tooth, since numbers of wins are whole: one run more may lower the power.
 
     Parameters
     ----------

@@ -26,11 +26,10 @@ def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFr
     """The sharpness β of each experiment and each run: its choices follow q^β, normalised.
 
     β is a temperature factor: at β = 2 agents choose as at half the temperature. Only ratios are known, so the mean of
-    log β over all choices is set to 0. Random effects keep few choices from looking like a difference. The log β of a
-    run is normal around that of its experiment, and those of experiments (runs that began alike) are normal around a
-    common one, both with spreads from 0.02 to 0.8 (uniform in the logarithm). The policy q has the prior of
-    `empirical_policy` and is unknown too, so a memory state that one run alone visits says nothing of its sharpness.
-    The posterior is Laplace's approximation for each pair of spreads, summed over these.
+    log β over all choices is set to 0. The log β of a run is normal around that of its experiment (runs that began
+    alike), and those of experiments around a common one, both with spreads from 0.02 to 0.8, uniform in the logarithm.
+    The policy q has the prior of `empirical_policy` and is unknown too, so a memory state that one run alone visits
+    says nothing of its sharpness. The posterior is Laplace's approximation for each pair of spreads, summed over these.
 
     Parameters
     ----------

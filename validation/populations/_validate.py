@@ -131,9 +131,8 @@ def cross_validate(
 ) -> pd.DataFrame:
     """Predict real runs with policies estimated from the choices of other runs.
 
-    The runs of each model, options and memory length are dealt into folds. The policy that predicts a fold is estimated
-    from the choices in all other folds, and tested as in `validate`. Only what describes the experiment comes from all
-    runs: its conditions, and the rule and the lengths at which runs stop.
+    The policy that predicts a fold is estimated from the choices in all other folds, and tested as in `validate`. Only
+    what describes the experiment comes from all runs: its conditions, and the rule and lengths at which runs stop.
 
     Parameters
     ----------
@@ -149,12 +148,11 @@ def cross_validate(
 
     Returns
     -------
-    DataFrame as from `validate`, with `fold`; `known_choices`, the number of choices of which the policy was estimated;
-    and `unfamiliar`, the fraction of the fold's choices that were made with memories of which fewer than five are
-    known. A share 1 - level of all rows is expected to disagree by chance; rows on the same runs depend on each other.
-    Few runs, as those that all ended at one word, leave the policy a guess where the others went, and more rows
-    disagree: in simulated logs of one policy 10 % with four runs and 6 % with ten, in place of 1 %, mostly where
-    `unfamiliar` is above 0.2.
+    DataFrame as from `validate`, with `fold`; `known_choices`, of which the policy was estimated; and `unfamiliar`, the
+    fraction of the fold's choices with memories of which fewer than five are known. A share 1 - level of all rows is
+    expected to disagree by chance; rows on the same runs depend on each other. Few runs leave the policy a guess where
+    the others went, and more rows disagree: in simulated logs of one policy 10 % with four runs and 6 % with ten, in
+    place of 1 %, mostly where `unfamiliar` is above 0.2.
 
     Raises
     ------
