@@ -227,7 +227,7 @@ def distribution_test(real: Real, simulated: Simulated, imitations: int, seed: i
     order = np.argsort(values, kind="stable")
     reference = values[order], np.cumsum(weight[order]) / weight.sum()
     imitated = np.concatenate(imitate(ranked, real, imitations, seed), axis=1)
-    return _tested(_distance(np.concatenate([observed[None], imitated]), *reference))
+    return against_imitations(_distance(np.concatenate([observed[None], imitated]), *reference))
 
 
 def outcome_test(real: Real, simulated: Simulated, n_outcomes: int, imitations: int, seed: int) -> tuple[float, float]:
@@ -242,7 +242,7 @@ def outcome_test(real: Real, simulated: Simulated, n_outcomes: int, imitations: 
         shares.append((times + 0.5) / (outcomes.size + 0.5 * n_outcomes))
     imitated = imitate(simulated, real, imitations, seed)
     samples = [np.concatenate([runs[None], of_it]) for runs, of_it in zip(real, imitated, strict=True)]
-    return _tested(_deviance(samples, shares))
+    return against_imitations(_deviance(samples, shares))
 
 
 def pooled(real: Real, simulated: Simulated) -> tuple[np.ndarray, np.ndarray]:
@@ -287,10 +287,7 @@ def _distance(samples: np.ndarray, ordered: np.ndarray, cumulated: np.ndarray) -
     return np.maximum((ranks[1:] - at).max(1), (below - ranks[:-1]).max(1))
 
 
-def _tested(statistics: np.ndarray) -> tuple[float, float]:
+def against_imitations(statistics: np.ndarray) -> tuple[float, float]:
     """The first, of the real runs, and its p-value among those of imitations."""
-    return float(statistics[0]), p_value_of(statistics[0], statistics[1:])
-
-
-def p_value_of(statistic: float, imitated: np.ndarray) -> float:
-    return float((1 + (imitated >= statistic - 1e-12).sum()) / (1 + imitated.size))
+    real, imitated = statistics[0], statistics[1:]
+    return float(real), float((1 + (imitated >= real - 1e-12).sum()) / (1 + imitated.size))

@@ -13,7 +13,7 @@ from validation.naming_game._stopped_runs import play_success_curves
 from validation.populations._back_off import BackOffPolicy
 from validation.populations._conditions import Condition
 from validation.populations._experiment import Experiment, as_table
-from validation.populations._outcomes import Options, dealt, imitate, p_value_of
+from validation.populations._outcomes import Options, against_imitations, dealt, imitate
 
 IMITATIONS = 2000
 PLACE = ["model", "pair", "memory_length", "n_agents", "fold", "round"]
@@ -139,13 +139,11 @@ def _compared(real: np.ndarray, played: np.ndarray, seed: int, level: float) -> 
             "predicted": predicted,
             "low": low,
             "high": high,
-            "p_value": p_value_of(deviation[0], deviation[1:]),
+            "p_value": against_imitations(deviation)[1],
         }
     )
 
 
 def _means(curves: np.ndarray, axis: int) -> np.ndarray:
     """Means of what is not NaN, NaN where there is nothing."""
-    number = np.isfinite(curves).sum(axis)
-    with np.errstate(invalid="ignore"):
-        return np.nansum(curves, axis=axis) / np.where(number, number, np.nan)
+    return np.ma.masked_invalid(curves).mean(axis).filled(np.nan)
