@@ -48,12 +48,9 @@ class BackOffPolicy:
         self._counts = counts[seen]
         relations = Relations.of(memory[seen].reshape(-1, length, 2), len(words))
         self._design = relations.design(names)
-        self._places = [_Place.of(level, relations) for level in levels(length, names)]
-        found = np.full(len(self._places), FIRST_CONCENTRATION)
-        self._mean = self._estimate(found, None)
+        self._mean = self._estimate([_Groups.of(level, relations) for level in levels(length, names)], None)
         for _ in range(PASSES - 1):
-            found = np.array([groups.concentration for groups in self._mean.groups])
-            self._mean = self._estimate(found, self._mean.law)
+            self._mean = self._estimate(self._mean.groups, self._mean.law)
 
     def __repr__(self) -> str:
         told = f"{int(self._counts.sum())} choices in {len(self._counts)} memories"
@@ -86,10 +83,7 @@ class BackOffPolicy:
     @property
     def strengths(self) -> pd.DataFrame:
         """`concentration` and number of `groups` by level: `named`, and `length`, 0 for memories not yet full."""
-        rows = [
-            (place.level.named, place.level.length or 0, groups.concentration, len(place.keys))
-            for place, groups in zip(self._places, self._mean.groups, strict=True)
-        ]
+        rows = [(one.level.named, one.level.length or 0, one.concentration, len(one.keys)) for one in self._mean.groups]
         return pd.DataFrame(rows, columns=["named", "length", "concentration", "groups"])
 
     def _lazy(self, chain: _Chain, change: Callable[[np.ndarray], np.ndarray] = np.asarray) -> LazyPolicy:
@@ -99,19 +93,20 @@ class BackOffPolicy:
 
         return LazyPolicy(function, self.words, self.memory_length, name=self.name)
 
-    def _estimate(self, concentrations: np.ndarray, start: Law | None) -> _Chain:
-        """Law and levels, from the most general on, with the weights that these concentrations give to choices."""
-        of_law, *weights = self._weights(concentrations)
+    def _estimate(self, known: list[_Groups], start: Law | None) -> _Chain:
+        """Law and levels, from the most general on, with the weights that former concentrations give to choices."""
+        of_law, *weights = self._weights(known)
         features = feature_groups(self.memory_length, len(self.words), self._names)
         law = fit_law(self._design, self._counts * of_law[:, None], features, start)
         q, groups = law.probabilities(self._design, len(self.words)), []
-        for place, weight in zip(self._places, weights, strict=True):
-            observed, centre = place.totals(self._counts * weight[:, None], q)
-            groups.append(_Groups(place, observed, concentration(observed, centre), np.empty(0)).tilted(centre, None))
-            q = _tilted(q, groups[-1].tilt, place.group, place.outcomes)
+        for one, weight in zip(known, weights, strict=True):
+            observed, centre = one.totals(self._counts * weight[:, None], q)
+            one = one._replace(counts=observed, concentration=concentration(observed, centre))
+            groups.append(one.tilted(centre, None))
+            q = groups[-1].applied(q, one.group, one.outcomes)
         return _Chain(law, groups, None)
 
-    def _weights(self, concentrations: np.ndarray) -> list[np.ndarray]:
+    def _weights(self, groups: list[_Groups]) -> list[np.ndarray]:
         """How many independent choices one choice with each memory is worth to the law and to each level.
 
         A group with n choices informs a more general one, which contains it, like n (1 + c) / (n + c).
@@ -119,13 +114,13 @@ class BackOffPolicy:
         total = self._counts.sum(1)
         weights: list[np.ndarray] = []
         whole = weight = np.ones(len(total))
-        for place, c in zip(self._places[::-1], concentrations[::-1], strict=True):
-            if place.level.length is None:  # the most special one with or without names
+        for one in groups[::-1]:
+            if one.level.length is None:  # the most special one with or without names
                 weight = np.ones(len(total))
             weights.insert(0, weight)
-            n = np.append(np.bincount(place.group, total * weight, minlength=len(place.keys) + 1)[:-1], 1.0)
-            weight = weight * (1 + c) / (n + c)[place.group]
-            if place.level.length in (self.memory_length, None):
+            n = np.append(np.bincount(one.group, total * weight, minlength=len(one.keys) + 1)[:-1], 1.0)
+            weight = weight * (1 + one.concentration) / (n + one.concentration)[one.group]
+            if one.level.length in (self.memory_length, None):
                 whole = np.minimum(whole, weight)
         return [whole, *weights]
 
@@ -134,45 +129,39 @@ class BackOffPolicy:
         law = self._mean.law.drawn(random)
         q, groups = law.probabilities(self._design, len(self.words)), []
         for one in self._mean.groups:
-            _, centre = one.place.totals(self._counts, q)
-            groups.append(one.tilted(centre, random))
-            q = _tilted(q, groups[-1].tilt, one.place.group, one.place.outcomes)
+            groups.append(one.tilted(one.totals(self._counts, q)[1], random))
+            q = groups[-1].applied(q, one.group, one.outcomes)
         # Random departures of single words would break the symmetry of a law without names.
         return _Chain(law, groups, int(random.integers(2**63)) if self._names else None)
 
 
-class _Place(NamedTuple):
-    """Where the seen memories are in a level."""
+class _Groups(NamedTuple):
+    """The groups of a level that were seen, and where the seen memories are in them."""
 
     level: Level
     keys: np.ndarray  # (group,), rising
     group: np.ndarray  # (memory,), len(keys) where it is in none
     outcomes: np.ndarray  # (memory, word)
-    n_outcomes: int
-
-    @classmethod
-    def of(cls, level: Level, relations: Relations) -> _Place:
-        keys = level.keys(relations)
-        found = np.unique(keys[keys != NO_MEMBER])
-        length, n_words = relations.words.shape[1] // 2, relations.place.shape[1]
-        return cls(level, found, _find(found, keys), level.outcomes(relations), level.n_outcomes(n_words, length))
-
-    def totals(self, counts: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Choices in each group, and the mean of the probabilities `q` over them, (group, outcome)."""
-        size = len(self.keys) + 1, self.n_outcomes
-        number = (self.group[:, None] * self.n_outcomes + self.outcomes).ravel()
-        both = counts, counts.sum(1, keepdims=True) * q
-        observed, expected = (np.bincount(number, one.ravel(), np.prod(size)).reshape(size)[:-1] for one in both)
-        return observed, expected / expected.sum(1, keepdims=True)
-
-
-class _Groups(NamedTuple):
-    """The groups of a level that were seen."""
-
-    place: _Place
     counts: np.ndarray  # (group, outcome), independent choices
     concentration: float
     tilt: np.ndarray  # (group + 1, outcome), factors on what is more general; the last row is 1, for no group
+
+    @classmethod
+    def of(cls, level: Level, relations: Relations) -> _Groups:
+        """Before choices are counted."""
+        keys = level.keys(relations)
+        found = np.unique(keys[keys != NO_MEMBER])
+        length, n_words = relations.words.shape[1] // 2, relations.place.shape[1]
+        tilt = np.ones((len(found) + 1, level.n_outcomes(n_words, length)))
+        where = level, found, _find(found, keys), level.outcomes(relations)
+        return cls(*where, tilt[:-1], FIRST_CONCENTRATION, tilt)
+
+    def totals(self, counts: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Choices in each group, and the mean of the probabilities `q` over them, (group, outcome)."""
+        number = (self.group[:, None] * self.tilt.shape[1] + self.outcomes).ravel()
+        both = (np.bincount(number, one.ravel(), self.tilt.size) for one in (counts, counts.sum(1, keepdims=True) * q))
+        observed, expected = (one.reshape(self.tilt.shape)[:-1] for one in both)
+        return observed, expected / expected.sum(1, keepdims=True)
 
     def tilted(self, centre: np.ndarray, random: np.random.Generator | None) -> _Groups:
         """With the mean factors on a centre (group, outcome), or drawn ones."""
@@ -180,7 +169,12 @@ class _Groups(NamedTuple):
         seen = self.counts + shape
         seen = seen if random is None else random.standard_gamma(seen)
         tilt = seen / (self.counts.sum(1, keepdims=True) * centre + shape)
-        return self._replace(tilt=np.concatenate([tilt, np.ones((1, tilt.shape[1]))]))
+        return self._replace(tilt=np.concatenate([tilt, self.tilt[-1:]]))
+
+    def applied(self, q: np.ndarray, group: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
+        """Probabilities (memory, word) with the factors of these groups (memory,) and outcomes (memory, word)."""
+        weights = np.maximum(q * self.tilt[group[:, None], outcomes], LEAST_PROBABILITY)
+        return weights / weights.sum(1, keepdims=True)
 
 
 class _Chain(NamedTuple):
@@ -193,11 +187,11 @@ class _Chain(NamedTuple):
     def probabilities(self, relations: Relations, names: bool) -> np.ndarray:
         q = self.law.probabilities(relations.design(names), relations.place.shape[1])
         certain = np.ones(len(q))
-        for place, _, c, tilt in self.groups:
-            keys = place.level.keys(relations)
-            group = _find(place.keys, keys)
-            q = _tilted(q, tilt, group, place.level.outcomes(relations))
-            certain[(group == len(place.keys)) & (keys != NO_MEMBER)] *= c / (c + 1)
+        for one in self.groups:
+            keys = one.level.keys(relations)
+            group = _find(one.keys, keys)
+            q = one.applied(q, group, one.level.outcomes(relations))
+            certain[(group == len(one.keys)) & (keys != NO_MEMBER)] *= one.concentration / (one.concentration + 1)
         return q if self.key is None else self._scattered(q, certain, relations)
 
     def _scattered(self, q: np.ndarray, certain: np.ndarray, relations: Relations) -> np.ndarray:
@@ -205,7 +199,7 @@ class _Chain(NamedTuple):
         rows = np.flatnonzero(certain < 1)
         if not rows.size:
             return q
-        named = self.groups[-2].place.level, self.groups[-1].place.level
+        named = self.groups[-2].level, self.groups[-1].level
         key = np.where(relations.held[rows] == named[0].length, *(one.keys(relations)[rows] for one in named))
         streams = splitmix(key.astype(np.uint64) + splitmix(np.array([self.key], dtype=np.uint64)))
         streams = splitmix(streams + relations.held[rows].astype(np.uint64))
@@ -222,11 +216,6 @@ def _find(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """The place of each key among the known ones, which rise; their number where it is none of them."""
     near = np.searchsorted(known, keys)
     return np.where(np.append(known, NO_MEMBER)[near] == keys, near, len(known))
-
-
-def _tilted(q: np.ndarray, tilt: np.ndarray, group: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
-    weights = np.maximum(q * tilt[group[:, None], outcomes], LEAST_PROBABILITY)
-    return weights / weights.sum(1, keepdims=True)
 
 
 def back_off_policy(choices: pd.DataFrame, *, words: Sequence[str] | None = None, names: bool = True) -> BackOffPolicy:
