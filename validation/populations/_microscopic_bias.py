@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy.spatial.distance import jensenshannon
+from scipy.special import rel_entr
 from scipy.stats import binom, binomtest, chisquare
 
 from meanfield import InputError, MemorySpace
@@ -65,7 +65,7 @@ def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
         total, best = int(times.sum()), int(times.argmax())
         two = len(words) == 2
         p_value = binomtest(int(times[0]), total).pvalue if two else chisquare(times).pvalue
-        distance = float(jensenshannon(times / total, np.full(len(words), 1 / len(words))))
+        distance = float(distance_from_uniform(times[None] / total)[0])
         rows.append(
             {column: empty[column].iloc[0] for column in ("model", "options", "memory_length")}
             | {"choices": total, "favourite": words[best], "share": times[best] / total}
@@ -165,3 +165,12 @@ def _one(times: np.ndarray, column: int) -> Row:
     numbers: Row = {"share": share, "equal_share": share, "pooled_share": share}
     p_exact = float(binomtest(strong, total).pvalue)
     return numbers | {"choices": total, "p_exact": p_exact, "p_bootstrap": bootstrap}
+
+
+def distance_from_uniform(q: np.ndarray) -> np.ndarray:
+    """Jensen-Shannon distance of each row, nats; shape (policies,)."""
+    uniform = 1 / q.shape[1]
+    middle = (q + uniform) / 2
+    divergence = (rel_entr(q, middle) + rel_entr(uniform, middle)).sum(1) / 2
+    # Rounding can leave -1e-17 of 0, of which there is no root
+    return np.sqrt(np.maximum(divergence, 0))
