@@ -23,13 +23,9 @@ from validation.populations._experiment import UNSAID, Experiment, as_table, eac
 from validation.populations._outcomes import AGREES, DISAGREES, TOO_FEW
 
 ONE, NEAR = "one policy", "a tilt a run"
-
-
 # Differences of log-odds and of sharpness that tests of variance are most powerful for: large groups count like others
 TYPICAL = {"words": 0.3, "sharpness": 0.2}
 PLAYERS = 2
-
-
 Measure = Callable[["Residuals"], "Departure"]
 
 
