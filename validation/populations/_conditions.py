@@ -55,8 +55,6 @@ class Condition(NamedTuple):
 
 def read_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """The table of runs, with sorted words in `options`; InputError if a column is missing or a value impossible."""
-    if not isinstance(runs, pd.DataFrame):
-        raise InputError(f"runs is a {type(runs).__name__}: expected a pandas.DataFrame")
     check_columns("runs", runs, (*TEXTS, *NUMBERS))
     if runs.empty:
         raise InputError("runs is empty: expected a row a run")
