@@ -66,14 +66,13 @@ def play(q, random, counts, longest, committed=0, initial=None, window=3 * N, lo
     }
 
 
-def as_table(n):
-    space = MemorySpace(2, 2)
-    rows = [
-        ("m", "A_B", 2, "|".join(f"{WORDS[a]},{WORDS[b]}" for a, b in space.memory(i)), WORDS[w], int(n[i, w]))
-        for i in range(len(n))
-        for w in range(2)
-        if n[i, w]
-    ]
+def counts_table(n, words=WORDS) -> pd.DataFrame:
+    """Choice counts (state, word) in the form of choice_counts.csv.gz."""
+    space = MemorySpace.from_sizes(len(n), len(words))
+    rows = []
+    for state, word in np.argwhere(n > 0):
+        text = "|".join(",".join(words[w] for w in interaction) for interaction in space.memory(int(state)))
+        rows.append(("m", "_".join(words), space.memory_length, text, words[word], int(n[state, word])))
     return pd.DataFrame(rows, columns=COUNTS)
 
 
@@ -83,7 +82,7 @@ def populations(seed=0) -> RealPopulations:
     rows = [play(q, random, n, 100_000) for _ in range(20)]
     rows += [play(q, random, n, 300, initial="B") for _ in range(8)]
     rows += [play(q, random, n, 300, committed=c, initial="A") for c in (1, 2, 3, 4) for _ in range(6)]
-    return RealPopulations(as_table(n), pd.DataFrame(rows))
+    return RealPopulations(counts_table(n), pd.DataFrame(rows))
 
 
 def ordered_populations(seed=0, q=None, runs=20, committed=(1, 2, 3, 4)) -> RealPopulations:

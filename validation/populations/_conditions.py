@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from meanfield import InputError
 from meanfield.toolbox import column_numbers
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._stopped_runs import Stop
-from validation.populations._empirical_policy import check_columns
+from validation.populations._choices import check_columns
 
 EXPERIMENTS = ("from_empty", "from_consensus", "committed")
 NUMBERS = ("memory_length", "n_agents", "n_committed", "interactions", "success_last_3N", "majority_share_last_3N")
@@ -37,8 +36,7 @@ class Rule(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(NamedTuple):
     """Runs of one policy under equal conditions.
 
     `runs` has the columns of the table, whether a run `stopped` by itself, its `longest` length, and its `rule`.
@@ -46,36 +44,17 @@ class Condition:
 
     n_agents: int
     initial: str | None
-    committed_word: str | None
-    n_committed: int
+    committed: dict[str, int]
     runs: pd.DataFrame
 
-    @property
-    def committed(self) -> dict[str, int]:
-        return {self.committed_word: self.n_committed} if self.committed_word else {}
-
-    @property
-    def stops(self) -> list[Stop]:
-        """When each run stops."""
+    def stops(self, longest: int) -> list[Stop]:
+        """When each run stops, at the latest after `longest` interactions."""
         rules = zip(self.runs["rule"], self.runs["longest"], strict=True)
-        return [Stop(rule.window, rule.successes, int(longest)) for rule, longest in rules]
-
-    def of(self, runs: np.ndarray) -> Condition:
-        """With those of its runs whose index is among `runs`."""
-        return replace(self, runs=self.runs[self.runs.index.isin(runs)])
+        return [Stop(rule.window, rule.successes, min(int(most), longest)) for rule, most in rules]
 
 
 def read_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """The checked table of runs, with the words of `options` in alphabetical order, joined by underscores.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, a number is missing or out of range, an experiment is unknown, or a word is not an
-        option.
-    """
-    if not isinstance(runs, pd.DataFrame):
-        raise InputError(f"runs is a {type(runs).__name__}: expected a pandas.DataFrame")
+    """The table of runs, with sorted words in `options`; InputError if a column is missing or a value impossible."""
     check_columns("runs", runs, (*TEXTS, *NUMBERS))
     if runs.empty:
         raise InputError("runs is empty: expected a row a run")
@@ -89,7 +68,7 @@ def read_runs(runs: pd.DataFrame) -> pd.DataFrame:
     if LISTED in table:
         table[LISTED] = _listed(table)
     _check_words(table)
-    table["options"] = [option_key(options, _separator(options)) for options in table["options"]]
+    table["options"] = table["options"].map(option_key)
     return table
 
 
@@ -105,14 +84,14 @@ def _listed(table: pd.DataFrame) -> pd.Series:
     return listed
 
 
-def option_key(options: str, separator: str) -> str:
+def option_key(options: str) -> str:
     """The words in alphabetical order, joined by underscores: prompts list them in random order."""
-    return "_".join(sorted(options.split(separator)))
+    return "_".join(sorted(_words(options)))
 
 
-def _separator(options: str) -> str:
+def _words(options: str) -> list[str]:
     """Words of logs may have blanks; published tables have blanks between words."""
-    return "_" if "_" in options else " "
+    return options.split("_" if "_" in options else " ")
 
 
 def with_lengths(runs: pd.DataFrame, window: int | None = None) -> pd.DataFrame:
@@ -127,12 +106,12 @@ def with_lengths(runs: pd.DataFrame, window: int | None = None) -> pd.DataFrame:
     # Where several ended without agreement at one length, the runs did not choose it
     failed = (runs["success_last_3N"] < 1).groupby([runs["n_agents"], runs["interactions"]]).transform("sum").to_numpy()
     censored = (failed > 1) | (runs["majority_word_last_3N"] == runs["initial_consensus"]).to_numpy()
-    censored |= _at_the_usual_length(runs)
-    by_streak = ~censored & _after_a_usual_streak(runs, ~censored)
-    if by_streak.any():
-        censored = ~by_streak
-    elif STREAK in runs:
-        censored |= ~(_at_the_papers_rate(runs) if window is None else (runs[STREAK] >= window).to_numpy())
+    by_streak = np.zeros(len(runs), dtype=bool)
+    if STREAK in runs:
+        censored |= _at_the_usual_length(runs)
+        by_streak = ~censored & _after_a_usual_streak(runs, ~censored)
+        told = _at_the_papers_rate(runs) if window is None else (runs[STREAK] >= window).to_numpy()
+        censored = ~by_streak if by_streak.any() else censored | ~told
     cut = runs["interactions"].where(censored)
     possible = cut.groupby([runs[name] for name in CONDITION]).transform("max")
     possible = possible.fillna(cut.groupby(runs["n_agents"]).transform("max")).fillna(0).to_numpy()
@@ -144,8 +123,6 @@ def with_lengths(runs: pd.DataFrame, window: int | None = None) -> pd.DataFrame:
 
 def _at_the_usual_length(runs: pd.DataFrame) -> np.ndarray:
     """Whether each run is as long as most of the same N, although they had agreed for different times."""
-    if STREAK not in runs:
-        return np.zeros(len(runs), dtype=bool)
     alike = runs.groupby(["n_agents", "interactions"])[STREAK]
     of_size = runs.groupby("n_agents")[STREAK].transform("size").to_numpy()
     return (alike.transform("nunique").to_numpy() > 1) & (2 * alike.transform("size").to_numpy() > of_size)
@@ -153,8 +130,6 @@ def _at_the_usual_length(runs: pd.DataFrame) -> np.ndarray:
 
 def _after_a_usual_streak(runs: pd.DataFrame, among: np.ndarray) -> np.ndarray:
     """Whether each run ended after as many successes in a row as is usual, or as another one among these."""
-    if STREAK not in runs:
-        return np.zeros(len(runs), dtype=bool)
     streak, n_agents = runs[STREAK].to_numpy(), runs["n_agents"].to_numpy()
     shared = runs[STREAK].where(among).duplicated(keep=False).to_numpy() & (streak >= n_agents)
     usual = shared | (streak == STANDARD_WINDOW) | (streak == ROUNDS_AVERAGED * n_agents)
@@ -176,35 +151,34 @@ def _just_enough(success: Any, described: Any) -> Any:
     return (success * described > needed - 0.5) & (success * described < needed + 1.5)
 
 
-def conditions(runs: pd.DataFrame, window: int | None) -> list[Condition]:
-    """The conditions in runs `with_lengths` of equal size and start, with the rule by which each run stops."""
+def conditions(runs: pd.DataFrame, window: int | None, tested: pd.Index) -> list[Condition]:
+    """The conditions in runs `with_lengths` of equal size and start, each with those of its runs that are tested."""
     n_agents = int(runs["n_agents"].iloc[0])
-    rules = _rules if STREAK in runs and window is None else _rule_of_all
-    usual = rules(runs, window, _never(n_agents))
+    rules = _rules(runs, window, _never(n_agents))
+    usual = max(sorted(set(rules)), key=rules.count)
     found = []
     for _, group in runs.groupby(CONDITION, sort=True):
         initial, word, number = (group[column].iloc[0] for column in CONDITION[2:])
-        told = rules(group, window, usual.mode()[0])
-        found.append(Condition(n_agents, initial or None, word or None, int(number), group.assign(rule=told)))
+        group = group.assign(rule=_rules(group, window, usual))
+        group = group[group.index.isin(tested)]
+        if len(group):
+            found.append(Condition(n_agents, initial or None, {word: int(number)} if word else {}, group))
     return found
 
 
-def _rules(runs: pd.DataFrame, window: int | None, usual: Rule) -> pd.Series:
+def _rules(runs: pd.DataFrame, window: int | None, usual: Rule) -> list[Rule]:
     """The rule of each run in order: its successes in a row, if these stopped it, else what stopped most others.
 
-    A run that went on after as many successes in a row as stopped others stops never.
+    A run that went on after as many successes in a row as stopped others stops never. Runs that are known by their ends
+    alone have one rule.
     """
-    if not runs["by_streak"].to_numpy().any():
-        return _rule_of_all(runs, window, usual)
-    n_agents = int(runs["n_agents"].iloc[0])
-    most = int(runs.loc[runs["by_streak"], STREAK].mode()[0])
-
-    def rule(row: Any) -> Rule:
-        if row.by_streak:
-            return _streak_rule(row.agreed_at_end)
-        return _never(n_agents) if row.agreed_at_most >= most else _streak_rule(most)
-
-    return pd.Series([rule(row) for row in runs.itertuples()], index=runs.index)
+    by_streak = runs["by_streak"].to_numpy()
+    if window is not None or not by_streak.any():
+        return [_rule(runs, window) or usual] * len(runs)
+    most, never = runs.loc[by_streak, STREAK].mode()[0], _never(int(runs["n_agents"].iloc[0]))
+    others = np.where(runs[MOST] >= most, 0, most)
+    told = np.where(by_streak, runs[STREAK], others).tolist()
+    return [_streak_rule(streak) if streak else never for streak in told]
 
 
 def _streak_rule(window: int) -> Rule:
@@ -214,12 +188,6 @@ def _streak_rule(window: int) -> Rule:
 def _never(n_agents: int) -> Rule:
     described = ROUNDS_AVERAGED * n_agents
     return Rule(described, described + 1, "never")
-
-
-def _rule_of_all(runs: pd.DataFrame, window: int | None, usual: Rule) -> pd.Series:
-    """The one rule of runs that are known by their ends alone."""
-    rule = _rule(runs, window) or usual
-    return pd.Series([rule] * len(runs), index=runs.index)
 
 
 def _rule(runs: pd.DataFrame, window: int | None) -> Rule | None:
@@ -260,7 +228,7 @@ def _numbers(column: pd.Series, name: str) -> pd.Series:
 
 def _check_words(table: pd.DataFrame) -> None:
     for row in table.itertuples(index=False):
-        options = row.options.split(_separator(row.options))
+        options = _words(row.options)
         if row.experiment not in EXPERIMENTS:
             raise InputError(f"experiment = {row.experiment!r}: expected one of {', '.join(EXPERIMENTS)}")
         for name in ("initial_consensus", "committed_word", "majority_word_last_3N"):

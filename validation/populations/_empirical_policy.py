@@ -8,23 +8,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln
+from scipy.special import gammaln, softmax
 
 from meanfield import InputError, MemorySpace, make_policy
-from meanfield.toolbox import (
-    LARGEST_SEED,
-    check_memory,
-    column_numbers,
-    expect,
-    one_or_several,
-    shown,
-    single_policy,
-    whole_number,
-    words_of,
-)
+from meanfield.toolbox import LARGEST_SEED, check_memory, expect, single_policy, whole_number, words_of
+from validation.populations._choices import Choices
 
-COLUMNS = ("model", "options", "memory_length", "state", "choice", "count")
-MOST_CHOICES = 10**9  # in a row of the table, so that sums are exact
 MOST_STATES = 1_000_000
 MOST_PRINTED = 10**15
 PASSES = 8  # of the alternation between centres and concentrations; it settles to a percent within five
@@ -45,12 +34,11 @@ def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None
 
     so a state seen often keeps its own frequencies, and one never seen has those of the most similar ones that were
     seen. A child with n choices informs its parent like n (1 + c) / (n + c) independent ones (the variance of a
-    Dirichlet-multinomial fraction), as in Kneser-Ney smoothing where c is small and as in pooling where it is large.
-    The concentrations c_h, one for each length of full memories' recent parts (`concentration_recent`) and one for each
-    length of memories that are still that short (`concentration_short`), maximise the marginal likelihood of the counts
-    times a broad log-normal prior around 20 (empirical Bayes), and are fixed in the posterior. The uncertainty of a
-    centre widens the distribution of the states around it: their c is the smaller number that has the variance of both.
-    Sources: MacKay and Peto 1995, Nat. Lang. Eng. 1, 289; Teh 2006, ACL, 985.
+    Dirichlet-multinomial fraction). The concentrations c_h, one for each length of full memories' recent parts
+    (`concentration_recent`) and of memories that are still that short (`concentration_short`), maximise the marginal
+    likelihood times a broad log-normal prior around 20, and are fixed in the posterior. The uncertainty of a centre
+    widens the distribution of the states around it. Sources: MacKay and Peto 1995, Nat. Lang. Eng. 1, 289; Teh 2006,
+    ACL, 985.
 
     Parameters
     ----------
@@ -69,8 +57,7 @@ def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None
     Raises
     ------
     InputError
-        If a column is missing, counts are not whole numbers ≥ 0, a state or choice has a word that is not an option,
-        the table holds several policies, or there are too many states to tabulate.
+        If the table is damaged or holds several policies, or there are too many states to tabulate.
 
     See Also
     --------
@@ -87,21 +74,23 @@ def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None
     >>> [policy["q"].sel(word="A").values.round(2), policy["observed"].values]  # nothing, A,A, A,B, B,A, B,B
     [array([0.59, 0.99, 0.58, 0.58, 0.04]), array([20, 30,  0,  0,  5])]
     """
-    one, options = single_table(counts, words)
-    space = tabulable_space(len(options), int(one["memory_length"].iloc[0]))
-    return estimated_policy(choice_table(one, options, space), options, space, str(one["model"].iloc[0]))
+    choices = Choices.of_table(counts, words)
+    if reason := why_not_tabulable(len(choices.words), choices.memory_length):
+        raise InputError(reason)
+    return estimated_policy(choices, str(counts["model"].iloc[0]))
 
 
-def estimated_policy(n: np.ndarray, words: Sequence[str], space: MemorySpace, model: str) -> xr.Dataset:
-    """The policy of `empirical_policy` from counts (state, word)."""
-    alpha, recent, short = _posterior(n, space)
+def estimated_policy(choices: Choices, model: str) -> xr.Dataset:
+    """The policy of `empirical_policy` from choices."""
+    space, n = MemorySpace(len(choices.words), choices.memory_length), choices.counts()
+    alpha, (recent, short) = posterior(n, space)
     attrs = {
         "estimator": "hierarchical Dirichlet back-off to memories without their oldest interaction",
         "concentrations": "maximum of the marginal likelihood times a log-normal prior (empirical Bayes)",
         "choices": int(n.sum()),
         "states_seen": int((n.sum(1) > 0).sum()),
     }
-    policy = make_policy(alpha / alpha.sum(1, keepdims=True), words, model=model, attrs=attrs)
+    policy = make_policy(mean_of(alpha), choices.words, model=model, attrs=attrs)
     policy["alpha"] = (("state", "word"), alpha, {"long_name": "posterior counts (Dirichlet)", "units": "1"})
     policy["observed"] = ("state", n.sum(1).astype(int), {"long_name": "choices seen in the state", "units": "1"})
     policy = policy.assign_coords(length=np.arange(space.memory_length + 1))
@@ -153,13 +142,6 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     ]
 
 
-def tabulable_space(n_words: int, memory_length: int) -> MemorySpace:
-    """The memory space; InputError if it has more states than a table can hold."""
-    if reason := why_not_tabulable(n_words, memory_length):
-        raise InputError(reason)
-    return MemorySpace(n_words, memory_length)
-
-
 def why_not_tabulable(n_words: int, memory_length: int) -> str:
     """'' if a table can hold all memory states."""
     n_states = MemorySpace(n_words, memory_length).n_states
@@ -170,139 +152,54 @@ def why_not_tabulable(n_words: int, memory_length: int) -> str:
     return f"{have}: expected at most {MOST_STATES:,}, more cannot be tabulated"
 
 
-def posterior_mean(
-    n: np.ndarray, space: MemorySpace, concentrations: tuple[np.ndarray, np.ndarray] | None = None
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """The estimated q > 0 (state, word) from counts, and its concentrations."""
-    alpha, concentrations = posterior_counts(n, space, concentrations)
-    return alpha / alpha.sum(1, keepdims=True), concentrations
-
-
-def posterior_counts(
-    n: np.ndarray, space: MemorySpace, concentrations: tuple[np.ndarray, np.ndarray] | None = None
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Counts of the Dirichlet posterior, and its concentrations; known ones are kept, which is 20 times faster."""
-    if concentrations is None:
-        alpha, recent, short = _posterior(n, space)
-    else:
-        recent, short = concentrations
-        levels = [slice(space.offset(h), space.offset(h + 1)) for h in range(space.memory_length + 1)]
-        pooled, centre = _pool(n, levels, recent, short), np.empty(n.shape)
-        for h, level in enumerate(levels):
-            weight = pooled[level] + recent[h] * _parents_of(centre, levels, h, n.shape[1])
-            centre[level] = weight / weight.sum(1, keepdims=True)
-        alpha = _alpha(n, pooled, centre, levels, recent, short)
-    return alpha, (recent, short)
+def mean_of(alpha: np.ndarray) -> np.ndarray:
+    """Of a Dirichlet distribution in each row."""
+    return alpha / alpha.sum(1, keepdims=True)
 
 
 def _draw(alpha: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """One Dirichlet variate a row, also for parameters so small that every gamma variate underflows."""
     # log Gamma(a) = log Gamma(a + 1) + log(U) / a
     logs = np.log(random.standard_gamma(alpha + 1)) + np.log1p(-random.random(alpha.shape)) / alpha
-    weights = np.exp(logs - logs.max(1, keepdims=True))
-    return weights / weights.sum(1, keepdims=True)
+    return softmax(logs, axis=1)
 
 
-def check_columns(name: str, table: pd.DataFrame, columns: Sequence[str] = COLUMNS) -> None:
-    """InputError unless it is a table with these columns."""
-    if not isinstance(table, pd.DataFrame):
-        raise InputError(f"{name} is a {type(table).__name__}: expected a pandas.DataFrame")
-    if missing := [column for column in columns if column not in table.columns]:
-        raise InputError(f"{name} lacks the column {', '.join(missing)}; expected {', '.join(columns)}")
+def posterior(
+    n: np.ndarray, space: MemorySpace, known: tuple[np.ndarray, np.ndarray] | None = None
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Posterior counts (state, word), and concentrations by length of the recent part and of short memories.
 
-
-def single_table(counts: pd.DataFrame, words: Sequence[str] | None) -> tuple[pd.DataFrame, list[str]]:
-    """The counts of one policy and its words; InputError if they are of several or lack something."""
-    check_columns("counts", counts)
-    if counts.empty:
-        raise InputError("counts is empty: expected a row a state and choice")
-    for column in ("model", "options", "memory_length"):
-        values = counts[column].unique()
-        if len(values) > 1:
-            raise InputError(f"counts holds {len(values)} values of {column}: select one, as in {column} = {values[0]}")
-    options = str(counts["options"].iloc[0]).split("_")
-    chosen = one_or_several(options if words is None else words)
-    if sorted(map(shown, chosen)) != sorted(map(shown, options)) or len(set(options)) < max(2, len(options)):
-        raise InputError(f"words = {chosen}: expected at least two that differ, in any order: {', '.join(options)}")
-    return counts, chosen
-
-
-def choice_table(counts: pd.DataFrame, words: list[str], space: MemorySpace) -> np.ndarray:
-    """Choice counts as an array (state, word)."""
-    memories, number = counted_memories(counts, words, space.memory_length)
-    table = np.zeros((space.n_states, len(words)))
-    np.add.at(table, [space.state(memory) for memory in memories], number)
-    return table
-
-
-def counted_memories(
-    counts: pd.DataFrame, words: list[str], memory_length: int
-) -> tuple[list[list[tuple[int, int]]], np.ndarray]:
-    """The memories in the table, and choice counts as an array (memory, word)."""
-    number = column_numbers(counts["count"])
-    wrong = ~((number >= 0) & (number <= MOST_CHOICES) & (number == np.floor(number)))
-    if wrong.any():
-        given = counts["count"].tolist()[int(wrong.argmax())]
-        raise InputError(f"count = {given!r}: expected a whole number from 0 to {MOST_CHOICES}")
-    index = {word: k for k, word in enumerate(words)}
-    if unknown := [choice for choice in counts["choice"].unique() if choice not in index]:
-        raise InputError(f"choice = {unknown[0]!r}: expected one of {', '.join(words)}")
-    row, texts = pd.factorize(counts["state"], use_na_sentinel=False)
-    table = np.zeros((len(texts), len(words)))
-    np.add.at(table, (row, counts["choice"].map(index).to_numpy()), number)
-    return [memory_of(text, index, memory_length) for text in texts], table
-
-
-def memory_of(text: object, index: dict[str, int], memory_length: int) -> list[tuple[int, int]]:
-    """Pairs of the numbers of own and partner's words, oldest first; InputError if the text is no memory."""
-    if not isinstance(text, str):
-        raise InputError(f"state = {text!r}: expected text such as 'A,B|B,B', '' for the empty memory")
-    memory = [tuple(interaction.split(",")) for interaction in text.split("|")] if text else []
-    for interaction in memory:
-        if len(interaction) != 2 or not set(interaction) <= set(index):
-            raise InputError(f"state = {text!r}: expected own,partner|own,partner|… of the words {', '.join(index)}")
-    if len(memory) > memory_length:
-        raise InputError(f"state = {text!r}: expected at most memory_length = {memory_length} interactions")
-    return [(index[own], index[partner]) for own, partner in memory]
-
-
-def _posterior(n: np.ndarray, space: MemorySpace) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Posterior counts (state, word), and concentrations by length of the recent part and of short memories."""
-    H = space.memory_length
-    levels = [slice(space.offset(h), space.offset(h + 1)) for h in range(H + 1)]
-    recent, short = np.ones(H + 1), np.ones(H + 1)
+    Known concentrations are kept, which is 20 times faster.
+    """
+    H, n_words = space.memory_length, n.shape[1]
+    # By length of the memory. The oldest interaction is the most significant digit, so that it is the first axis.
+    own = np.split(n, [space.offset(h) for h in range(1, H + 1)])
     # The root has the uniform distribution as its parent, and memories of length H are never short of it.
-    recent[0], short[H] = n.shape[1] / 2, np.nan
-    centre, pooled = np.empty_like(n), n
-    for _ in range(PASSES):
-        pooled = _pool(n, levels, recent, short)
-        for h, level in enumerate(levels):
-            parent = _parents_of(centre, levels, h, n.shape[1])
-            if h > 0:
-                recent[h] = concentration(pooled[level], parent)
-            weight = pooled[level] + recent[h] * parent
-            centre[level] = weight / weight.sum(1, keepdims=True)
-            if h < H:
-                short[h] = concentration(n[level], centre[level])
-    return _alpha(n, pooled, centre, levels, recent, short), recent, short
-
-
-def _alpha(
-    n: np.ndarray, pooled: np.ndarray, centre: np.ndarray, levels: list[slice], recent: np.ndarray, short: np.ndarray
-) -> np.ndarray:
-    """Posterior counts of each state, widened by the uncertainty of its centre."""
-    H, n_words = len(levels) - 1, n.shape[1]
-    alpha = n.copy()
-    known = np.full(1, np.inf)  # of the parents: independent choices that their centre is worth
-    for h, level in enumerate(levels):
-        mine = _passed_on(recent[h], known)
-        total = pooled[level].sum(1) + mine
-        if h < H:
-            alpha[level] += _passed_on(short[h], total)[:, None] * centre[level]
-            known = np.tile(total, n_words**2)
-        else:
-            alpha[level] += mine[:, None] * _parents_of(centre, levels, h, n_words)
-    return alpha
+    recent, short = (np.append(n_words / 2, np.ones(H)), np.append(np.ones(H), np.nan)) if known is None else known
+    pooled, parents, centres = own, own, own
+    for _ in range(PASSES if known is None else 1):
+        # Evidence of each memory and all that end with it, in independent choices
+        pooled = own[H:]
+        for h in reversed(range(H)):
+            below = _informative(pooled[0], recent[h + 1]).reshape(-1, len(own[h]), n_words).sum(0)
+            pooled = [_informative(own[h], short[h]) + below, *pooled]
+        parents, centres = [np.full((1, n_words), 1 / n_words)], []
+        for h in range(H + 1):
+            if known is None and h > 0:
+                recent[h] = concentration(pooled[h], parents[h])
+            centres.append(mean_of(pooled[h] + recent[h] * parents[h]))
+            parents.append(np.tile(centres[h], (n_words**2, 1)))
+            if known is None and h < H:
+                short[h] = concentration(own[h], centres[h])
+    # The posterior counts of each state are widened by the uncertainty of its centre.
+    alpha = []
+    worth = np.full(1, np.inf)  # of the parents: independent choices that their centre is worth
+    for h in range(H):
+        total = pooled[h].sum(1) + _passed_on(recent[h], worth)
+        alpha.append(own[h] + _passed_on(short[h], total)[:, None] * centres[h])
+        worth = np.tile(total, n_words**2)
+    alpha.append(own[H] + _passed_on(recent[H], worth)[:, None] * parents[H])
+    return np.concatenate(alpha), (recent, short)
 
 
 def _passed_on(concentration: float, known: np.ndarray) -> np.ndarray:
@@ -314,26 +211,9 @@ def _passed_on(concentration: float, known: np.ndarray) -> np.ndarray:
     return 1 / fraction - 1
 
 
-def _pool(n: np.ndarray, levels: list[slice], recent: np.ndarray, short: np.ndarray) -> np.ndarray:
-    """Evidence of each memory and all that end with it, in independent choices."""
-    pooled = n.copy()
-    for h in range(len(levels) - 2, -1, -1):
-        below = _informative(pooled[levels[h + 1]], recent[h + 1])
-        size = levels[h].stop - levels[h].start
-        # The oldest interaction is the most significant digit, so that it is the first axis.
-        pooled[levels[h]] = _informative(n[levels[h]], short[h]) + below.reshape(-1, size, n.shape[1]).sum(0)
-    return pooled
-
-
 def _informative(counts: np.ndarray, concentration: float) -> np.ndarray:
     total = counts.sum(1, keepdims=True)
     return counts * (1 + concentration) / (total + concentration)
-
-
-def _parents_of(centre: np.ndarray, levels: list[slice], h: int, n_words: int) -> np.ndarray:
-    if h == 0:
-        return np.full((1, n_words), 1 / n_words)
-    return np.tile(centre[levels[h - 1]], (n_words**2, 1))
 
 
 def concentration(counts: np.ndarray, centre: np.ndarray) -> float:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
-from scipy.spatial.distance import jensenshannon
+from scipy.special import rel_entr
 from scipy.stats import binom, binomtest, chisquare
 
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import whole_number, words_of
-from validation.populations._empirical_policy import check_columns, choice_table, empirical_policy, single_table
+from validation.populations._choices import Choices, check_columns
+from validation.populations._empirical_policy import empirical_policy
 
 NEUTRAL_DISTANCE = 0.005  # [004] Methods
 SIGNIFICANCE = 0.05  # [001] Methods
@@ -58,14 +57,15 @@ def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
     check_columns("counts", counts)
     rows = []
     for _, empty in counts[counts["state"] == ""].groupby(["model", "options", "memory_length"], sort=True):
-        empty, words = single_table(empty, None)
-        times = choice_table(empty, words, MemorySpace(len(words), 1))[0].astype(int)
+        choices = Choices.of_table(empty)
+        words = choices.words
+        times = np.bincount(choices.chosen, choices.times, minlength=len(words)).astype(int)
         if not times.any():
             raise InputError(f"counts of {', '.join(words)} with empty memories sum to 0: expected choices")
         total, best = int(times.sum()), int(times.argmax())
         two = len(words) == 2
         p_value = binomtest(int(times[0]), total).pvalue if two else chisquare(times).pvalue
-        distance = float(jensenshannon(times / total, np.full(len(words), 1 / len(words))))
+        distance = float(distance_from_uniform(times[None] / total)[0])
         rows.append(
             {column: empty[column].iloc[0] for column in ("model", "options", "memory_length")}
             | {"choices": total, "favourite": words[best], "share": times[best] / total}
@@ -133,23 +133,22 @@ def microscopic_bias(counts: pd.DataFrame, strong: str, *, interactions: int = 3
         raise InputError(f"strong = {strong!r}: expected one of {', '.join(words)}")
     space = MemorySpace(2, int(policy.attrs["memory_length"]))
     depth = whole_number("interactions", interactions, 1, min(DEEPEST, space.memory_length) + 1)
-    n = choice_table(counts, list(words), space)
-    column = words.index(strong)
+    n, column = Choices.of_table(counts).counts(), words.index(strong)
     rows: list[Row] = []
-    weight = {(): 1.0}
+    weight = np.ones(1)
     for number in range(1, depth + 1):
-        states = [space.state(memory) for memory in weight]
-        p = policy["q"].values[states]
-        seen = n[states].sum(1)
-        p = np.where(seen[:, None] > 0, n[states] / np.maximum(seen, 1)[:, None], p)
-        w = np.array(list(weight.values()))
-        for memory, times, mass in zip(weight, n[states], w, strict=True):
-            rows.append(
-                {"interaction": number, "memory": _text(memory, words)} | _one(times, column) | {"weight": mass}
-            )
+        level = slice(space.offset(number - 1), space.offset(number))
+        seen = n[level].sum(1, keepdims=True)
+        p = np.where(seen > 0, n[level] / np.maximum(seen, 1), policy["q"].values[level])
+        for state, times, mass in zip(range(level.start, level.stop), n[level], weight, strict=True):
+            memory = "|".join(f"{words[own]},{words[partner]}" for own, partner in space.memory(state))
+            rows.append({"interaction": number, "memory": memory} | _one(times, column) | {"weight": mass})
         if number > 1:
-            rows.append({"interaction": number, "memory": "all"} | _all(p, n[states], w, column))
-        weight = _next(weight, p)
+            means = {"share": weight @ p[:, column], "equal_share": p[:, column].mean(), "weight": weight.sum()}
+            pooled = _one(n[level].sum(0), column) | means | {"p_bootstrap": np.nan}
+            rows.append({"interaction": number, "memory": "all"} | pooled)
+        # After one more interaction with an equally experienced agent
+        weight = (weight[:, None, None] * p[:, :, None] * (weight @ p)).ravel()
     return pd.DataFrame(rows)
 
 
@@ -168,22 +167,10 @@ def _one(times: np.ndarray, column: int) -> Row:
     return numbers | {"choices": total, "p_exact": p_exact, "p_bootstrap": bootstrap}
 
 
-def _all(p: np.ndarray, n: np.ndarray, weight: np.ndarray, column: int) -> Row:
-    pooled = _one(n.sum(0), column)
-    means: Row = {"share": float(weight @ p[:, column]), "equal_share": float(p[:, column].mean())}
-    means |= {"p_bootstrap": np.nan, "weight": float(weight.sum())}
-    return pooled | means
-
-
-def _next(weight: dict[tuple, float], p: np.ndarray) -> dict[tuple, float]:
-    """Probabilities of the memories after one more interaction with an equally experienced agent."""
-    heard = np.array(list(weight.values())) @ p
-    longer = {}
-    for (memory, mass), own in zip(weight.items(), p, strict=True):
-        for a, b in product(range(2), repeat=2):
-            longer[(*memory, (a, b))] = mass * own[a] * heard[b]
-    return longer
-
-
-def _text(memory: tuple, words: tuple[str, ...]) -> str:
-    return "|".join(f"{words[own]},{words[partner]}" for own, partner in memory)
+def distance_from_uniform(q: np.ndarray) -> np.ndarray:
+    """Jensen-Shannon distance of each row, nats; shape (policies,)."""
+    uniform = 1 / q.shape[1]
+    middle = (q + uniform) / 2
+    divergence = (rel_entr(q, middle) + rel_entr(uniform, middle)).sum(1) / 2
+    # Rounding can leave -1e-17 of 0, of which there is no root
+    return np.sqrt(np.maximum(divergence, 0))

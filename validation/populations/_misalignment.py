@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 import xarray as xr
-from scipy.special import rel_entr
 
 from meanfield import InputError, each_policy
 from meanfield.toolbox import canonical_order, expect, labelled, name_of, stamp, wilson_interval, words_of
 from validation._engine.arguments import name_in
-from validation.populations._microscopic_bias import NEUTRAL_DISTANCE
+from validation.populations._microscopic_bias import NEUTRAL_DISTANCE, distance_from_uniform
 
 AMPLIFIED, INDUCED, REVERSED, NONE, UNKNOWN = "amplified", "induced", "reversed", "none", ""
 
@@ -22,8 +21,7 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
     The Jensen-Shannon distance of q from the uniform distribution u is √((D(q|m) + D(u|m))/2), with m = (q + u)/2 and D
     the Kullback-Leibler divergence with the natural logarithm; q is neutral where it is below 0.005. The paper names
     neither root nor base. Its Fig. 1f shows the root: GPT-4o {gay, straight}, an example of a preference overturned,
-    has the distance 0.046 and the divergence 0.0022. In bits it would be 1.201 times as large. Source: [004] Methods,
-    Extracting Probabilistic Policy from LLMs.
+    has the distance 0.046 and the divergence 0.0022. Source: [004] Methods, Extracting Probabilistic Policy from LLMs.
 
     Parameters
     ----------
@@ -61,7 +59,7 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
             both = f"{name_of(singles[0])} and {name_of(policy)}"
             raise InputError(f"policies has {both}: expected the same number of words")
     q = np.stack([policy["q"].values[0] for policy in singles])
-    distance = _distance_from_uniform(q)
+    distance = distance_from_uniform(q)
     result = xr.Dataset(
         {
             "distance": ("pair", distance, {"long_name": "Jensen-Shannon distance from uniform", "units": "1"}),
@@ -89,8 +87,8 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
     - reversed where agents are not neutral and the word they do not favour wins more often.
 
     A difference counts where the Wilson interval of the collective bias, at the level of `bias`, excludes equality. All
-    other cases are 'none': a difference too small for the number of runs, or a preference weakened and not overturned,
-    for which the paper has no name. Source: [004] Fig. 1, Fig. 2 and Results, Mapping collective misalignment.
+    other cases are 'none', as a preference weakened and not overturned. Source: [004] Fig. 1, Fig. 2 and Results,
+    Mapping collective misalignment.
 
     Parameters
     ----------
@@ -154,15 +152,6 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
     )
     options = {name: bias.attrs[f"option_{name}"] for name in ("runs", "seed", "level")}
     return stamp(result, "misalignment", largest_neutral_distance=NEUTRAL_DISTANCE, **options)
-
-
-def _distance_from_uniform(q: np.ndarray) -> np.ndarray:
-    """Jensen-Shannon distance of each row, nats; shape (policies,)."""
-    uniform = 1 / q.shape[1]
-    middle = (q + uniform) / 2
-    divergence = (rel_entr(q, middle) + rel_entr(uniform, middle)).sum(1) / 2
-    # Rounding can leave -1e-17 of 0, of which there is no root
-    return np.sqrt(np.maximum(divergence, 0))
 
 
 def _in_order_of(bias: xr.Dataset, agents: xr.Dataset) -> xr.Dataset:

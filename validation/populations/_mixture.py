@@ -1,27 +1,28 @@
-"""How many policies the runs of real populations had, and which one when."""
+"""How many policies the runs of real populations had, and which one when: a hidden Markov model."""
 
 from __future__ import annotations
 
-import zlib
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from tqdm.auto import tqdm
 
-from meanfield import InputError
+from meanfield import MemorySpace
 from meanfield.datasets import RealPopulations
 from meanfield.toolbox import LARGEST_SEED, whole_number
-from validation.populations._choices import ordered_subjects
-from validation.populations._empirical_policy import posterior_mean
-from validation.populations._hidden_policies import Held, Mixture, Observed, filtered, fit_mixture
-from validation.populations._schedule import Schedule
-from validation.populations._subject import Row
-from validation.populations._tilts import Cells, fit_tilts
+from validation.populations._choice_model import Cells, fit_tilts
+from validation.populations._empirical_policy import mean_of, posterior
+from validation.populations._experiment import Experiment, as_table, each
 
 FOLDS = 5
 STARTS = 2
 MOST = 20
+MOST_STEPS = 60
+FEWEST_STEPS = 10
+GAIN = 0.1  # of the log-likelihood in one step, below which the estimate has settled
+FIRST_CHANGE = 0.1
+CERTAINTY = 0.3  # Dirichlet parameter of random starts
+BOUNDS = (1e-4, 1.0)  # of the probability of a change
 FROM = ["experiment", "n_agents", "initial_consensus", "committed_word", "n_committed", "run"]
 
 
@@ -60,17 +61,16 @@ def mixture(
 
     Returns
     -------
-    Four tables. All begin with `model`, `pair` and `memory_length`; policies that cannot be tabulated are left out.
+    Four tables that begin with `model`, `pair` and `memory_length`. Policies that cannot be tabulated are left out.
 
-    - `numbers`: a row for each K: `components`; `log_likelihood` per held-out choice; `gain`, the log-likelihood of all
-      held-out choices less that of one policy, and its standard error `gain_error`; `chosen`.
-    - `components`: a row for each policy of the chosen K, the most frequent first: `component`; the `share` of choices;
-      its `sharpness`, beside a mean of 1; `length`, the mean number of interactions until a policy is
-      drawn anew, infinite without a period.
-    - `runs`: a row for each run: its condition, `choices`, the `component` that held most, the `share` of its choices,
-      and the expected number of `draws` of a policy.
-    - `stretches`: a row for each time that one policy probably held, from one change point to the next: `run`, the
-      steps `start` and `stop` (the first after it), `component`, and its mean `probability`.
+    - `numbers`, a row for each K: `components`; `log_likelihood` per held-out choice; `gain`, that of all held-out
+      choices less that of one policy, and its standard error `gain_error`; `chosen`.
+    - `components`, a row for each policy of the chosen K, the most frequent first: `component`; `share` of choices;
+      `sharpness`, beside a mean of 1; `length`, the mean number of interactions until a policy is drawn anew.
+    - `runs`: the condition of each, `choices`, the `component` that held most, the `share` of its choices, and the
+      expected number of `draws` of a policy.
+    - `stretches`, a row for each time that one policy probably held: `run`, the steps `start` and `stop` (the first
+      after it), `component`, and its mean `probability`.
 
     Raises
     ------
@@ -101,58 +101,44 @@ def mixture(
     """
     period = None if period is None else whole_number("period", period, 1)
     most, seed = whole_number("most", most, 1, MOST), whole_number("seed", seed, 0, LARGEST_SEED)
-    numbers: list[Row] = []
-    components: list[Row] = []
-    runs: list[Row] = []
-    stretches: list[Row] = []
-    reason = ""
-    for subject, table, events in tqdm(
-        ordered_subjects(populations), desc="mixture", unit="policy", disable=not progress, leave=False
-    ):
-        try:
-            schedule = Schedule.read(table, events)
-        except InputError as error:
-            reason = f"{error}"
-            continue
-        where = {"model": subject[0], "pair": subject[1].replace("_", "/"), "memory_length": subject[2]}
-        own = (seed + zlib.crc32("\0".join(map(str, subject)).encode())) % (LARGEST_SEED + 1)
-        observed = _observed(schedule, period)
+    rows: list[list[dict]] = [[] for _ in Mixtures._fields]
+    for experiment in each(Experiment.tabulable(populations), "mixture", progress):
+        own = experiment.seed(seed)
+        observed = _observed(experiment, period)
         judged = _judged(observed, most, own)
-        chosen = next(int(row["components"]) for row in judged if row["chosen"])  # type: ignore[call-overload]
+        chosen = next(row["components"] for row in judged if row["chosen"])
         best, held = _best(observed, chosen, np.random.default_rng((own, 0)))
         order = np.argsort(-_times(observed, held).sum(0), kind="stable")
-        numbers += [where | row for row in judged]
-        components += [where | row for row in _components(observed, best, held, order, period)]
-        runs += [where | row for row in _runs(schedule, observed, held, order)]
-        stretches += [where | row for row in _stretches(schedule, observed, held, order, period)]
-    if not numbers:
-        raise InputError(f"populations: {reason}")
-    tables = [pd.DataFrame(rows) for rows in (numbers, components, runs, stretches)]
-    for table, kind in zip(tables, Mixtures._fields, strict=True):
-        table.attrs = {"kind": f"mixture_{kind}", "period": period or 0, "seed": seed}
-    return Mixtures(*tables)
+        best = best._replace(q=best.q[order], shares=best.shares[order])
+        held = held._replace(weights=held.weights[:, :, order], drawn=held.drawn[:, :, order])
+        found = (
+            judged,
+            _components(observed, best, held, period),
+            _runs(experiment, observed, held),
+            _stretches(experiment, observed, held, period),
+        )
+        for table, part in zip(rows, found, strict=True):
+            table += [experiment.where | row for row in part]
+    named = zip(Mixtures._fields, rows, strict=True)
+    return Mixtures(*(as_table(table, f"mixture_{kind}", period=period or 0, seed=seed) for kind, table in named))
 
 
-def _observed(schedule: Schedule, period: int | None) -> Observed:
-    states, n_words = schedule.states(), len(schedule.words)
-    chosen = schedule.said.ravel()[schedule.free]
-    part = schedule.step_of // period if period else np.zeros(len(chosen), dtype=np.int64)
-    runs, periods = len(schedule.runs), int(part.max(initial=0)) + 1
+def _observed(experiment: Experiment, period: int | None) -> Observed:
+    choices = experiment.choices
+    part = experiment.step_of // period if period else np.zeros(len(choices.chosen), dtype=np.int64)
+    runs, periods = len(experiment.runs), int(part.max(initial=0)) + 1
     last = np.zeros(runs, dtype=np.int64)
-    np.maximum.at(last, schedule.run_of, part)
-    cells = Cells.group(schedule.run_of * periods + part, states, chosen, n_words)
-    n = np.stack([np.bincount(cells.state, one, minlength=schedule.space.n_states) for one in cells.counts], axis=1)
+    np.maximum.at(last, experiment.run_of, part)
+    cells = Cells.group(experiment.run_of * periods + part, choices.states(), choices.chosen, len(choices.words))
     known = np.arange(periods) <= last[:, None]
-    return Observed(schedule.space, cells, runs, periods, known, posterior_mean(n, schedule.space)[1])
+    return Observed(experiment.space, cells, runs, periods, known, posterior(choices.counts(), experiment.space)[1])
 
 
-def _judged(observed: Observed, most: int, seed: int) -> list[Row]:
+def _judged(observed: Observed, most: int, seed: int) -> list[dict]:
     """A row for each number of components."""
     choices = observed.cells.counts.sum()
     if observed.runs == 1:
-        unknown = {"log_likelihood": np.nan, "gain": np.nan, "gain_error": np.nan}
-        row: Row = {"components": 1, **unknown, "chosen": True}
-        return [row]
+        return [{"components": 1, "log_likelihood": np.nan, "gain": np.nan, "gain_error": np.nan, "chosen": True}]
     fold = np.random.default_rng((seed, 1)).permutation(observed.runs) % min(FOLDS, observed.runs)
     held_out: list[np.ndarray] = []
     while len(held_out) < most and (len(held_out) < 2 or held_out[-1].sum() > held_out[-2].sum()):
@@ -162,21 +148,17 @@ def _judged(observed: Observed, most: int, seed: int) -> list[Row]:
             score[fold == number] = filtered(observed, fitted).log_likelihood[fold == number]
         held_out.append(score)
     scores = np.array(held_out)
-    gains = scores - scores[0]
-    best = int(np.argmax(scores.sum(1)))
-    close = scores[best].sum() - scores.sum(1) <= _error(scores[best] - scores)
-    chosen = int(np.argmax(close))
-    rows: list[Row] = []
-    for k, (score, gain, error) in enumerate(zip(scores.sum(1) / choices, gains.sum(1), _error(gains), strict=True)):
-        numbers = {"log_likelihood": score, "gain": gain, "gain_error": error, "chosen": k == chosen}
-        rows.append({"components": k + 1} | numbers)
-    return rows
+    gain, error = _sum_and_error(scores - scores[0])
+    lead, its_error = _sum_and_error(scores[np.argmax(scores.sum(1))] - scores)
+    number = np.arange(len(scores))
+    table = {"components": 1 + number, "log_likelihood": scores.sum(1) / choices}
+    table |= {"gain": gain, "gain_error": error, "chosen": number == np.argmax(lead <= its_error)}
+    return pd.DataFrame(table).to_dict("records")
 
 
-def _error(differences: np.ndarray) -> np.ndarray:
-    """Standard error of sums over runs, of (…, run)."""
-    runs = differences.shape[-1]
-    return np.std(differences, axis=-1, ddof=1) * np.sqrt(runs)
+def _sum_and_error(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over runs of (…, run), and their standard errors."""
+    return differences.sum(-1), np.std(differences, axis=-1, ddof=1) * np.sqrt(differences.shape[-1])
 
 
 def _best(observed: Observed, n_components: int, random: np.random.Generator) -> tuple[Mixture, Held]:
@@ -188,58 +170,134 @@ def _best(observed: Observed, n_components: int, random: np.random.Generator) ->
 
 def _times(observed: Observed, held: Held) -> np.ndarray:
     """Choices that each policy made in each run, (run, component)."""
-    cells = observed.cells
-    of = cells.counts.sum(0)[:, None] * held.weights.reshape(-1, held.weights.shape[2])[cells.unit]
-    return np.stack([np.bincount(cells.unit // observed.periods, one, minlength=observed.runs) for one in of.T], axis=1)
+    cells, times = observed.cells, np.zeros((observed.runs, held.weights.shape[2]))
+    weights = held.weights.reshape(-1, times.shape[1])[cells.unit]
+    np.add.at(times, cells.unit // observed.periods, cells.counts.sum(0)[:, None] * weights)
+    return times
 
 
-def _components(observed: Observed, fitted: Mixture, held: Held, order: np.ndarray, period: int | None) -> list[Row]:
+def _components(observed: Observed, fitted: Mixture, held: Held, period: int | None) -> list[dict]:
     times = _times(observed, held).sum(0)
-    cells, n_states = observed.cells, observed.space.n_states
-    weights = held.weights.reshape(-1, held.weights.shape[2])[cells.unit]
-    n = np.stack(
-        [[np.bincount(cells.state, w * one, minlength=n_states) for one in cells.counts] for w in weights.T[order]]
-    )  # (component, word, state)
-    every = n.sum(0).T
-    log_q = np.log(posterior_mean(every, observed.space, observed.concentrations)[0])
-    unit, state = np.nonzero(n.sum(1))
-    cells = Cells(unit, state, np.zeros(0, dtype=np.int64), n[unit, :, state].T)
-    sharp = fit_tilts(log_q, cells, len(order)).sharpness
+    n = observed.by_state(held.weights)
+    log_q = np.log(mean_of(posterior(n.sum(0), observed.space, observed.concentrations)[0]))
+    unit, state = np.nonzero(n.sum(2))
+    sharp = fit_tilts(log_q, Cells(unit, state, np.zeros(0, dtype=np.int64), n[unit, state].T), len(n)).sharpness
     # Shrinkage alone makes the policy of all choices less sharp than these.
-    sharp /= np.average(sharp, weights=times[order])
-    length = period / fitted.change if period and len(order) > 1 else np.inf
-    return [
-        {
-            "component": k,
-            "share": times[place] / times.sum(),
-            "sharpness": sharp[k],
-            "length": length,
-        }
-        for k, place in enumerate(order)
-    ]
+    sharp /= np.average(sharp, weights=times)
+    length = period / fitted.change if period and len(n) > 1 else np.inf
+    told = {"component": np.arange(len(n)), "share": times / times.sum(), "sharpness": sharp, "length": length}
+    return pd.DataFrame(told).to_dict("records")
 
 
-def _runs(schedule: Schedule, observed: Observed, held: Held, order: np.ndarray) -> list[Row]:
-    times = _times(observed, held)[:, order]
+def _runs(experiment: Experiment, observed: Observed, held: Held) -> list[dict]:
+    times = _times(observed, held)
+    total, most = times.sum(1), times.argmax(1)
+    with np.errstate(invalid="ignore"):
+        share = times.max(1) / total
+    told = {"choices": total.round().astype(int), "component": most, "share": share}
     draws = (held.drawn * observed.known[:, :, None]).sum((1, 2))
+    return experiment.runs[FROM].assign(**told, draws=draws).to_dict("records")
+
+
+def _stretches(experiment: Experiment, observed: Observed, held: Held, period: int | None) -> list[dict]:
     rows = []
-    for number, row in enumerate(schedule.runs[FROM].to_dict("records")):
-        total, k = times[number].sum(), int(np.argmax(times[number]))
-        share = times[number, k] / total if total else np.nan
-        rows.append(row | {"choices": round(total), "component": k, "share": share, "draws": draws[number]})
-    return rows
-
-
-def _stretches(schedule: Schedule, observed: Observed, held: Held, order: np.ndarray, period: int | None) -> list[Row]:
-    rows: list[Row] = []
-    for number, name in enumerate(schedule.runs["run"].tolist()):
-        steps = schedule.named[schedule.run == number]
-        weights = held.weights[number, observed.known[number]][:, order]
+    for number, name in enumerate(experiment.runs["run"].tolist()):
+        steps = experiment.named[experiment.run == number]
+        weights = held.weights[number, observed.known[number]]
         components = weights.argmax(1)
         changes = np.flatnonzero(np.diff(components, prepend=-1))
         for start, stop in zip(changes, [*changes[1:], len(weights)], strict=True):
-            k = components[start]
+            k = int(components[start])
             end = steps[-1] + 1 if stop == len(weights) else steps[stop * (period or 1)]
-            told = {"run": name, "start": int(steps[start * (period or 1)]), "stop": int(end), "component": int(k)}
+            told = {"run": name, "start": int(steps[start * (period or 1)]), "stop": int(end), "component": k}
             rows.append(told | {"probability": float(weights[start:stop, k].mean())})
     return rows
+
+
+class Observed(NamedTuple):
+    """Choices by run, period of the run, and memory state."""
+
+    space: MemorySpace
+    cells: Cells  # unit = run · periods + period
+    runs: int
+    periods: int  # of the longest run
+    known: np.ndarray  # (run, period), whether the run lasted into it
+    concentrations: tuple[np.ndarray, np.ndarray]  # of all choices, which is the prior of each policy
+
+    def by_state(self, weights: np.ndarray) -> np.ndarray:
+        """Choice counts (component, state, word) by how probably each policy held (run, period, component)."""
+        of = weights.reshape(-1, weights.shape[2])[self.cells.unit]
+        return np.stack([self.cells.by_state(self.space.n_states, one) for one in of.T])
+
+    def only(self, chosen: np.ndarray) -> Observed:
+        """The choices of some runs (run,); the others have none."""
+        keep = chosen[self.cells.unit // self.periods]
+        unit, state, _, counts = self.cells
+        cells = Cells(unit[keep], state[keep], np.zeros(0, dtype=np.int64), counts[:, keep])
+        return self._replace(cells=cells, known=self.known & chosen[:, None])
+
+
+class Mixture(NamedTuple):
+    """Policies, how often each holds, and the probability that the policy is drawn anew after a period."""
+
+    q: np.ndarray  # (component, state, word)
+    shares: np.ndarray  # (component,)
+    change: float
+
+
+class Held(NamedTuple):
+    """Which policy held when."""
+
+    log_likelihood: np.ndarray  # (run,)
+    weights: np.ndarray  # (run, period, component)
+    drawn: np.ndarray  # (run, period, component), probability that it was drawn anew for the period
+
+
+def fit_mixture(observed: Observed, n_components: int, random: np.random.Generator) -> tuple[Mixture, Held]:
+    """The most probable mixture from one random start (EM)."""
+    weights = random.dirichlet(np.full(n_components, CERTAINTY), (observed.runs, observed.periods))
+    shares, change = np.full(n_components, 1 / n_components), FIRST_CHANGE
+    known, before = observed.known[:, :, None], -np.inf
+    for step in range(MOST_STEPS + 1):
+        alphas = (posterior(n, observed.space, observed.concentrations)[0] for n in observed.by_state(weights))
+        mixture = Mixture(np.stack([mean_of(alpha) for alpha in alphas]), shares, change)
+        held = filtered(observed, mixture)
+        weights, now = held.weights, held.log_likelihood.sum()
+        if step > FEWEST_STEPS and now - before < GAIN:
+            break
+        # Each with one more period, as a prior
+        before, drawn = now, (held.drawn * known).sum((0, 1)) + 1
+        shares, later = drawn / drawn.sum(), known[:, 1:].sum()
+        if later:
+            changes = (held.drawn * known)[:, 1:].sum()
+            change = float(np.clip((changes + 1) / (later + 1 / FIRST_CHANGE), *BOUNDS))
+    return mixture, held  # type: ignore[possibly-undefined]
+
+
+def filtered(observed: Observed, mixture: Mixture) -> Held:
+    """Log-likelihood of each run, each choice given those before it, and which policy held when, given all."""
+    cells, shape = observed.cells, (observed.runs, observed.periods, len(mixture.q))
+    logs = [(cells.counts * log_q[cells.state].T).sum(0) for log_q in np.log(mixture.q)]
+    logs = np.stack([np.bincount(cells.unit, one, minlength=shape[0] * shape[1]) for one in logs], axis=1).reshape(
+        shape
+    )
+    most = logs.max(2, keepdims=True)
+    likelihood = np.exp(logs - most)
+    n_runs, n_periods, n_components = shape
+    shares, change = mixture.shares, mixture.change
+    forward, norm = np.empty(logs.shape), np.empty((n_runs, n_periods))
+    expected = np.tile(shares, (n_runs, 1))
+    for t in range(n_periods):
+        joint = expected * likelihood[:, t]
+        norm[:, t] = joint.sum(1)
+        forward[:, t] = joint / norm[:, t, None]
+        expected = (1 - change) * forward[:, t] + change * shares
+    weights, drawn = forward.copy(), np.zeros(logs.shape)
+    future = np.ones((n_runs, n_components))
+    for t in range(n_periods - 1, 0, -1):
+        value = likelihood[:, t] * future / norm[:, t, None]
+        drawn[:, t] = change * shares * value
+        future = (1 - change) * value + drawn[:, t].sum(1, keepdims=True)
+        weights[:, t - 1] = forward[:, t - 1] * future
+    drawn[:, 0] = weights[:, 0]
+    return Held((np.log(norm) + most[:, :, 0]).sum(1), weights, drawn)

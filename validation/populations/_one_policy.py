@@ -1,47 +1,32 @@
-"""Tests of whether all agents of real populations followed one policy, at all times."""
+"""Tests of whether all agents of real populations followed one policy, at all times.
+
+Each statistic grows where choices depart from a policy in one way. Residuals are e = [word was said] - p, or
+log q(said) less its mean for the direction of sharpness. Given the past each has mean 0 under the policy, so that
+products with anything known before it are martingale differences: runs may stop, and agents may return to a memory,
+because of what was said.
+"""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from tqdm.auto import tqdm
 
-from meanfield import InputError
 from meanfield.datasets import RealPopulations
 from meanfield.toolbox import LARGEST_SEED, check_level, check_memory, whole_number
-from validation.populations._choices import ordered_subjects
+from validation.populations._choice_model import Cells, Tilts, fit_tilts
 from validation.populations._conditions import CONDITION
-from validation.populations._departures import (
-    NOTHING,
-    Departure,
-    Residuals,
-    alike,
-    apart,
-    drift,
-    echo,
-    next_elsewhere,
-    next_in_memory,
-    partners,
-    trend,
-)
-from validation.populations._empirical_policy import posterior_mean
-from validation.populations._schedule import Schedule
-from validation.populations._subject import AGREES, DISAGREES, TOO_FEW, Row
-from validation.populations._tilts import Cells, Tilts, fit_tilts
+from validation.populations._empirical_policy import mean_of, posterior
+from validation.populations._experiment import UNSAID, Experiment, as_table, each
+from validation.populations._outcomes import AGREES, DISAGREES, TOO_FEW
 
 ONE, NEAR = "one policy", "a tilt a run"
-
-
-class _Test(NamedTuple):
-    """A comparison, its direction and its null hypothesis."""
-
-    compared: str
-    direction: str
-    measure: Callable[[Residuals], Departure]
+# Differences of log-odds and of sharpness that tests of variance are most powerful for: large groups count like others
+TYPICAL = {"words": 0.3, "sharpness": 0.2}
+PLAYERS = 2
+Measure = Callable[["Residuals"], "Departure"]
 
 
 def one_policy(
@@ -66,18 +51,17 @@ def one_policy(
       follow q^β e^b with one β and one bias b a run (or a `period`), fitted as random effects.
 
     The p-value is the share of imitations, the real data among them, with a statistic at least as large: a parametric
-    bootstrap. In an imitation the same agents meet in the same order, with the same memories at the start and the same
-    committed agents; the words of the others are drawn anew, and all is fitted again. The p-values are not exact, since
-    the policy of the imitations is an estimate. Residuals are martingale differences under the hypothesis, so runs may
-    stop when they agree although imitations do not. Tests of the second kind assume that runs differ in β and b alone:
-    where the policy changes in a run, the others of them mean little, and a `period` shorter than the changes helps.
+    bootstrap, not exact since the policy is an estimate. In an imitation the same agents meet in the same order, with
+    the same memories at the start and committed agents; the words of the others are drawn anew, and all is fitted
+    again. Runs may stop when they agree although imitations do not. Tests of the second kind assume that runs differ in
+    β and b alone: where the policy changes in a run, a `period` shorter than the changes helps.
 
     Parameters
     ----------
     populations
         Runs in order: `meanfield.datasets.ai_norms(ordered=True)` or `meanfield.datasets.from_events`.
     imitations
-        Imitations of all runs for each of the two hypotheses, ≥ 1. The least p-value is 1 / (imitations + 1).
+        Imitations for each of the two hypotheses, ≥ 1. The least p-value is 1 / (imitations + 1).
     period
         Interactions after which β and b of a run may change. Default: never.
     level
@@ -94,8 +78,8 @@ def one_policy(
     - `model`, `pair`, `memory_length`; `compared` as above, and the `direction`: 'sharpness', 'policy' (words in each
       memory state by itself) or 'words' (over all memory states);
     - `null`, the hypothesis of the imitations; `number` of experiments, runs, agents, choices or pairs compared;
-    - `effect`, the size of the departure: a standard deviation of β or of log-odds, or a coefficient (per round; first
-      less second player; per word remembered), in absolute value where it is not of memory; NaN for a drift;
+    - `effect`, a standard deviation of β or of log-odds, or a coefficient (per round; first less second player; per
+      word remembered), in absolute value where it is not of memory; NaN for a drift;
     - `z`, the statistic less its mean over imitations, in their standard deviations; `p_value`; `verdict` ('agrees',
       'disagrees', 'too few data'); `note`.
 
@@ -129,127 +113,240 @@ def one_policy(
     check_memory(64 * imitations, f"imitations = {imitations}", "fewer imitations")
     period = None if period is None else whole_number("period", period, 1)
     check_level(level)
-    rows: list[Row] = []
-    for subject, runs, events in tqdm(
-        ordered_subjects(populations), desc="one policy", unit="policy", disable=not progress, leave=False
-    ):
-        where = {"model": subject[0], "pair": subject[1].replace("_", "/"), "memory_length": subject[2]}
-        rows += [where | row for row in _rows(subject, runs, events, imitations, period, level, seed)]
-    result = pd.DataFrame(rows)
+    rows: list[dict] = []
+    for experiment in each(Experiment.all_of(populations), "one policy", progress):
+        rows += [experiment.where | row for row in _rows(experiment, imitations, period, level, seed)]
     settings = {"imitations": imitations, "period": period or 0, "level": level, "seed": seed}
-    result.attrs = {"kind": "one_policy", **settings}
-    return result
+    return as_table(rows, "one_policy", **settings)
 
 
-def _rows(
-    subject: tuple[str, str, int],
-    runs: pd.DataFrame,
-    events: pd.DataFrame,
-    imitations: int,
-    period: int | None,
-    level: float,
-    seed: int,
-) -> list[Row]:
-    try:
-        schedule = Schedule.read(runs, events)
-    except InputError as error:
-        return [_row("experiments", "policy", ONE, NOTHING, [], level, f"{error}")]
-    own = (seed + zlib.crc32("\0".join(map(str, subject)).encode())) % (LARGEST_SEED + 1)
+def _rows(experiment: Experiment, imitations: int, period: int | None, level: float, seed: int) -> list[dict]:
+    if experiment.why_not:
+        return [_row("experiments", "policy", ONE, NOTHING, np.empty(0), level, experiment.why_not)]
     rows = []
-    for null, tests, unit in (
-        (ONE, _between_runs(schedule), np.zeros(len(schedule.run), dtype=np.int64)),
-        (NEAR, _within_runs(schedule), periods(schedule, period)),
-    ):
-        model = _Model(schedule, unit, tilted=null == NEAR)
-        real = [test.measure(model.residuals) for test in tests]
-        streams = np.random.default_rng((own, null == NEAR)).integers(LARGEST_SEED, size=imitations)
-        imitated = [[test.measure(one).statistic for test in tests] for one in map(model.imitation, streams)]
-        for k, (test, departure) in enumerate(zip(tests, real, strict=True)):
-            rows.append(_row(*test[:2], null, departure, [one[k] for one in imitated], level))
+    for null, measures in ((ONE, _between_runs(experiment)), (NEAR, _within_runs(experiment))):
+        unit = np.zeros_like(experiment.run) if null == ONE else experiment.periods(period)
+        log_q, tilts, known, real = _fit(experiment, null, unit, experiment.choices.states(), experiment.said.ravel())
+        own = np.random.default_rng((experiment.seed(seed), null == NEAR))
+        imitated = []
+        for stream in own.integers(LARGEST_SEED, size=imitations):
+            played = experiment.imitate(log_q, *tilts, unit, stream)
+            residuals = _fit(experiment, null, unit, *played, known)[-1]
+            imitated.append([measure(residuals).statistic for measure in measures.values()])
+        for (compared, measure), others in zip(measures.items(), np.transpose(imitated), strict=True):
+            rows.append(_row(*compared, null, measure(real), others, level))
     return rows
 
 
-def periods(schedule: Schedule, period: int | None) -> np.ndarray:
-    """Number of the run, or of the period of a run, of each interaction."""
-    if period is None:
-        return schedule.run
-    parts = schedule.step // period
-    return np.unique(schedule.run * (int(parts.max()) + 1) + parts, return_inverse=True)[1]
+def _fit(
+    experiment: Experiment,
+    null: str,
+    unit: np.ndarray,
+    states: np.ndarray,
+    said: np.ndarray,
+    known: tuple[np.ndarray, np.ndarray] | None = None,
+) -> tuple[np.ndarray, Tilts, tuple[np.ndarray, np.ndarray], Residuals]:
+    """The policy, or tilts of it, that choices fit best, its concentrations, and residuals of these choices."""
+    units, n_words, free = int(unit.max()) + 1, len(experiment.words), experiment.free
+    cells = Cells.group(unit[free // 2], states, said[free], n_words)
+    alpha, known = posterior(cells.by_state(experiment.space.n_states), experiment.space, known)
+    log_q = np.log(mean_of(alpha))
+    tilts = fit_tilts(log_q, cells, units) if null == NEAR else Tilts(np.ones(units), np.zeros((units, n_words)))
+    return log_q, tilts, known, Residuals(experiment, said, log_q, cells, tilts)
 
 
-class _Model:
-    """The policy, or tilts of it, that choices fit best; residuals of these choices and of imitations."""
-
-    def __init__(self, schedule: Schedule, unit: np.ndarray, tilted: bool) -> None:
-        self.schedule, self.unit, self.tilted = schedule, unit, tilted
-        self.units = int(unit.max()) + 1
-        self.concentrations: tuple[np.ndarray, np.ndarray] | None = None
-        self.log_q, self.tilts, self.residuals = self._fit(schedule.states(), schedule.said.ravel())
-
-    def imitation(self, seed: int) -> Residuals:
-        states, said = self.schedule.imitate(self.log_q, *self.tilts, self.unit, seed)
-        return self._fit(states, said)[2]
-
-    def _fit(self, states: np.ndarray, said: np.ndarray) -> tuple[np.ndarray, Tilts, Residuals]:
-        space, n_words = self.schedule.space, len(self.schedule.words)
-        chosen = said[self.schedule.free]
-        n = np.bincount(states * n_words + chosen, minlength=space.n_states * n_words).reshape(-1, n_words)
-        q, self.concentrations = posterior_mean(n.astype(float), space, self.concentrations)
-        log_q = np.log(q)
-        cells = Cells.group(np.repeat(self.unit, 2)[self.schedule.free], states, chosen, n_words)
-        tilts = fit_tilts(log_q, cells, self.units) if self.tilted else Tilts.none(self.units, n_words)
-        return log_q, tilts, Residuals(self.schedule, said, log_q, cells, tilts)
-
-
-def _between_runs(schedule: Schedule) -> list[_Test]:
-    run, size = schedule.run_of, schedule.space.n_states
-    experiment, all_of_them = schedule.experiment[run], np.zeros(len(run), dtype=np.int64)
-    condition = schedule.runs.groupby(CONDITION, sort=True).ngroup().to_numpy()[run]
+def _between_runs(experiment: Experiment) -> dict[tuple[str, str], Measure]:
+    run, size = experiment.run_of, experiment.space.n_states
+    start, all_of_them = experiment.alike()[run], np.zeros(len(run), dtype=np.int64)
+    condition = experiment.alike(CONDITION)[run]
     order = np.argsort(condition, kind="stable")
-    return [
-        _Test("experiments", "sharpness", lambda r: apart(r, "sharpness", experiment, all_of_them)),
-        _Test("experiments", "policy", lambda r: apart(r, "words", experiment * size + r.state, r.state)),
-        _Test("runs", "sharpness", lambda r: apart(r, "sharpness", run, experiment)),
-        _Test("runs", "policy", lambda r: apart(r, "words", run * size + r.state, experiment * size + r.state)),
-        _Test("order of runs", "sharpness", lambda r: drift(r, "sharpness", condition, order)),
-        _Test("order of runs", "words", lambda r: drift(r, "words", condition, order)),
-    ]
+    return {
+        ("experiments", "sharpness"): lambda r: apart(r, "sharpness", start, all_of_them),
+        ("experiments", "policy"): lambda r: apart(r, "words", start * size + r.state, r.state),
+        ("runs", "sharpness"): lambda r: apart(r, "sharpness", run, start),
+        ("runs", "policy"): lambda r: apart(r, "words", run * size + r.state, start * size + r.state),
+        ("order of runs", "sharpness"): lambda r: drift(r, "sharpness", condition, order),
+        ("order of runs", "words"): lambda r: drift(r, "words", condition, order),
+    }
 
 
-def _within_runs(schedule: Schedule) -> list[_Test]:
-    run, agent = schedule.run_of, schedule.agent_of
+def _within_runs(experiment: Experiment) -> dict[tuple[str, str], Measure]:
+    run, agent, H = experiment.run_of, experiment.agent_of, experiment.memory_length
     order = np.arange(len(run))
-    rounds = schedule.step_of / schedule.runs["n_agents"].to_numpy()[run]
-    first = 0.5 - schedule.free % 2
-    return [
-        _Test("time in a run", "sharpness", lambda r: drift(r, "sharpness", run, order)),
-        _Test("time in a run", "words", lambda r: drift(r, "words", run, order)),
-        _Test("next choice, same memory", "words", lambda r: alike(r, *next_in_memory(r))),
-        _Test("next choice, other memory", "words", lambda r: alike(r, *next_elsewhere(r))),
-        _Test("partners", "words", lambda r: alike(r, *partners(r))),
-        _Test("round", "sharpness", lambda r: trend(r, "sharpness", rounds)),
-        _Test("round", "words", lambda r: trend(r, "words", rounds)),
-        _Test("agents", "sharpness", lambda r: apart(r, "sharpness", agent, run)),
-        _Test("agents", "words", lambda r: apart(r, "words", agent, run)),
-        _Test("first or second", "sharpness", lambda r: trend(r, "sharpness", first)),
-        _Test("first or second", "words", lambda r: trend(r, "words", first)),
-        _Test("interaction H + 1", "words", lambda r: echo(r, slice(0, 1))),
-        _Test("H + 1 to 2H", "words", lambda r: echo(r, slice(0, None))),
-    ]
+    rounds = experiment.step_of / experiment.runs["n_agents"].to_numpy()[run]
+    first = 0.5 - experiment.free % 2
+    forgotten = experiment.past(range(H + 1, 2 * H + 1))
+    return {
+        ("time in a run", "sharpness"): lambda r: drift(r, "sharpness", run, order),
+        ("time in a run", "words"): lambda r: drift(r, "words", run, order),
+        ("next choice, same memory", "words"): lambda r: alike(r, *next_in_memory(r)),
+        ("next choice, other memory", "words"): lambda r: alike(r, *next_elsewhere(r)),
+        ("partners", "words"): lambda r: alike(r, *partners(r)),
+        ("round", "sharpness"): lambda r: trend(r, "sharpness", rounds),
+        ("round", "words"): lambda r: trend(r, "words", rounds),
+        ("agents", "sharpness"): lambda r: apart(r, "sharpness", agent, run),
+        ("agents", "words"): lambda r: apart(r, "words", agent, run),
+        ("first or second", "sharpness"): lambda r: trend(r, "sharpness", first),
+        ("first or second", "words"): lambda r: trend(r, "words", first),
+        ("interaction H + 1", "words"): lambda r: echo(r, forgotten[:1]),
+        ("H + 1 to 2H", "words"): lambda r: echo(r, forgotten),
+    }
 
 
 def _row(
-    compared: str, direction: str, null: str, real: Departure, imitated: list[float], level: float, note: str = ""
-) -> Row:
-    """`imitated` has statistics; one that is undefined is no departure."""
-    told: Row = {"compared": compared, "direction": direction, "null": null, "number": real.number}
+    compared: str, direction: str, null: str, real: Departure, others: np.ndarray, level: float, note: str = ""
+) -> dict:
+    """`others` are the statistics of imitations; one that is undefined is no departure."""
+    told = {"compared": compared, "direction": direction, "null": null, "number": real.number}
     if np.isnan(real.statistic):
         unknown = dict.fromkeys(("effect", "z", "p_value"), np.nan)
         return told | unknown | {"verdict": TOO_FEW, "note": note or "nothing to compare"}
-    others = np.array(imitated)
-    reached = (others >= real.statistic).sum()
-    p_value = (1 + reached) / (1 + len(others))
+    p_value = (1 + np.sum(others >= real.statistic)) / (1 + len(others))
     others = others[~np.isnan(others)]
     z = (real.statistic - others.mean()) / others.std() if len(others) > 1 and others.std() > 0 else np.nan
     numbers = {"effect": float(real.effect), "z": float(z), "p_value": float(p_value)}
     return told | numbers | {"verdict": DISAGREES if p_value <= 1 - level else AGREES, "note": note}
+
+
+class Departure(NamedTuple):
+    """How far choices depart from a policy in one way."""
+
+    statistic: float  # grows with it
+    effect: float  # its size, in log-odds or sharpness
+    number: int  # of things that were compared
+
+
+NOTHING = Departure(np.nan, np.nan, 0)
+
+
+class Residuals:
+    """Residuals of choices in memory states under policies near q, and their variances; arrays over `choice`."""
+
+    def __init__(self, experiment: Experiment, said: np.ndarray, log_q: np.ndarray, cells: Cells, tilts: Tilts) -> None:
+        self.experiment, self.said = experiment, said
+        self.state = cells.state[cells.of]
+        logs = log_q[cells.state].T.copy()
+        p = tilts.probabilities(cells.unit, logs)
+        centred = logs - (p * logs).sum(0)
+        chosen = said[experiment.free]
+        self.p = p[:, cells.of]  # (word, choice)
+        self.words = (chosen == np.arange(len(self.p))[:, None]) - self.p
+        sharpness, spread = centred[chosen, cells.of], (p * centred**2).sum(0)[cells.of]
+        # (direction, choice): one direction a word, or the one of sharpness
+        self.of = {"words": (self.words, self.p * (1 - self.p)), "sharpness": (sharpness[None], spread[None])}
+
+
+def _sums(group: np.ndarray, values: np.ndarray, n_groups: int) -> np.ndarray:
+    """Of values (direction, choice) by the group of each choice, (direction, group)."""
+    return np.stack([np.bincount(group, one, minlength=n_groups) for one in values])
+
+
+def _fraction(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
+    """0 where the denominator is."""
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+
+
+def apart(residuals: Residuals, direction: str, group: np.ndarray, parent: np.ndarray) -> Departure:
+    """Score test of a variance: sums over `group` (choice,) vary more than chance within their `parent` (choice,)."""
+    _, first, of = np.unique(group, return_index=True, return_inverse=True)
+    _, above = np.unique(parent[first], return_inverse=True)
+    several = np.bincount(above)[above] > 1
+    S, V = (_sums(of, one, len(first)) for one in residuals.of[direction])
+    S_above, V_above = (_sums(above, one, above.max() + 1)[:, above] for one in (S, V))
+    share = _fraction(V, V_above)
+    S, V = S - share * S_above, V * (1 - share)
+    weight = 1 / (1 + TYPICAL[direction] ** 2 * V) ** 2
+    top, square = (weight * (S**2 - V)).sum(), (weight**2 * V**2).sum()
+    if not several.any() or square <= 0:
+        return NOTHING
+    effect = np.sqrt(max(0.0, top) / (weight * V**2).sum())
+    return Departure(top / np.sqrt(2 * square), float(effect), int(several.sum()))
+
+
+def drift(residuals: Residuals, direction: str, group: np.ndarray, order: np.ndarray) -> Departure:
+    """Bridge of sums over `group` (choice,), in the given `order` of choices: mean square distance from its chord."""
+    group = group[order]
+    starts = np.flatnonzero(np.diff(group, prepend=group[0] - 1))
+    lengths = np.diff(np.append(starts, len(group)))
+    S, V = (one[:, order] for one in residuals.of[direction])
+    sum_S, sum_V = (np.add.reduceat(one, starts, axis=1) for one in (S, V))
+
+    def repeated(sums: np.ndarray) -> np.ndarray:
+        return np.repeat(sums, lengths, axis=1)
+
+    # Within each group: the running sum less what the others before it left
+    run_S, run_V = (np.cumsum(one, 1) - repeated(np.cumsum(sums, 1) - sums) for one, sums in ((S, sum_S), (V, sum_V)))
+    known = sum_V > 0
+    scale = np.where(known, sum_V, 1)
+    bridge = run_S - run_V / repeated(scale) * repeated(sum_S)
+    # In the clock of the variance: stretches where all say the same do not count.
+    squares = np.add.reduceat(bridge**2 * V, starts, axis=1) / scale**2
+    number = int(known[-1].sum())
+    return Departure(squares[known].sum(), np.nan, number) if number else NOTHING
+
+
+def alike(residuals: Residuals, first: np.ndarray, second: np.ndarray) -> Departure:
+    """Whether pairs of choices depart from the policy in the same direction."""
+    shared, information = (float((one[:, first] * one[:, second]).sum()) for one in residuals.of["words"])
+    if information <= 0:
+        return NOTHING
+    effect = np.sqrt(max(0.0, shared) / information)
+    return Departure(shared / np.sqrt(information), float(effect), len(first))
+
+
+def trend(residuals: Residuals, direction: str, covariate: np.ndarray) -> Departure:
+    """Score test of a coefficient of a covariate (choice,), compared within runs."""
+    run, (values, variances) = residuals.experiment.run_of, residuals.of[direction]
+    n_runs = int(run.max()) + 1
+    mean = _fraction(_sums(run, variances * covariate, n_runs), _sums(run, variances, n_runs))
+    centred = covariate - mean[:, run]
+    U, information = (centred * values).sum(1), (centred**2 * variances).sum(1)
+    U, information = U[information > 0], information[information > 0]
+    if not len(U):
+        return NOTHING
+    return Departure((U**2 / information).sum(), float(np.sqrt(np.mean((U / information) ** 2))), len(run))
+
+
+def echo(residuals: Residuals, past: np.ndarray) -> Departure:
+    """Score test of a coefficient: does a choice repeat words, own or partner's, of these slots (lag, choice)?"""
+    known = past != UNSAID
+    # Own word and partner's, of the other slot of the interaction
+    said = [residuals.said[past], residuals.said[past ^ 1]]
+    heard = np.stack([sum(((one == word) & known).sum(0) for one in said) for word in range(len(residuals.p))])
+    mean = (residuals.p * heard).sum(0)
+    U = (residuals.words * heard).sum()
+    information = (residuals.p * heard**2).sum() - (mean**2).sum()
+    if information <= 0:
+        return NOTHING
+    return Departure(float(U**2 / information), float(U / information), int(known.any(0).sum()))
+
+
+def next_in_memory(residuals: Residuals) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of consecutive choices of different agents in the same memory state of a run."""
+    order = np.lexsort((residuals.state, residuals.experiment.run_of))
+    return _of_two(residuals, order[:-1], order[1:], same_state=True)
+
+
+def next_elsewhere(residuals: Residuals) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of choices of different agents in different memory states, in consecutive interactions of a run."""
+    first = np.arange(len(residuals.state) - PLAYERS)
+    first, second = _of_two(residuals, first, first + PLAYERS, same_state=False)
+    later = residuals.experiment.step_of[first] != residuals.experiment.step_of[second]
+    return first[later], second[later]
+
+
+def _of_two(
+    residuals: Residuals, first: np.ndarray, second: np.ndarray, same_state: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs of one run and two agents, in the same state or in different ones."""
+    run, agent, state = residuals.experiment.run_of, residuals.experiment.agent_of, residuals.state
+    pairs = (run[first] == run[second]) & (agent[first] != agent[second])
+    pairs &= (state[first] == state[second]) == same_state
+    return first[pairs], second[pairs]
+
+
+def partners(residuals: Residuals) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of choices of one interaction."""
+    interaction = residuals.experiment.free // PLAYERS
+    first = np.flatnonzero(interaction[1:] == interaction[:-1])
+    return first, first + 1

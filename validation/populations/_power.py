@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom
 
-from meanfield import InputError
-from meanfield.toolbox import one_or_several, real_number, stamp, whole_number
-from validation.populations._planned_bias import biases, chance_of, rival
-from validation.populations._win_counts import MOST_RUNS, fewest_runs, least_wins, power_by_runs
+from meanfield import InputError, each_policy, group_size_law
+from meanfield.toolbox import (
+    canonical_order,
+    name_of,
+    one_or_several,
+    real_number,
+    single_policy,
+    stamp,
+    whole_number,
+    words_of,
+)
+from validation._engine.arguments import name_in, population_sizes
 
-BIAS = ("model", "pair", "word", "n_agents", "kappa", "chance", "undecided", "against", "excluded")
-PLAN = ("runs", "at_most", "at_least", "power", "runs_needed")
+BIAS = ["model", "pair", "word", "n_agents", "kappa", "chance", "undecided", "against", "excluded"]
+PLAN = ["runs", "at_most", "at_least", "power", "runs_needed"]
+MOST_RUNS = 10_000
+NUMBERS = np.arange(MOST_RUNS + 1)
+
+Bias = dict[str, Any]  # the first columns of a row; '' is the strong word of a number κ
 
 
 def power(
@@ -30,11 +45,10 @@ def power(
 ) -> pd.DataFrame:
     """The probability that planned runs of a population call a bias, and the number of runs needed.
 
-    A run ends at the strong word with the chance Φ(κ√N) of `meanfield.group_size_law`. The runs are counted and the
-    bias is called if the exact binomial test rejects that the chance is Φ(κ₀√N): without bias, κ₀ = 0, that is ½. The
-    test has two sides, each of probability (1 - level)/2 at most, as the Clopper-Pearson interval. Powers are exact
-    sums of binomial probabilities. They rise with the number of runs as a saw-tooth, since the least number of wins
-    that counts is whole: one run more may lower the power.
+    A run ends at the strong word with the chance Φ(κ√N) of `meanfield.group_size_law`. The bias is called if the exact
+    binomial test of the wins rejects that the chance is Φ(κ₀√N), which is ½ without bias, κ₀ = 0. Each of its two sides
+    has a probability of (1 - level)/2 at most, as the Clopper-Pearson interval. Powers are exact, and rise with the
+    number of runs as a saw-tooth, since numbers of wins are whole: one run more may lower the power.
 
     Parameters
     ----------
@@ -89,20 +103,127 @@ def power(
     1       100    0.84        27   1.00         17.0
     """
     level, wanted = real_number("level", level, above=0, below=1), real_number("wanted", wanted, above=0, below=1)
-    planned = _planned(runs)
-    excluded_bias = rival(against)
+    planned = one_or_several(runs)
+    if not planned:
+        raise InputError("runs is empty: expected a number of runs, or several")
+    planned = list(dict.fromkeys(whole_number("runs", n, 1, MOST_RUNS) for n in planned))
+    if isinstance(against, xr.Dataset):
+        rival = _of_policy(single_policy(against, "against"))
+    else:
+        rival = {"kappa": real_number("against", against), "word": ""}
     rows = []
-    for one in biases(bias, n_agents, undecided):
-        other = excluded_bias.kappa_for(one)
-        excluded = chance_of(other, one.n_agents)
-        by_runs = power_by_runs(one.chance, excluded, level, one.undecided)
+    for one in _biases(bias, n_agents, undecided):
+        other = _kappa_for(one, rival)
+        excluded = _chance(other, one["n_agents"])
+        by_runs = power_by_runs(one["chance"], excluded, level, one["undecided"])
         wins, losses = least_wins(excluded, level), least_wins(1 - excluded, level)
-        known = one._asdict() | {"against": other, "excluded": excluded, "runs_needed": fewest_runs(by_runs, wanted)}
+        known = one | {"against": other, "excluded": excluded, "runs_needed": fewest_runs(by_runs, wanted)}
         for n in planned:
             rows.append(known | {"runs": n, "at_most": n - losses[n], "at_least": wins[n], "power": by_runs[n]})
     table = pd.DataFrame(rows).loc[:, [*BIAS, *PLAN]]
     table.attrs |= stamp(xr.Dataset(), "power", level=level, wanted=wanted).attrs
     return table
+
+
+def _biases(bias: object, n_agents: int | Sequence[int] | None, undecided: float) -> list[Bias]:
+    """One for each κ, policy or simulated bias, and each population size."""
+    undecided = real_number("undecided", undecided, least=0)
+    if undecided >= 1:
+        raise InputError(f"undecided = {undecided}: expected a probability from 0 to below 1")
+    if isinstance(bias, xr.Dataset) and bias.attrs.get("kind") == "collective_bias":
+        if n_agents is not None or undecided:
+            raise InputError("bias was simulated: expected neither n_agents nor undecided, which it has itself")
+        return _simulated(bias)
+    sizes = population_sizes(n_agents)  # type: ignore[arg-type]
+    given = one_or_several(bias)
+    if not given:
+        raise InputError("bias is empty: expected a number κ, or policies")
+    if any(isinstance(one, xr.Dataset) for one in given):
+        known = [_of_policy(policy) for policy in each_policy(given)]
+    else:
+        known = [dict.fromkeys(BIAS[:3], "") | {"kappa": real_number("bias", kappa)} for kappa in given]
+    planned = [one | {"n_agents": n, "undecided": undecided} for one in known for n in sizes]
+    return [one | {"chance": _chance(one["kappa"], one["n_agents"])} for one in planned]
+
+
+def _chance(kappa: float, n_agents: int) -> float:
+    """Φ(κ√N), the group-size law."""
+    return float(ndtr(kappa * np.sqrt(n_agents)))
+
+
+def _of_policy(policy: xr.Dataset) -> Bias:
+    """κ and the strong word; InputError without a law."""
+    law = group_size_law(policy, n_agents=2)
+    if law["attractors"].item() != 2:
+        advice = "expected one with a law, or validation.naming_game.simulated_bias of its runs"
+        raise InputError(f"{name_of(policy)} has no group-size law of two attractors ({law.attrs['reason']}): {advice}")
+    names = {"model": name_in(policy, "model"), "pair": "/".join(words_of(policy))}
+    return names | {"kappa": law["kappa"].item(), "word": str(law["strong_word"].item())}
+
+
+def _kappa_for(bias: Bias, rival: Bias) -> float:
+    """κ of the rival for the word of the bias: of two words, what favours one disfavours the other."""
+    if not rival["word"] or not bias["word"]:
+        return rival["kappa"]
+    words = rival["pair"].split("/")
+    if sorted(words) != sorted(bias["pair"].split("/")):
+        raise InputError(f"against has the words {', '.join(words)}: expected {bias['pair']}, as the bias has")
+    return rival["kappa"] if rival["word"] == bias["word"] else -rival["kappa"]
+
+
+def _simulated(bias: xr.Dataset) -> list[Bias]:
+    bias = canonical_order(bias, "bias")
+    bias = bias.expand_dims([dim for dim in ("pair", "n_agents") if dim not in bias.dims])
+    bias = bias.transpose("pair", "n_agents", ...)
+    found = []
+    for place in np.ndindex(bias["simulated"].shape):
+        one = bias.isel(dict(zip(("pair", "n_agents"), place, strict=True)))
+        n, undecided, pair = int(one["n_agents"].item()), float(one["no_consensus"].item()), "/".join(words_of(one))
+        if not undecided < 1:
+            raise InputError(f"bias has no simulated run of {pair} that agrees, N = {n}: expected some")
+        chance = min(one["simulated"].item() / (1 - undecided), 1.0)
+        told = {"model": name_in(one, "model"), "pair": pair, "word": str(one["strong_word"].item()), "n_agents": n}
+        kappa = float(ndtri(chance) / np.sqrt(n))
+        found.append(told | {"kappa": kappa, "chance": chance, "undecided": undecided})
+    return found
+
+
+@lru_cache(maxsize=64)
+def least_wins(excluded: float, level: float) -> np.ndarray:
+    """The fewest wins among 0, 1, … MOST_RUNS runs that call a chance above `excluded`.
+
+    As many wins or more have a probability of at most (1 - level)/2 if the chance is `excluded`. More wins than runs
+    mean that so few runs can't call it.
+    """
+    return binom.isf((1 - level) / 2, NUMBERS, excluded).astype(int) + 1
+
+
+def power_by_runs(chance: float, excluded: float, level: float, undecided: float) -> np.ndarray:
+    """The probability that 0, 1, … MOST_RUNS runs call, to either side, that their chance of a win is not `excluded`.
+
+    Each run is decided with probability 1 - `undecided`; only decided runs are tested.
+    """
+    above = binom.sf(least_wins(excluded, level) - 1, NUMBERS, chance)
+    below = binom.sf(least_wins(1 - excluded, level) - 1, NUMBERS, 1 - chance)
+    return _mean_over_decided(above + below, undecided) if undecided else above + below
+
+
+def fewest_runs(power: np.ndarray, wanted: float) -> float:
+    """The number of runs from which on all have the wanted power; infinite if MOST_RUNS have less.
+
+    No runs have the power 0.
+    """
+    short = np.flatnonzero(power < wanted)
+    return float(short[-1] + 1) if short[-1] < MOST_RUNS else np.inf
+
+
+def _mean_over_decided(power: np.ndarray, undecided: float) -> np.ndarray:
+    """Σ_d Binomial(d; n, 1 - undecided) power(d) for each n, where each further run may add a decided one."""
+    mean, after = np.empty_like(power), power
+    for n in NUMBERS:
+        mean[n] = after[0]
+        after = undecided * after[:-1] + (1 - undecided) * after[1:]
+    return mean
 
 
 def power_lines(table: pd.DataFrame) -> list[str]:
@@ -132,10 +253,3 @@ def _sentence(rows: list[dict[Any, Any]], level: float, wanted: float) -> str:
 
 def _listed(texts: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
-
-
-def _planned(runs: int | Sequence[int]) -> list[int]:
-    several = one_or_several(runs)
-    if not several:
-        raise InputError("runs is empty: expected a number of runs, or several")
-    return list(dict.fromkeys(whole_number("runs", n, 1, MOST_RUNS) for n in several))

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
-from meanfield.toolbox import LARGEST_SEED, check_level, whole_number
+from meanfield.toolbox import whole_number
 from validation.naming_game import LazyPolicy
 from validation.naming_game._stopped_runs import play_success_curves
-from validation.populations._back_off import back_off_policy
-from validation.populations._choices import choices_of, ordered_subjects
-from validation.populations._conditions import Condition, conditions, with_lengths
-from validation.populations._folds import folds_of
-from validation.populations._statistics import p_value_of
-from validation.populations._subject import draws_and_runs
+from validation.populations._back_off import BackOffPolicy
+from validation.populations._conditions import Condition
+from validation.populations._experiment import Experiment, as_table
+from validation.populations._outcomes import Options, against_imitations, dealt, imitate
 
 IMITATIONS = 2000
 PLACE = ["model", "pair", "memory_length", "n_agents", "fold", "round"]
@@ -87,68 +82,51 @@ def success_curves(
     3  2 of 2      2     4      0.54       0.60
     """
     rounds = whole_number("rounds", rounds, 1)
-    draws, runs = draws_and_runs(draws, runs, rounds)
-    seed = whole_number("seed", seed, 0, LARGEST_SEED)
-    check_level(level)
+    options = Options.checked(draws, runs, seed, level, None, numbers=rounds)
     parts = []
-    for subject, table, events in ordered_subjects(populations):
-        empty = table[table["experiment"] == "from_empty"]
-        if len(empty) < 2:
+    for one in Experiment.all_of(populations):
+        if one.runs["experiment"].tolist().count("from_empty") < 2:
             continue
-        choices = choices_of(table, events)
-        for fold, tested in folds_of(table, "run", 2, seed, "\0".join(map(str, subject))):
-            known = choices.of(~np.isin(choices.run, table["run"][tested]))
-            policies = list(enumerate(back_off_policy(known).sample(draws, seed)))
-            for condition in _conditions(empty, table.index[tested]):
-                real = _real_curves(events, condition.runs["run"], condition.n_agents, rounds)
-                played = [_played(one, condition, seed, k * runs + np.arange(runs), rounds) for k, one in policies]
-                curve = _compared(real, np.stack(played), seed, level)
-                where = subject[0], subject[1].replace("_", "/"), subject[2], condition.n_agents, fold
-                parts.append(curve.assign(**dict(zip(PLACE, where, strict=False))))
+        for fold, tested in one.folds("run", 2, options.seed):
+            policies = BackOffPolicy(one.choices.of(~tested[one.run_of])).sample(options.draws, options.seed)
+            for where, conditions, _ in one.conditions(None, tested):
+                if where["experiment"] == "from_empty":
+                    for condition in conditions:
+                        real = _real_curves(one, condition, rounds)
+                        played = [_played(policy, condition, options, k, rounds) for k, policy in enumerate(policies)]
+                        curve = _compared(real, np.stack(played), options.seed, options.level)
+                        parts.append(curve.assign(**where, fold=fold))
     if not parts:
         raise InputError("populations: expected at least two runs from empty memories of one model and options")
-    columns = [*PLACE, "runs", "observed", "predicted", "low", "high", "p_value"]
-    result = pd.concat(parts, ignore_index=True).reindex(columns=columns)
-    result.attrs = {"kind": "success_curves", "draws": draws, "runs": runs, "seed": seed, "level": level}
-    return result
+    rows = pd.concat(parts)[[*PLACE, "runs", "observed", "predicted", "low", "high", "p_value"]].to_dict("records")
+    told = {name: getattr(options, name) for name in ("draws", "runs", "seed", "level")}
+    return as_table(rows, "success_curves", **told)
 
 
-def _conditions(empty: pd.DataFrame, tested: pd.Index) -> Iterator[Condition]:
-    for _, part in with_lengths(empty).groupby("n_agents", sort=True):
-        kept = [condition.of(tested.to_numpy()) for condition in conditions(part, None)]
-        yield from (condition for condition in kept if len(condition.runs))
-
-
-def _played(policy: LazyPolicy, condition: Condition, seed: int, number: np.ndarray, rounds: int) -> np.ndarray:
-    """Curves (run, round) of runs with these numbers; each real run's rule and length as often as they occur."""
-    most = rounds * condition.n_agents
-    stops = [replace(stop, longest=min(stop.longest, most)) for stop in condition.stops]
-    stops = [stops[k % len(stops)] for k in range(len(number))]
-    curves = np.empty((len(number), rounds))
-    for stop in sorted(set(stops)):
-        some = [one == stop for one in stops]
-        curves[some] = play_success_curves(policy, condition.n_agents, stop, seed, number[some], rounds)[1]
+def _played(policy: LazyPolicy, condition: Condition, options: Options, draw: int, rounds: int) -> np.ndarray:
+    """Curves (run, round) of the runs of a drawn policy."""
+    curves = np.empty((options.runs, rounds))
+    for stop, number in dealt(condition.stops(rounds * condition.n_agents), options.runs):
+        population = policy, condition.n_agents, stop, options.seed
+        curves[number] = play_success_curves(*population, draw * options.runs + number, rounds)[1]
     policy.forget()
     return curves
 
 
-def _real_curves(events: pd.DataFrame, runs: pd.Series, n_agents: int, rounds: int) -> np.ndarray:
+def _real_curves(experiment: Experiment, condition: Condition, rounds: int) -> np.ndarray:
     """Shares of successes (run, round), NaN in rounds that a run did not finish."""
-    curves = np.full((len(runs), rounds), np.nan)
-    for row, run in enumerate(runs):
-        played = events[events["run"] == run].sort_values("step")
-        success = (played["said"].astype(str) == played["heard"].astype(str)).to_numpy()
-        finished = min(rounds, len(success) // n_agents)
-        curves[row, :finished] = success[: finished * n_agents].reshape(finished, n_agents).mean(1)
+    curves, N = np.full((len(condition.runs), rounds), np.nan), condition.n_agents
+    for row, run in enumerate(experiment.runs.index.get_indexer(condition.runs.index)):
+        success = np.equal(*experiment.said[experiment.run == run].T)
+        finished = min(rounds, len(success) // N)
+        curves[row, :finished] = success[: finished * N].reshape(finished, N).mean(1)
     return curves
 
 
 def _compared(real: np.ndarray, played: np.ndarray, seed: int, level: float) -> pd.DataFrame:
     """Real curves (run, round) beside played ones (draw, run, round)."""
-    draws, runs, _ = played.shape
-    chosen = np.random.default_rng(seed).integers(runs, size=(draws, -(-IMITATIONS // draws), len(real)))
     kept = np.isfinite(real).any(0)
-    imitated = _means(played[np.arange(draws)[:, None, None], chosen].reshape(-1, *real.shape), 1)[:, kept]
+    imitated = _means(imitate([played], [real], IMITATIONS, seed)[0], 1)[:, kept]
     predicted, observed = _means(played.reshape(-1, real.shape[1]), 0)[kept], _means(real, 0)[kept]
     spread = np.nanstd(imitated, axis=0).clip(min=1e-9)
     deviation = np.nanmax(np.abs(np.concatenate([observed[None], imitated]) - predicted) / spread, axis=1)
@@ -161,13 +139,11 @@ def _compared(real: np.ndarray, played: np.ndarray, seed: int, level: float) -> 
             "predicted": predicted,
             "low": low,
             "high": high,
-            "p_value": p_value_of(deviation[0], deviation[1:]),
+            "p_value": against_imitations(deviation)[1],
         }
     )
 
 
 def _means(curves: np.ndarray, axis: int) -> np.ndarray:
     """Means of what is not NaN, NaN where there is nothing."""
-    number = np.isfinite(curves).sum(axis)
-    with np.errstate(invalid="ignore"):
-        return np.nansum(curves, axis=axis) / np.where(number, number, np.nan)
+    return np.ma.masked_invalid(curves).mean(axis).filled(np.nan)

@@ -1,34 +1,26 @@
-"""Tests of whether policies estimated from agents' choices reproduce what their populations did."""
+"""Tests of whether policies estimated from agents' choices reproduce what their populations did, or others do."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 import numpy as np
 import pandas as pd
-import xarray as xr
-from tqdm.auto import tqdm
 
 import meanfield
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
-from meanfield.toolbox import LARGEST_SEED, check_level, instance, real_number, whole_number
-from validation.populations._back_off import BackOffPolicy, back_off_or_why
+from meanfield.toolbox import instance
+from validation.populations._back_off import policy_or_why
+from validation.populations._choices import Choices, check_columns
 from validation.populations._conditions import SUBJECT, option_key, read_runs
-from validation.populations._empirical_policy import check_columns, empirical_policy, why_not_tabulable
+from validation.populations._experiment import Experiment, as_table, check_folds, each
+from validation.populations._outcomes import AGREES, DISAGREES, NOT_SIMULATED, TOO_FEW, Options, outcome_tests
 from validation.populations._power import power_lines
-from validation.populations._subject import (
-    AGREES,
-    DISAGREES,
-    NOT_SIMULATED,
-    TOO_FEW,
-    Options,
-    Row,
-    Subject,
-    draws_and_runs,
-)
 
 MUCH = 0.2  # of the choices held out, with memories of which the policy is a guess
+FEW = 5  # choices with a memory, of which fewer leave the policy to what shorter memories tell
 
 
 def validate(
@@ -45,31 +37,27 @@ def validate(
     """Compare real populations of language models with simulated ones of policies estimated from their agents' choices.
 
     For each model, options and memory length a policy is estimated (`empirical_policy`, or `back_off_policy` where a
-    table of its memory states would be too large), and `draws` policies are drawn from its posterior. With each, `runs`
-    runs are simulated under each condition of the real runs: number of agents, memories at the start, committed agents,
-    the rule by which runs stop, and the length at which they are cut. The policies come from the same runs that they
-    predict: agreement shows that choices by memory suffice to explain the outcomes, not that other runs were foreseen.
-    `cross_validate` predicts runs from others.
+    table of its memory states would be too large). With each of `draws` policies of its posterior, `runs` runs are
+    simulated under each condition of the real runs: number of agents, memories at the start, committed agents, the rule
+    by which runs stop, and the length at which they are cut. The policies come from the runs that they predict:
+    agreement shows that choices by memory explain the outcomes, not that other runs were foreseen (`cross_validate`).
 
     Parameters
     ----------
     populations
         Result of `meanfield.datasets.ai_norms`, or a folder with `choice_counts.csv.gz` and `runs.csv` like those.
-    draws
-        Policies drawn from the posterior, ≥ 1.
-    runs
-        Simulated runs of each of them under each condition, ≥ 1.
+    draws, runs
+        Policies drawn from the posterior, and simulated runs of each under each condition, ≥ 1.
     seed
         0 to 2^63 - 1. The result of a policy does not depend on the others in the folder.
     level
         Confidence of a verdict: 'disagrees' where the p-value is below 1 - level.
     window
         Interactions that all have to succeed for a run to stop. Default: inferred from how the real runs ended, for
-        each run if they are in order (`meanfield.datasets.ai_norms(ordered=True)`). Runs in order that ended after no
-        usual number of successes did not stop: the log ends there.
+        each run if they are in order. Runs in order that ended after no usual number of successes did not stop: the log
+        ends there.
     sharpness
-        Raise choice probabilities to this power, like a sampling temperature lower by this factor, to find the cause of
-        a disagreement.
+        Power to which choice probabilities are raised, as by a lower temperature, to find the cause of a disagreement.
     progress
         Show a progress bar.
 
@@ -116,36 +104,100 @@ def validate(
     if isinstance(populations, (str, os.PathLike)):
         populations = meanfield.datasets.ai_norms(populations)
     instance("populations", populations, RealPopulations)
-    draws, runs = draws_and_runs(draws, runs)
-    seed = whole_number("seed", seed, 0, LARGEST_SEED)
-    window = None if window is None else whole_number("window", window, 1)
-    check_level(level)
-    real_number("sharpness", sharpness, above=0)
-    options = Options(draws, runs, seed, level, window, float(sharpness))
-    table = read_runs(populations.runs)
-    counts = _read_counts(populations.choice_counts)
-    rows: list[Row] = []
-    groups = list(table.groupby(SUBJECT, sort=True))
-    for subject, real in tqdm(groups, desc="real populations", unit="policy", disable=not progress, leave=False):
-        choices = counts[(counts[SUBJECT] == list(subject)).all(axis=1)]
-        rows += Subject(subject, _policy(choices), options).rows(real)
-    result = pd.DataFrame(rows)
-    result.attrs = {"kind": "real_populations", **options._asdict()}
-    return result
-
-
-def _policy(choices: pd.DataFrame) -> xr.Dataset | BackOffPolicy | str:
-    """The policy that was estimated, or why there is none."""
-    if choices.empty:
-        return "no choices were counted"
-    if not why_not_tabulable(len(choices["options"].iloc[0].split("_")), int(choices["memory_length"].iloc[0])):
-        return empirical_policy(choices)
-    return back_off_or_why(choices)
-
-
-def _read_counts(counts: pd.DataFrame) -> pd.DataFrame:
+    options = Options.checked(draws, runs, seed, level, window, sharpness)
+    table, counts = read_runs(populations.runs), populations.choice_counts
     check_columns("choice_counts", counts)
-    return counts.assign(options=[option_key(str(options), "_") for options in counts["options"]])
+    counts = counts.assign(options=counts["options"].astype(str).map(option_key))
+    experiments = [Experiment(subject, real) for subject, real in table.groupby(SUBJECT, sort=True)]  # type: ignore[arg-type]
+    rows: list[dict] = []
+    for one in each(experiments, "real populations", progress):
+        mine = counts[(counts[SUBJECT] == list(one.subject)).all(axis=1)]
+        policy = "no choices were counted" if mine.empty else policy_or_why(Choices.of_table(mine), one.model)
+        rows += outcome_tests(one, policy, options)
+    return as_table(rows, "real_populations", **options._asdict())
+
+
+def cross_validate(
+    populations: RealPopulations,
+    *,
+    by: str = "run",
+    folds: int = 2,
+    draws: int = 40,
+    runs: int = 100,
+    seed: int = 0,
+    level: float = 0.99,
+    window: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Predict real runs with policies estimated from the choices of other runs.
+
+    The policy that predicts a fold is estimated from the choices in all other folds, and tested as in `validate`. Only
+    what describes the experiment comes from all runs: its conditions, and the rule and lengths at which runs stop.
+
+    Parameters
+    ----------
+    populations
+        Runs in order, as from `meanfield.datasets.ai_norms(ordered=True)` or `meanfield.datasets.from_events`.
+    by
+        'run': the runs under each condition are dealt at random to `folds` folds. 'experiment': a fold is all runs of
+        an experiment (empty memories, a consensus or committed agents; their words and N), predicted from the others.
+    folds
+        ≥ 2.
+    draws, runs, seed, level, window, progress
+        As in `validate`.
+
+    Returns
+    -------
+    DataFrame as from `validate`, with `fold`; `known_choices`, of which the policy was estimated; and `unfamiliar`, the
+    fraction of the fold's choices with memories of which fewer than five are known. A share 1 - level of all rows is
+    expected to disagree by chance; rows on the same runs depend on each other. Few runs leave the policy a guess where
+    the others went, and more rows disagree: in simulated logs of one policy 10 % with four runs and 6 % with ten, in
+    place of 1 %, mostly where `unfamiliar` is above 0.2.
+
+    Raises
+    ------
+    InputError
+        If the runs are not in order, a table lacks a column or holds an impossible value, or a number is out of range.
+
+    See Also
+    --------
+    choice_scores : single choices instead of outcomes
+    report : a line a population
+
+    Examples
+    --------
+    Twenty runs of six agents who say A in four of five cases, whatever they remember:
+
+    >>> rng = np.random.default_rng(1)
+    >>> table = pd.DataFrame({"run": np.repeat(range(20), 40), "step": np.tile(range(40), 20)})
+    >>> table[["agent", "partner"]] = [rng.permutation(6)[:2] for _ in range(800)]
+    >>> table[["said", "heard"]] = np.where(rng.random((800, 2)) < 0.8, "A", "B")
+    >>> real = meanfield.datasets.from_events(table, memory_length=1)
+    >>> tests = validation.populations.cross_validate(real, draws=5, runs=40)
+    >>> tests[["fold", "known_choices", "quantity", "observed", "predicted", "verdict"]].round(2)
+         fold  known_choices       quantity  observed  predicted verdict
+    0  1 of 2            800  majority word       1.0        1.0  agrees
+    1  2 of 2            800  majority word       1.0        1.0  agrees
+    """
+    folds = check_folds(by, folds)
+    options = Options.checked(draws, runs, seed, level, window)
+    rows: list[dict] = []
+    for one in each(Experiment.all_of(populations), "real populations", progress):
+        for fold, tested in one.folds(by, folds, options.seed):
+            held_out = tested[one.run_of]
+            known, other = one.choices.of(~held_out), one.choices.of(held_out)
+            nothing = "no choices were counted in other runs"
+            policy = policy_or_why(known, one.model) if len(known.chosen) else nothing
+            where = {"fold": fold, "known_choices": len(known.chosen), "unfamiliar": _unfamiliar(known, other)}
+            rows += [where | row for row in outcome_tests(one, policy, options, tested)]
+    return as_table(rows, "real_populations", **options._asdict(), by=by, folds=folds)
+
+
+def _unfamiliar(known: Choices, held_out: Choices) -> float:
+    """The fraction of choices held out with memories of which few choices are known."""
+    _, state = np.unique(np.concatenate([known.memory, held_out.memory]), axis=0, return_inverse=True)
+    times = np.bincount(state[: len(known.chosen)], minlength=state.max(initial=0) + 1)
+    return float((times[state[len(known.chosen) :]] < FEW).mean()) if len(held_out.chosen) else np.nan
 
 
 def report(table: pd.DataFrame) -> list[str]:
@@ -173,36 +225,32 @@ def report(table: pd.DataFrame) -> list[str]:
     if not isinstance(table, pd.DataFrame) or not {"verdict", "p_value", "n_committed"} <= set(table.columns):
         raise InputError("table: expected what validation.populations.validate returns")
     level = float(table.attrs["level"])
+    # Rows on one number of committed agents are parts of those on all.
+    whole = table.loc[table["n_committed"] < 0]
     lines, verdicts = [], []
-    for _, rows in table.groupby(["model", "pair", "experiment"], sort=True):
-        model, pair, experiment = rows[["model", "pair", "experiment"]].iloc[0]
-        # Rows on one number of committed agents are parts of those on all.
-        tests = rows[rows["n_committed"] < 0]
+    for (model, pair, experiment), tests in whole.groupby(["model", "pair", "experiment"], sort=True):  # type: ignore[misc]
         verdicts.append(_overall(tests, level))
         words = "{" + ", ".join(str(pair).split("/")) + "}"
         lines.append(f"{model} {words}, {experiment}: {verdicts[-1]}; {_grounds(tests, verdicts[-1])}")
-    number = {verdict: verdicts.count(verdict) for verdict in (AGREES, DISAGREES, TOO_FEW)}
-    chance = (1 - level) * (number[AGREES] + number[DISAGREES])
-    number |= {NOT_SIMULATED: idle} if (idle := verdicts.count(NOT_SIMULATED)) else {}
-    listed = ", ".join(f"{times} {verdict}" for verdict, times in number.items())
-    single_verdicts = table.loc[table["n_committed"] < 0, "verdict"].tolist()
-    disagree, undecided = single_verdicts.count(DISAGREES), single_verdicts.count(TOO_FEW)
-    idle = single_verdicts.count(NOT_SIMULATED)
-    decided = len(single_verdicts) - undecided - idle
-    single = f"{disagree} of {decided} single tests disagree, up to {(1 - level) * decided:.2g} by chance"
-    single += f"; {undecided} more have too few data" if undecided else ""
-    single += f"; {idle} more are not simulated" if idle else ""
+    number, single = Counter(verdicts), Counter(whole["verdict"])
+    shown = [AGREES, DISAGREES, TOO_FEW, *([NOT_SIMULATED] if number[NOT_SIMULATED] else [])]
+    listed = ", ".join(f"{number[verdict]} {verdict}" for verdict in shown)
+    chance, by_chance = ((1 - level) * (one[AGREES] + one[DISAGREES]) for one in (number, single))
+    decided = single[AGREES] + single[DISAGREES]
+    told = f"{single[DISAGREES]} of {decided} single tests disagree, up to {by_chance:.2g} by chance"
+    for verdict, have in ((TOO_FEW, "have too few data"), (NOT_SIMULATED, "are not simulated")):
+        told += f"; {single[verdict]} more {have}" if single[verdict] else ""
     summary = f"summary: {listed}, of {len(verdicts)} combinations of model, pair and experiment"
     confidence = f"at {100 * level:g} % confidence each (by chance up to {chance:.2g} would disagree)"
-    return [*lines, f"{summary} {confidence}; {single}"]
+    return [*lines, f"{summary} {confidence}; {told}"]
 
 
 def _overall(tests: pd.DataFrame, level: float) -> str:
-    p_values = [p for p in tests["p_value"] if not np.isnan(p)]
+    p_values = tests["p_value"].dropna().tolist()
     if p_values and min(p_values) * len(p_values) < 1 - level:
         return DISAGREES
     found = set(tests["verdict"])
-    return AGREES if AGREES in found else TOO_FEW if TOO_FEW in found else NOT_SIMULATED
+    return AGREES if AGREES in found else NOT_SIMULATED if found == {NOT_SIMULATED} else TOO_FEW
 
 
 def _grounds(tests: pd.DataFrame, verdict: str) -> str:

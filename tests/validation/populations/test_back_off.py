@@ -4,19 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from _real_populations import as_events
+from _real_populations import as_events, counts_table
 from meanfield import InputError, MemorySpace, make_policy
 from meanfield.datasets import from_events
 from validation.naming_game import simulate
 from validation.naming_game._stopped_runs import Stop, play_real_runs, play_success_curves
 from validation.populations import (
-    back_off_policy,
     choice_scores,
     cross_validate,
     empirical_policy,
     success_curves,
     validate,
 )
+from validation.populations._back_off import BackOffPolicy
 from validation.populations._choices import NOTHING, Choices
 
 WORDS = tuple("ABCDEF")
@@ -41,23 +41,17 @@ def exchangeable(memory: np.ndarray, n_words: int) -> np.ndarray:
 
 def choices_by(q: np.ndarray, memory: np.ndarray, random: np.random.Generator) -> Choices:
     chosen = (q.cumsum(1) < random.random((len(q), 1))).sum(1).clip(max=q.shape[1] - 1)
-    number = np.zeros(len(q), dtype=int)
-    return Choices(number, number, number, memory, chosen, WORDS[: q.shape[1]])
+    return as_choices(memory, chosen, WORDS[: q.shape[1]])
+
+
+def as_choices(memory: np.ndarray, chosen: np.ndarray, words: tuple[str, ...]) -> Choices:
+    return Choices(memory, chosen, np.ones(len(chosen)), np.zeros(len(chosen), dtype=int), words)
 
 
 def few_choices(seed: int = 0, n: int = 400, n_words: int = 6, length: int = 5) -> Choices:
     random = np.random.default_rng(seed)
     memory = random_memories(random, n, n_words, length)
     return choices_by(exchangeable(memory, n_words), memory, random)
-
-
-def as_table(choices: Choices) -> pd.DataFrame:
-    """The choices in the form of choice_counts.csv.gz."""
-    rows = []
-    for memory, chosen in zip(choices.memory, choices.chosen, strict=True):
-        held = [",".join(choices.words[w] for w in pair) for pair in memory if pair[0] != NOTHING]
-        rows.append(("m", "_".join(choices.words), len(memory), "|".join(held), choices.words[chosen], 1))
-    return pd.DataFrame(rows, columns=["model", "options", "memory_length", "state", "choice", "count"])
 
 
 def rms_error(n: int, seed: int, *, shuffled: bool = False) -> float:
@@ -67,7 +61,7 @@ def rms_error(n: int, seed: int, *, shuffled: bool = False) -> float:
     if shuffled:
         choices = choices._replace(chosen=random.permutation(choices.chosen))
     new = random_memories(random, 2000, 5, 3)
-    return float(np.sqrt(np.mean((back_off_policy(choices).probabilities(new) - exchangeable(new, 5)) ** 2)))
+    return float(np.sqrt(np.mean((BackOffPolicy(choices).probabilities(new) - exchangeable(new, 5)) ** 2)))
 
 
 @pytest.mark.slow
@@ -88,14 +82,14 @@ def test_renamed_words_give_the_same_policy():
 
     other = choices._replace(memory=renamed(choices.memory), chosen=renamed(choices.chosen))
     new = random_memories(np.random.default_rng(5), 200, 6, 5)
-    expected = back_off_policy(choices).probabilities(new)
-    np.testing.assert_allclose(back_off_policy(other).probabilities(renamed(new))[:, permutation], expected, atol=1e-5)
+    expected = BackOffPolicy(choices).probabilities(new)
+    np.testing.assert_allclose(BackOffPolicy(other).probabilities(renamed(new))[:, permutation], expected, atol=1e-5)
 
 
 def test_names_of_words_matter_where_the_choices_say_so():
     choices = few_choices(n=3000)
     first = choices.memory[:, -1, 0] == NOTHING
-    policy = back_off_policy(choices._replace(chosen=np.where(first, 2, choices.chosen)))
+    policy = BackOffPolicy(choices._replace(chosen=np.where(first, 2, choices.chosen)))
     empty = np.full((1, 5, 2), NOTHING)
     assert policy.probabilities(empty)[0, 2] > 0.98
 
@@ -104,7 +98,7 @@ def test_without_names_no_renaming_makes_a_difference():
     choices, permutation = few_choices(n=1000), np.array([3, 0, 5, 1, 2, 4])
     new = random_memories(np.random.default_rng(5), 100, 6, 5)
     renamed = np.where(new == NOTHING, NOTHING, permutation[new])
-    nameless, named = back_off_policy(choices, names=False), back_off_policy(choices)
+    nameless, named = BackOffPolicy(choices, names=False), BackOffPolicy(choices)
     np.testing.assert_allclose(
         nameless.probabilities(renamed)[:, permutation], nameless.probabilities(new), rtol=0, atol=1e-12
     )
@@ -120,30 +114,20 @@ def test_with_much_data_it_is_the_tabulated_estimate():
     space = MemorySpace(2, 2)
     table = random.dirichlet([1.0, 1.0], size=space.n_states)
     choices = choices_by(np.empty((60_000, 2)), memory, random)
-    states = choices.states(2)
+    states = choices.states()
     choices = choices._replace(chosen=(random.random(60_000) > table[states, 0]).astype(int))
-    tabulated = empirical_policy(as_table(choices))
+    tabulated = empirical_policy(counts_table(choices.counts()))
     number = np.bincount(states, minlength=space.n_states)
     every = np.array([[(NOTHING, NOTHING)] * (2 - len(m)) + list(m) for m in map(space.memory, range(space.n_states))])
-    found = back_off_policy(choices).probabilities(every)[:, 0]
+    found = BackOffPolicy(choices).probabilities(every)[:, 0]
     often = number > 500
     assert often.sum() > 10
     np.testing.assert_allclose(found[often], tabulated["q"].values[often, 0], atol=0.01)
 
 
-def test_counts_and_choices_give_the_same_policy():
-    choices = few_choices()
-    new = random_memories(np.random.default_rng(5), 50, 6, 5)
-    from_table = back_off_policy(as_table(choices))
-    np.testing.assert_allclose(
-        from_table.probabilities(new), back_off_policy(choices).probabilities(new), rtol=0, atol=1e-9
-    )
-    assert from_table.name == "m"
-
-
 @pytest.mark.parametrize(("committed", "initial"), [({}, None), ({"B": 3}, "A")])
 def test_lazy_runs_are_those_of_a_table(committed, initial):
-    policy = back_off_policy(few_choices(n=3000, n_words=3, length=2))
+    policy = BackOffPolicy(few_choices(n=3000, n_words=3, length=2))
     space = MemorySpace(3, 2)
     for lazy in (policy.lazy(), *policy.sample(2, 3)):
         q = lazy.function([space.memory(state) for state in range(space.n_states)])
@@ -155,7 +139,7 @@ def test_lazy_runs_are_those_of_a_table(committed, initial):
 
 
 def test_success_curves_are_of_the_same_runs():
-    lazy = back_off_policy(few_choices()).lazy()
+    lazy = BackOffPolicy(few_choices()).lazy()
     stop, runs = Stop(36, 36, 600), np.arange(10)
     ends, curves = play_success_curves(lazy, 12, stop, 3, runs, 50)
     np.testing.assert_array_equal(ends.interactions, play_real_runs(lazy, 12, {}, None, stop, 3, runs).interactions)
@@ -168,7 +152,7 @@ def test_success_curves_are_of_the_same_runs():
 
 
 def test_draws_are_policies_that_remember_their_answers():
-    policy = back_off_policy(few_choices())
+    policy = BackOffPolicy(few_choices())
     memories = [((0, 1),) * held for held in range(6)] + [((4, 2), (3, 3), (5, 1), (0, 2))]
     first, second = policy.sample(2, 7)
     together = first.function(memories)
@@ -183,7 +167,7 @@ def test_draws_lie_around_the_truth_as_they_should():
     for seed in range(6):
         random = np.random.default_rng(seed)
         memory = random_memories(random, 600, 4, 3)
-        policy = back_off_policy(choices_by(exchangeable(memory, 4), memory, random))
+        policy = BackOffPolicy(choices_by(exchangeable(memory, 4), memory, random))
         new = random_memories(random, 200, 4, 3)
         asked = [tuple((int(a), int(b)) for a, b in m if a != NOTHING) for m in new]
         drawn = np.stack([one.function(asked)[:, 0] for one in policy.sample(19, seed)])
@@ -194,7 +178,7 @@ def test_draws_lie_around_the_truth_as_they_should():
 
 
 def test_one_choice_leaves_everything_open():
-    policy = back_off_policy(few_choices(n=1))
+    policy = BackOffPolicy(few_choices(n=1))
     new = random_memories(np.random.default_rng(2), 40, 6, 5)
     q = policy.probabilities(new)
     np.testing.assert_allclose(q.sum(1), 1)
@@ -208,9 +192,8 @@ def test_rare_choices_keep_the_probability_that_their_number_leaves_open(errors)
     choices = few_choices(n=4000)
     agreed = np.zeros((3000, 5, 2), dtype=choices.memory.dtype)
     chosen = np.where(np.arange(3000) < errors, 1 + np.arange(3000) % 5, 0)
-    number = np.zeros(7000, dtype=int)
     memory, chosen = np.concatenate([choices.memory, agreed]), np.concatenate([choices.chosen, chosen])
-    policy = back_off_policy(Choices(number, number, number, memory, chosen, WORDS))
+    policy = BackOffPolicy(as_choices(memory, chosen, WORDS))
     drawn = [1 - one.function([((0, 0),) * 5])[0, 0] for one in policy.sample(40, 0)]
     # 0 or 3 of 3,000: 99 % of Poisson's means are below 0.0018 or 0.0037.
     assert 1e-7 < np.median(drawn) < 0.0037
@@ -220,7 +203,7 @@ def test_rare_choices_keep_the_probability_that_their_number_leaves_open(errors)
 
 def test_words_that_were_never_said_stay_possible():
     choices = few_choices(n=2000)
-    policy = back_off_policy(choices.of(choices.chosen != 4))
+    policy = BackOffPolicy(choices.of(choices.chosen != 4))
     empty = np.full((1, 5, 2), NOTHING)
     assert 0 < policy.probabilities(empty)[0, 4] < 0.05
     assert np.isfinite(policy.log_probabilities(empty, np.array([4]))).all()
@@ -232,7 +215,7 @@ def test_any_space_that_can_be_numbered(n_words, length):
     memory = random_memories(random, 300, n_words, length)
     choices = choices_by(exchangeable(memory, n_words), memory, random)
     choices = choices._replace(words=tuple(map(str, range(n_words))))
-    q = back_off_policy(choices).probabilities(memory)
+    q = BackOffPolicy(choices).probabilities(memory)
     np.testing.assert_allclose(q.sum(1), 1)
     assert np.log(q[np.arange(300), choices.chosen]).mean() > -np.log(n_words)
 
@@ -240,10 +223,10 @@ def test_any_space_that_can_be_numbered(n_words, length):
 def test_refuses_what_it_cannot_do():
     choices = few_choices()
     with pytest.raises(InputError, match="at least one"):
-        back_off_policy(choices.of(np.zeros(400, dtype=bool)))
+        BackOffPolicy(choices.of(np.zeros(400, dtype=bool)))
     with pytest.raises(InputError, match="2\\^63"):
-        back_off_policy(choices._replace(words=tuple(map(str, range(100)))))
-    policy = back_off_policy(choices)
+        BackOffPolicy(choices._replace(words=tuple(map(str, range(100)))))
+    policy = BackOffPolicy(choices)
     with pytest.raises(InputError, match="shape"):
         policy.probabilities(np.zeros((3, 4, 2), dtype=int))
     with pytest.raises(InputError, match="from 0 to 5"):

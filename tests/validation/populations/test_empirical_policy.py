@@ -1,27 +1,16 @@
 """Policies estimated from choice counts: they recover what made the counts, with honest uncertainty."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import beta, binom, kstest
 
 import meanfield
+from _real_populations import counts_table
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import policy_hash
 from validation.populations import empirical_policy, sample_policies
-from validation.populations._empirical_policy import tabulable_space
-
-WORDS = ("A", "B")
-
-
-def counts_table(n: np.ndarray, words=WORDS) -> pd.DataFrame:
-    """Choice counts (state, word) in the form of choice_counts.csv.gz."""
-    space = MemorySpace.from_sizes(n.shape[0], n.shape[1])
-    rows = []
-    for state, word in np.argwhere(n > 0):
-        text = "|".join(",".join(words[w] for w in interaction) for interaction in space.memory(int(state)))
-        rows.append(("m", "_".join(words), space.memory_length, text, words[word], int(n[state, word])))
-    return pd.DataFrame(rows, columns=["model", "options", "memory_length", "state", "choice", "count"])
+from validation.populations._choices import Choices
+from validation.populations._empirical_policy import why_not_tabulable
 
 
 def hierarchical_truth(seed: int, memory_length: int = 3, n_words: int = 2, concentration: float = 3.0) -> np.ndarray:
@@ -187,10 +176,9 @@ def test_wrong_arguments_are_refused_by_name():
 
 
 def test_ten_words_and_five_interactions_cannot_be_tabulated():
-    with pytest.raises(InputError, match=r"10,101,010,101 memory states.*cannot be tabulated"):
-        tabulable_space(10, 5)
+    assert why_not_tabulable(10, 4) and not why_not_tabulable(2, 9)
     table = edited("count", 1).assign(options="_".join("ABCDEFGHIJ"), memory_length=5)
-    with pytest.raises(InputError, match="cannot be tabulated"):
+    with pytest.raises(InputError, match=r"10,101,010,101 memory states.*cannot be tabulated"):
         empirical_policy(table)
 
 
@@ -201,16 +189,7 @@ def test_published_counts_back_off_beats_frequencies(data_folder, model, options
     random = np.random.default_rng(0)
     half = table.assign(count=random.binomial(table["count"], 0.5))
     other = table.assign(count=table["count"] - half["count"])
-    seen, held_out = (_as_array(t, options.split("_"), length) for t in (half, other))
+    seen, held_out = (Choices.of_table(t).counts() for t in (half, other))
     estimated = empirical_policy(half)["q"].values
     raw = (seen + 0.5) / (seen.sum(1, keepdims=True) + 1)
     assert (held_out * np.log(estimated)).sum() > (held_out * np.log(raw)).sum() + 20
-
-
-def _as_array(table, words, length):
-    space = MemorySpace(len(words), length)
-    n = np.zeros((space.n_states, len(words)))
-    for row in table.itertuples():
-        memory = [tuple(words.index(w) for w in i.split(",")) for i in row.state.split("|")] if row.state else []
-        n[space.state(memory), words.index(row.choice)] += row.count
-    return n

@@ -10,9 +10,9 @@ from scipy.stats import kstest
 from _real_populations import as_events
 from meanfield import MemorySpace
 from meanfield.datasets import RealPopulations, from_events
-from validation.populations import back_off_policy, cross_validate, success_curves
-from validation.populations._choices import choices_of, ordered_subjects
-from validation.populations._folds import folds_of
+from validation.populations import cross_validate, success_curves
+from validation.populations._back_off import BackOffPolicy
+from validation.populations._experiment import Experiment
 
 DATA_SETS = 200
 WORDS = tuple("ABCD")
@@ -65,18 +65,16 @@ def test_true_policies_rank_anywhere_among_the_draws():
     for seed in range(DATA_SETS):
         random = np.random.default_rng((1, seed))
         q = true_table(random, least_shape=0.5)  # as the estimate assumes
-        ((_, runs, events),) = ordered_subjects(populations(events_of(q, random, RUNS)))
-        choices = choices_of(runs, events)
-        ((_, runs, events),) = ordered_subjects(populations(events_of(q, random, 1)))
-        met = choices_of(runs, events).states(LENGTH)
-        often = np.bincount(choices.states(LENGTH), minlength=SPACE.n_states)
+        (known,), (new,) = (Experiment.all_of(populations(events_of(q, random, runs))) for runs in (RUNS, 1))
+        choices, met = known.choices, new.choices.states()
+        often = np.bincount(choices.states(), minlength=SPACE.n_states)
         asked = [
             0,
             int(random.choice(met)),
             int(random.choice(np.argsort(often, kind="stable")[: SPACE.n_states // 10])),
         ]
         word = random.integers(len(WORDS), size=3)
-        policy = back_off_policy(choices)
+        policy = BackOffPolicy(choices)
         drawn = np.stack([one.function([MEMORIES[s] for s in asked]) for one in policy.sample(99, seed)])
         drawn, true = drawn[:, np.arange(3), word], q[asked, word]
         rank = (drawn < true).sum(0)
@@ -96,9 +94,9 @@ def test_true_policies_rank_anywhere_among_the_draws():
 
 def other_policy_noticed(events: pd.DataFrame, random: np.random.Generator, seed: int) -> float:
     """The p-value of the curve of runs that another policy played, foretold from those of the first."""
-    ((subject, runs, _),) = ordered_subjects(populations(events))
-    _, tested = next(iter(folds_of(runs, "run", 2, seed, "\0".join(map(str, subject)))))
-    others = runs["run"][tested]
+    (one,) = Experiment.all_of(populations(events))
+    _, tested = next(iter(one.folds("run", 2, seed)))
+    others = one.runs["run"][tested]
     played = events_of(true_table(random, least_shape=1e-9), random, RUNS)
     mixed = pd.concat([events[~events["run"].isin(others)], played[played["run"].isin(others)]])
     curve = success_curves(populations(mixed), rounds=8, draws=20, runs=40, seed=seed)

@@ -8,10 +8,8 @@ import pytest
 from _ordered_populations import experiments, play
 from meanfield import InputError
 from validation.populations import mixture
-from validation.populations._choices import ordered_subjects
-from validation.populations._hidden_policies import Mixture, filtered
-from validation.populations._mixture import _observed
-from validation.populations._schedule import Schedule
+from validation.populations._experiment import Experiment
+from validation.populations._mixture import Mixture, _observed, filtered
 
 
 def two_kinds(run: int, step: int, agent: int, first: bool) -> tuple[float, float]:
@@ -62,22 +60,21 @@ def test_change_points_are_found():
 
 def test_likelihood_is_the_sum_over_all_histories():
     """Two policies and three periods: 8 histories, by hand."""
-    ((_, runs, events),) = ordered_subjects(play(np.random.default_rng(0), 2))
-    events = events[events["step"] < 9]
-    schedule = Schedule.read(runs, events)
-    observed = _observed(schedule, 3)
+    real = play(np.random.default_rng(0), 2)
+    (one,) = Experiment.all_of(real._replace(events=real.events[real.events["step"] < 9]))
+    observed = _observed(one, 3)
     random = np.random.default_rng(1)
-    q = random.dirichlet([1, 1], (2, schedule.space.n_states))
+    q = random.dirichlet([1, 1], (2, one.space.n_states))
     shares, change = np.array([0.3, 0.7]), 0.2
     held = filtered(observed, Mixture(q, shares, change))
-    states, chosen = schedule.states(), schedule.said.ravel()[schedule.free]
+    states, chosen = one.choices.states(), one.choices.chosen
     jumps = (1 - change) * np.eye(2) + change * shares
     for run in range(2):
         total, first = 0.0, 0.0
         for history in np.ndindex(2, 2, 2):
             p = shares[history[0]] * jumps[history[0], history[1]] * jumps[history[1], history[2]]
-            mine = schedule.run_of == run
-            policies = np.array(history)[schedule.step_of[mine] // 3]
+            mine = one.run_of == run
+            policies = np.array(history)[one.step_of[mine] // 3]
             p *= np.prod(q[policies, states[mine], chosen[mine]])
             total += p
             first += p * (history[1] == 0)

@@ -13,8 +13,6 @@ from _ordered_populations import H, experiments, joined, play
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
 from validation.populations import one_policy
-from validation.populations._choices import choices_of, ordered_subjects
-from validation.populations._schedule import Schedule
 
 TESTS = ["compared", "direction"]
 
@@ -26,53 +24,6 @@ def p_values(populations: RealPopulations, seed: int = 0, **options) -> pd.Serie
 @pytest.fixture(scope="module")
 def real() -> RealPopulations:
     return experiments(np.random.default_rng(1))
-
-
-def schedule_of(populations: RealPopulations) -> Schedule:
-    ((_, runs, events),) = ordered_subjects(populations)
-    return Schedule.read(runs, events)
-
-
-def test_choices_have_the_memories_of_the_events(real):
-    ((_, runs, events),) = ordered_subjects(real)
-    choices, schedule = choices_of(runs, events), schedule_of(real)
-    order = np.lexsort((choices.agent, choices.step, choices.run))
-    names = runs["run"].to_numpy()
-    mine = np.lexsort((schedule.agent_of, schedule.step_of, schedule.run_of))
-    np.testing.assert_array_equal(names[schedule.run_of][mine], choices.run[order])
-    np.testing.assert_array_equal(schedule.states()[mine], choices.states(H)[order])
-    np.testing.assert_array_equal(schedule.said.ravel()[schedule.free][mine], choices.chosen[order])
-
-
-def test_forgotten_interactions_are_those_before_memory(real):
-    ((_, runs, events),) = ordered_subjects(real)
-    longer, schedule = choices_of(runs, events, 2 * H), schedule_of(real)
-    order = np.lexsort((longer.agent, longer.step, longer.run))
-    mine = np.lexsort((schedule.agent_of, schedule.step_of, schedule.run_of))
-    said = schedule.said.ravel()
-    for lag in range(H):
-        slots = schedule.earlier[lag][mine]
-        theirs = longer.memory[order][:, H - 1 - lag]
-        # A consensus at the start is no interaction.
-        known = slots >= 0
-        np.testing.assert_array_equal(np.stack([said[slots], said[slots ^ 1]], axis=1)[known], theirs[known])
-        assert known.mean() > 0.5
-
-
-def test_imitations_keep_everything_but_the_words_of_free_agents(real):
-    schedule = schedule_of(real)
-    space = schedule.space
-    q = np.random.default_rng(0).dirichlet([1, 1], space.n_states)
-    one = np.ones(1), np.zeros((1, 2)), np.zeros(len(schedule.run), dtype=np.int64)
-    states, said = schedule.imitate(np.log(q), *one, 5)
-    fixed = np.setdiff1d(np.arange(len(said)), schedule.free)
-    np.testing.assert_array_equal(said[fixed], schedule.said.ravel()[fixed])
-    again = schedule.imitate(np.log(q), *one, 5)
-    np.testing.assert_array_equal(said, again[1])
-    n = np.bincount(states, minlength=space.n_states)
-    first = np.bincount(states, said[schedule.free] == 0, minlength=space.n_states)
-    z = (first - n * q[:, 0]) / np.sqrt(np.maximum(n * q[:, 0] * q[:, 1], 1e-9))
-    assert (z[n > 0] ** 2).sum() < (n > 0).sum() + 4 * np.sqrt(2 * (n > 0).sum()), "words follow the policy"
 
 
 def test_table(real):

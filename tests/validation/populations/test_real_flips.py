@@ -11,10 +11,8 @@ import validation
 from meanfield import MemorySpace
 from meanfield.datasets import RealPopulations
 from validation.populations import empirical_policy, sample_policies
-from validation.populations._choices import ordered_subjects
-from validation.populations._hidden_policies import Mixture
-from validation.populations._mixture import _best, _observed
-from validation.populations._schedule import Schedule
+from validation.populations._experiment import Experiment
+from validation.populations._mixture import Mixture, _best, _observed
 
 ROUNDS, N_AGENTS, PERIOD = 30, 24, 20
 NUMBERS = [1, 2, 4, 6, 8, 10]  # committed to Q, ten runs each
@@ -66,8 +64,8 @@ def test_one_policy_cannot_foretell_the_flips_beside_four_agents(real):
 
 
 def test_policies_that_change_in_runs_foretell_the_flips(real):
-    ((_, runs, events),) = ordered_subjects(real)
-    observed = _observed(Schedule.read(runs, events), PERIOD)
+    (one,) = Experiment.all_of(real)
+    observed = _observed(one, PERIOD)
     mixture = _best(observed, 3, np.random.default_rng(0))[0]
     chances = np.array([changing_flips(mixture, number, 1000) for number in NUMBERS])
     assert (tails(real_flips(real), chances) > 0.01).all()

@@ -14,7 +14,7 @@ from meanfield import InputError, make_policy
 from meanfield.datasets import RealPopulations
 from validation.naming_game._stopped_runs import Stop, play_real_runs
 from validation.populations._conditions import conditions, read_runs, with_lengths
-from validation.populations._statistics import distribution_test, outcome_test
+from validation.populations._outcomes import distribution_test, outcome_test
 
 
 @pytest.fixture(scope="module")
@@ -193,10 +193,11 @@ def runs_that_end(ends, n_agents=24, experiment="from_empty", initial=""):
     ],
 )
 def test_rule_is_told_from_how_runs_ended(ends, n_agents, rule):
-    (condition,) = conditions(runs_that_end(ends, n_agents), None)
+    runs = runs_that_end(ends, n_agents)
+    (condition,) = conditions(runs, None, runs.index)
     assert {told[:2] for told in condition.runs["rule"]} == {rule}
     assert (condition.runs["longest"] == 1000 * n_agents).all()
-    assert conditions(runs_that_end(ends, n_agents), 50)[0].stops[0].window == 50
+    assert conditions(runs, 50, runs.index)[0].stops(1000)[0].window == 50
 
 
 def test_runs_in_order_stopped_only_if_their_ends_or_files_say_so():
@@ -214,9 +215,10 @@ def test_runs_cut_at_a_fixed_length_did_not_stop():
     assert runs["stopped"].tolist() == [False, False, True, False]
     assert runs["longest"].tolist() == [800, 800, 800, 650]
     gone_on = [(800, 0.7, "A"), (800, 0.6, "A"), (800, 1.0, "B")]
-    (condition,) = conditions(runs_that_end(gone_on, experiment="committed", initial="A"), None)
+    runs = runs_that_end(gone_on, experiment="committed", initial="A")
+    (condition,) = conditions(runs, None, runs.index)
     assert {told.text for told in condition.runs["rule"]} == {"never"}
-    assert all(stop.successes > stop.window for stop in condition.stops)
+    assert all(stop.successes > stop.window for stop in condition.stops(1000))
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from _ordered_populations import experiments, play
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
 from validation.populations import sharpness
-from validation.populations._choices import ordered_subjects
-from validation.populations._schedule import Schedule
+from validation.populations._experiment import Experiment
 from validation.populations._sharpness import SPREADS, sharpness_posterior
 
 RUNS = 4  # of each of three experiments
@@ -36,12 +35,11 @@ def ranks(seed: int) -> tuple[np.ndarray, np.ndarray]:
     between_runs, between = random.choice(SPREADS, 2)
     centres = random.normal(0, between, 3)
     truth = np.repeat(centres, RUNS) + random.normal(0, between_runs, 3 * RUNS)
-    ((_, runs, events),) = ordered_subjects(of_runs(truth, random))
-    schedule = Schedule.read(runs, events)
-    share = np.bincount(schedule.run_of) / len(schedule.run_of)
-    order = [schedule.experiment[k * RUNS] for k in range(3)]
+    (one,) = Experiment.all_of(of_runs(truth, random))
+    share = np.bincount(one.run_of) / len(one.run_of)
+    order = one.alike()[::RUNS]
     true = np.append(truth, centres[np.argsort(order)])
-    posterior = sharpness_posterior(schedule)
+    posterior = sharpness_posterior(one)
     return posterior.probability(true - share @ truth), posterior.probability(true + 0.2)
 
 
