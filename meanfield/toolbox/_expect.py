@@ -57,6 +57,8 @@ def expect(dataset: object, kind: str, name: str) -> xr.Dataset:
     maker, needs, dims = KINDS[kind]
     if not isinstance(dataset, xr.Dataset):
         wrong = f"it is a {type(dataset).__name__}"
+        if hasattr(dataset, "choice_counts"):
+            wrong += "; validation.populations.empirical_policy makes one of its choice_counts"
     elif needs:
         missing = [one for one in needs if one not in dataset.variables and one not in dataset.dims]
         missing += [one for one in dims if one not in dataset.dims]

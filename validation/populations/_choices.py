@@ -84,7 +84,8 @@ class Choices(NamedTuple):
 def check_columns(name: str, table: pd.DataFrame, columns: Sequence[str] = COLUMNS) -> None:
     """InputError unless it is a table with these columns."""
     if not isinstance(table, pd.DataFrame):
-        raise InputError(f"{name} is a {type(table).__name__}: expected a pandas.DataFrame")
+        its = ", as are its choice_counts" if hasattr(table, "choice_counts") else ""
+        raise InputError(f"{name} is a {type(table).__name__}: expected a pandas.DataFrame{its}")
     if missing := [column for column in columns if column not in table.columns]:
         raise InputError(f"{name} lacks the column {', '.join(missing)}; expected {', '.join(columns)}")
 

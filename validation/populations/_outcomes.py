@@ -40,6 +40,7 @@ FIELDS = {"majority word": "word", "success rate": "success_rate", "time": "inte
 Simulated = Sequence[np.ndarray]  # one array (policy draw, run) a condition
 Real = Sequence[np.ndarray]  # one array (run,) a condition
 LATE = "agents are committed from mid-run on, which is not simulated"
+PREDICTED = "predicted: "  # before a word
 
 
 class Options(NamedTuple):
@@ -164,7 +165,7 @@ def _shares(quantity: str, played: list[Played], options: Options, seed: int) ->
     shown = 1 if quantity == "flips" else int(np.argmax(shares))
     times = int((np.concatenate(real) == shown).sum())
     low, high = wilson_interval(np.array(times), n, options.level)
-    note = "" if quantity == "flips" else f"predicted: {played[0].words[shown]}"
+    note = "" if quantity == "flips" else f"{PREDICTED}{played[0].words[shown]}"
     numbers = {"observed": times / n, "predicted": float(shares[shown]), "low": float(low), "high": float(high)}
     return _line(quantity, n, _verdict(n, p_value, options), statistic, p_value, note) | numbers
 

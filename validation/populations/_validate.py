@@ -16,7 +16,15 @@ from validation.populations._back_off import policy_or_why
 from validation.populations._choices import Choices, check_columns
 from validation.populations._conditions import SUBJECT, option_key, read_runs
 from validation.populations._experiment import Experiment, as_table, check_folds, each
-from validation.populations._outcomes import AGREES, DISAGREES, NOT_SIMULATED, TOO_FEW, Options, outcome_tests
+from validation.populations._outcomes import (
+    AGREES,
+    DISAGREES,
+    NOT_SIMULATED,
+    PREDICTED,
+    TOO_FEW,
+    Options,
+    outcome_tests,
+)
 from validation.populations._power import power_lines
 
 MUCH = 0.2  # of the choices held out, with memories of which the policy is a guess
@@ -262,10 +270,10 @@ def _grounds(tests: pd.DataFrame, verdict: str) -> str:
     told = [f"{len(tests)} tests"] if len(tests) > 1 else []
     for row in known.nsmallest(2, "p_value").itertuples():
         start = f" from {row.initial_consensus}" if row.initial_consensus else ""
-        where = f"H = {row.memory_length}, N = {row.n_agents}{start}, {row.runs} runs"
+        where = f"H = {row.memory_length}, N = {row.n_agents}{start}, {row.runs} run{'s' * (row.runs != 1)}"
         if (new := getattr(row, "unfamiliar", 0)) > MUCH:
             where += f", {100 * new:.0f} % of the choices with memories hardly known"
-        told.append(
-            f"{row.quantity} {row.observed:.3g} where {row.predicted:.3g} is predicted ({where}, p = {row.p_value:.2g})"
-        )
+        word = f" for {row.note.removeprefix(PREDICTED)}" if row.note.startswith(PREDICTED) else ""
+        predicted = f"{row.quantity} {row.observed:.3g} where {row.predicted:.3g} is predicted{word}"
+        told.append(f"{predicted} ({where}, p = {row.p_value:.2g})")
     return "; ".join(told)
