@@ -99,7 +99,7 @@ class Asker:
         probed = self.probed(asked)
         answer = "yes" if rng.random() < probed.p_yes else "no"
         self._keep(operation, agent, asked.yes_first, answer, user_no_first=asked.no_first.user, **probed._asdict())
-        return answer == self.prompts.questions[operation].true_if
+        return self.prompts.is_true(operation, answer)
 
     def probed(self, asked: Asked) -> Probed:
         """The measurement of a question, made once; UnparsedError if it has no answer."""

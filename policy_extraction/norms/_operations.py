@@ -10,18 +10,14 @@ from typing import Any
 import numpy as np
 
 from meanfield import InputError
-from meanfield.toolbox import checked_methods, real_number, whole_number
+from meanfield.toolbox import real_number, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._sampling import check_temperature
 from policy_extraction.norms._asking import Asker
-from policy_extraction.norms._cells import STANDARDS
-from policy_extraction.norms._objects import Action, Information, Plan
-from policy_extraction.norms._prompt_file import NORMS_003
-from policy_extraction.norms._prompts import NormPrompts
+from policy_extraction.norms._prompts import NORMS_003, QUESTIONS, STANDARDS, NormPrompts
 from policy_extraction.norms._replies import (
     ReplyError,
-    WrittenNorm,
     parse_abstract,
     parse_norm,
     parse_norms,
@@ -29,25 +25,17 @@ from policy_extraction.norms._replies import (
     parse_themes,
 )
 
-SOURCES = ("chat", "thought")
 
-
-@checked_methods(
-    {
-        **{"agent": "name description type", "partner": "name description type", "observation": "text"},
-        **{"norms": "content kind", "informed": "content kind", "information": "content kind text"},
-        **{"behaviour": "shows standards", "plan": "text follows", "rng": "random"},
-    },
-    listed=("norms", "informed"),
-)
 class NormOperations:
     """A language model that decides, speaks, thinks, plans and acts for the agents of a norm society.
 
-    A yes/no operation is a question whose two answers are scored: a softmax over the two words at the temperature,
-    averaged over both orders of the words, because small models prefer one place. The answer is drawn with this
-    probability. `think` and `identify` first ask whether there is a thought or a norm; only then the model writes it.
-    An unusable text is refused as a whole, and the model is asked again and told what was wrong. Source: [003] Section
-    2; the prompts are ours.
+    It is the `operations` of `validation.norms.simulate_society`. A yes/no operation is a question whose two answers
+    are scored: a softmax over the two words at the temperature, averaged over both orders of the words, because small
+    models prefer one place. The answer is drawn with this probability. A thought or a norm is written only if the
+    answer to the question for one is yes, and a question about the text decides by which norms a plan goes, and which
+    standard an action shows: it names a standard drawn at random, so a model that prefers an answer prefers no
+    standard. An unusable text is refused as a whole, and the model is asked again and told what was wrong. Source:
+    [003] Section 2; the prompts are ours.
 
     Parameters
     ----------
@@ -84,7 +72,7 @@ class NormOperations:
     InputError
         If an argument is not as described.
     UnparsedError
-        Raised by the methods if no text of the model is usable, or a back end that lists only its most probable answers
+        Raised by a call if no text of the model is usable, or a back end that lists only its most probable answers
         lists neither word of a question.
 
     Examples
@@ -93,16 +81,16 @@ class NormOperations:
 
     >>> from policy_extraction.backends import Scores
     >>> from policy_extraction.norms import NormOperations
-    >>> from theory.norms import AGENTS, Observation, behaviour_of
+    >>> from theory.norms import AGENTS, BEHAVIOURS
     >>> class YesMan:
     ...     name, identity, provenance = "yes-man", "", {}
     ...     check = generate = tokens = lambda self, *asked, **options: None
     ...     def score(self, prompts, words):
     ...         n = len(prompts)
     ...         yield Scores(np.arange(n), np.log([[0.8, 0.2]] * n), np.zeros((n, 2), bool))
-    >>> operations, bob, norms = NormOperations(YesMan()), AGENTS[7], [behaviour_of("smoking").norm("for")]
-    >>> seen = Observation("Sam Moore lights a cigarette.", "Sam Moore", "smoking", "against", normative=False)
-    >>> operations.detect_conflict(bob, seen, norms, np.random.default_rng(1))
+    >>> operations, bob, norms = NormOperations(YesMan()), AGENTS[7], [BEHAVIOURS["smoking"].norm("for")]
+    >>> given = {"observation": "Sam Moore lights a cigarette.", "norms": norms}
+    >>> operations("detect_conflict", bob, given, np.random.default_rng(1))
     True
     >>> operations.exchanges[0]["answer"], round(operations.exchanges[0]["p_yes"], 3)
     ('yes', 0.8)
@@ -135,116 +123,70 @@ class NormOperations:
         """All questions and answers so far."""
         return self._asker.exchanges
 
-    def create(self, agent: Any, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
-        """The agent's first norms, with content, kind and utility: n written ones, or those in `created`."""
-        whole_number("n", n, 1, MANY)
+    def __call__(self, operation: str, agent: Any, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
+        """The answer to a question of `simulate_society`."""
+        slots = {name: str(value) for name, value in given.items() if isinstance(value, (str, int))}
+        slots |= {name: self.prompts.listed(given[name]) for name in ("norms", "informed") if name in given}
+        if operation in QUESTIONS:
+            return self._asker.decide(operation, agent, rng, **slots)
+        return getattr(self, f"_{operation}")(agent, given, rng, **slots)
+
+    def _create(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> list[dict]:
+        """The agent's first norms: n written ones, or those in `created`."""
         if agent.name in self._created:
-            return [norm._asdict() for norm in self._created[agent.name]]
-        written = self._asker.write("create", agent, partial(parse_norms, n=n), rng, items=n, n=str(n))
-        return [norm._asdict() for norm in written]
+            return self._created[agent.name]
+        n = whole_number("n", given["n"], 1, MANY)
+        return self._asker.write("create", agent, partial(parse_norms, n=n), rng, items=n, **slots)
 
-    def detect_conflict(self, agent: Any, observation: Any, norms: Any, rng: np.random.Generator) -> bool:
-        """Whether the observation breaks one of the agent's norms."""
-        return self._decide("detect_conflict", agent, rng, norms, observation=observation.text)
-
-    def decide_to_talk(self, agent: Any, observation: Any, norms: Any, rng: np.random.Generator) -> bool:
-        """Whether the agent talks about an observation that breaks one of its norms."""
-        return self._decide("decide_to_talk", agent, rng, norms, observation=observation.text)
-
-    def talk(self, agent: Any, partner: Any, observation: Any, norms: Any, rng: np.random.Generator) -> str:
+    def _talk(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> str:
         """The agent's words to its partner and the reply, a line each after the speaker's name."""
-        listed = self.prompts.listed(norms)
-        said = self._text("talk", agent, rng, norms=listed, observation=observation.text, partner=partner.name)
-        reply = self._text("reply", partner, rng, partner=agent.name, text=said)
+        partner = given["partner"]
+        said = self._asker.write("talk", agent, parse_text, rng, **slots, partner=partner.name)
+        reply = self._asker.write("reply", partner, parse_text, rng, partner=agent.name, text=said)
         return f"{agent.name}: {said}\n{partner.name}: {reply}"
 
-    def think(self, agent: Any, observation: Any, norms: Any, rng: np.random.Generator) -> str | None:
+    def _think(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> str | None:
         """The agent's thought about the observation, or None."""
-        if not self._decide("has_thought", agent, rng, norms, observation=observation.text):
-            return None
-        return self._text("think", agent, rng, norms=self.prompts.listed(norms), observation=observation.text)
+        thinks = self._asker.decide("has_thought", agent, rng, **slots)
+        return self._asker.write("think", agent, parse_text, rng, **slots) if thinks else None
 
-    def identify(
-        self, agent: Any, text: str, source: str, observation: Any, informed: Any, rng: np.random.Generator
-    ) -> Information | None:
-        """The norm that a conversation ('chat') or a thought ('thought') expresses, or None.
+    def _identify(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> dict | None:
+        """The norm that a text expresses, or None. The model reads the agent's information, but not the observation."""
+        found = self._asker.decide(f"identify_{given['source']}", agent, rng, **slots)
+        return self._asker.write("identify", agent, parse_norm, rng, **slots) if found else None
 
-        The model reads the text and the agent's information, but not the observation.
-        """
-        if source not in SOURCES:
-            raise InputError(f"source = {source!r}: expected one of {', '.join(SOURCES)}")
-        known = self.prompts.listed(informed)
-        if not self._asker.decide(f"identify_{source}", agent, rng, text=text, informed=known):
-            return None
-        norm = self._asker.write("identify", agent, parse_norm, rng, text=text, source=source, informed=known)
-        return Information(norm.content, norm.kind, norm.utility, text, source)
-
-    def is_consistent(self, agent: Any, information: Any, rng: np.random.Generator) -> bool:
-        """Whether the information agrees with its text."""
-        slots = {"content": information.content, "text": information.text}
-        return self._asker.decide("is_consistent", agent, rng, **slots)
-
-    def is_unique(self, agent: Any, information: Any, norms: Any, rng: np.random.Generator) -> bool:
-        """Whether none of the norms means the same."""
-        return self._decide("is_unique", agent, rng, norms, content=information.content)
-
-    def is_type_right(self, agent: Any, information: Any, rng: np.random.Generator) -> bool:
-        """Whether the kind of the information is right."""
-        slots = {"content": information.content, "kind": information.kind}
-        return self._asker.decide("is_type_right", agent, rng, **slots)
-
-    def is_conflict_free(self, agent: Any, information: Any, norms: Any, rng: np.random.Generator) -> bool:
-        """Whether the information opposes none of the norms."""
-        return self._decide("is_conflict_free", agent, rng, norms, content=information.content)
-
-    def plan(self, agent: Any, norms: Any, rng: np.random.Generator) -> Plan:
+    def _plan(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> dict:
         """A plan for the day, and the norms that it follows by one question each."""
-        text = self._text("plan", agent, rng, norms=self.prompts.listed(norms))
-        kept = [
-            norm.content
-            for norm in norms
-            if self._asker.decide("plan_follows", agent, rng, content=norm.content, plan=text)
-        ]
-        return Plan(text, frozenset(kept))
+        text, contents = self._asker.write("plan", agent, parse_text, rng, **slots), [n.content for n in given["norms"]]
+        kept = [one for one in contents if self._asker.decide("plan_follows", agent, rng, content=one, plan=text)]
+        return {"text": text, "follows": kept}
 
-    def act(self, agent: Any, behaviour: Any, norms: Any, plan: Any, rng: np.random.Generator) -> Action:
-        """The agent's action about the behaviour.
-
-        A question about the text decides its standard. It names a standard drawn at random, so a model that prefers an
-        answer prefers no standard. The action is normative if one of the norms that the plan follows asks for it.
-        """
+    def _act(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> dict:
+        """The agent's action; it is normative if one of the norms that the plan follows asks for it."""
+        behaviour, planned = given["behaviour"], [one for one in given["norms"] if one.content in given["follows"]]
         shows = {f"shows_{one}": behaviour.shows[one] for one in STANDARDS}
-        listed, planned = self.prompts.listed(norms), [norm for norm in norms if norm.content in plan.follows]
-        text = self._text("act", agent, rng, norms=listed, plan=plan.text or self.prompts.no_norms, **shows)
+        slots["plan"] = given["plan"] or self.prompts.table["no_norms"]
+        text = self._asker.write("act", agent, parse_text, rng, **slots, **shows)
         first, second = rng.permutation(STANDARDS).tolist()
-        slots = {"content": behaviour.standards[first], "action": text}
-        shown = first if self._asker.decide("action_follows", agent, rng, **slots) else second
-        normative = bool(planned) and self._decide("is_normative", agent, rng, planned, action=text)
-        return Action(text, shown, normative)
+        keeps = self._asker.decide("action_follows", agent, rng, content=behaviour.standards[first], action=text)
+        listed = self.prompts.listed(planned)
+        normative = bool(planned) and self._asker.decide("is_normative", agent, rng, norms=listed, action=text)
+        return {"text": text, "shows": first if keeps else second, "normative": normative}
 
-    def classify(self, agent: Any, norms: Any, rng: np.random.Generator) -> list[tuple[str, tuple[str, ...]]]:
+    def _classify(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> list:
         """The themes of the norms, with the contents of each theme's norms."""
-        parse = partial(parse_themes, n=len(norms))
-        themes = self._asker.write("classify", agent, parse, rng, items=len(norms), norms=self.prompts.listed(norms))
-        return [(theme, tuple(norms[number].content for number in numbers)) for theme, numbers in themes]
+        n, norms = len(given["norms"]), given["norms"]
+        themes = self._asker.write("classify", agent, partial(parse_themes, n=n), rng, items=n, **slots)
+        return [[theme, [norms[number].content for number in numbers]] for theme, numbers in themes]
 
-    def abstract(
-        self, agent: Any, theme: str, norms: Any, rng: np.random.Generator
-    ) -> tuple[str, str, tuple[float, ...]]:
+    def _abstract(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> list:
         """Content and kind of a general norm for the norms of a theme, and their weights in its utility."""
-        slots = {"theme": theme, "norms": self.prompts.listed(norms), "n": str(len(norms))}
-        parse = partial(parse_abstract, n=len(norms))
-        norm = self._asker.write("abstract", agent, parse, rng, items=len(norms), **slots)
-        return norm.content, norm.kind, norm.weights
-
-    def _decide(self, name: str, agent: Any, rng: np.random.Generator, norms: Any, **slots: str) -> bool:
-        return self._asker.decide(name, agent, rng, norms=self.prompts.listed(norms), **slots)
-
-    def _text(self, name: str, agent: Any, rng: np.random.Generator, **slots: str) -> str:
-        return self._asker.write(name, agent, parse_text, rng, **slots)
+        n = len(given["norms"])
+        norm = self._asker.write("abstract", agent, partial(parse_abstract, n=n), rng, items=n, **slots, n=str(n))
+        return [norm["content"], norm["kind"], norm["weights"]]
 
 
-def _checked(name: str, norms: Sequence[Mapping[str, Any]]) -> tuple[WrittenNorm, ...]:
+def _checked(name: str, norms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Given norms, checked by the rules for written ones."""
     try:
         return parse_norms(json.dumps([dict(norm) for norm in norms]), len(norms))

@@ -85,11 +85,11 @@ NOTHING_LABELLED = {
         validation.flag_game: simulate predict_composition sample_crops
         validation.minimal_naming_game: simulate
         validation.reactions: simulate
-        validation.norms: simulate_society simulate evaluation_form read_evaluation questionnaire_scores
+        validation.norms: simulate_society simulate evaluation_form questionnaire_scores
     """,
     "neither states, words nor components": """
         validation.flag_game: endpoints accuracy simulate_gossip compare_composition compare
-        validation.norms: average compare
+        validation.norms: compare
     """,
     "a language model": """
         policy_extraction: cost extract lazy_policy measure open_backend predicted_policy load_template robustness

@@ -9,12 +9,10 @@ import xarray as xr
 
 from meanfield import InputError, solve
 from meanfield.toolbox import check_level, stamp
-from theory.norms._model import reaction_model
+from theory.norms._model import Setting
 from theory.norms._observables import observables
-from theory.norms._operations import default_operations, operations_sha256
-from theory.norms._rates import NormRates
-from theory.norms._society import AGENTS, BEHAVIOURS, Behaviour, NormAgent, behaviours_of
-from theory.norms._start import fractions_text, initial_composition, mixture_of
+from theory.norms._rates import NormRates, rates_of
+from theory.norms._society import AGENTS, Behaviour, NormAgent, behaviours_of
 
 DAYS = 2.0
 SAVED_PER_DAY = 96
@@ -49,7 +47,7 @@ def emergence(
     Returns
     -------
     Dataset over (behaviour, time) with `composition` (state) and the columns of `observables`, whose shares are also
-    over `standard`.
+    over `standard`. The coordinate `made_of` (behaviour) tells all that determines a curve.
 
     Raises
     ------
@@ -59,40 +57,30 @@ def emergence(
     See Also
     --------
     emergence_measures : times and sizes in one table
-    fixed_points : where curves end
+    reaction_model : where curves end, by `meanfield.fixed_points`
     validation.norms.simulate : N agents
 
     Examples
     --------
     The share that accepts each norm at the start, after a quarter of a day, and after one day and two.
 
-    >>> from theory.norms import emergence
-    >>> curves = emergence(["smoking", "tipping"], times=np.array([0, 0.25, 1, 2]))
+    >>> curves = theory.norms.emergence(["smoking", "tipping"], times=np.array([0, 0.25, 1, 2]))
     >>> curves["accepted"].sel(standard="for").values.round(2)
     array([[0.3 , 0.9 , 0.89, 0.91],
            [0.2 , 0.71, 0.93, 0.96]])
     """
-    chosen = behaviours_of(BEHAVIOURS if behaviours is None else behaviours)
-    operations = default_operations() if operations is None else operations
     times = np.linspace(0, DAYS, int(DAYS * SAVED_PER_DAY) + 1) if times is None else times
-    mixtures = [mixture_of(one, agents, fractions) for one in chosen]
+    settings = [Setting.of(one, operations, agents, fractions, rates) for one in behaviours_of(behaviours)]
     curves = []
-    for one, mixture in zip(chosen, mixtures, strict=True):
-        model = reaction_model(operations, one, rates)
-        solution = solve(model, initial=initial_composition(mixture), times=times)
-        composition = solution["composition"].drop_vars("conserved_class")
-        curves.append(observables(model, composition).assign(composition=composition))
-    result = xr.concat(curves, dim="behaviour", combine_attrs="drop_conflicts")
-    names = [one.name for one in chosen]
-    result = result.assign_coords(behaviour=names, kind=("behaviour", [one.kind for one in chosen]))
-    return stamp(
-        result,
-        "norm_emergence",
-        operations_sha256=operations_sha256(operations),
-        agents="none" if fractions is not None else ", ".join(f"{agent.name} ({agent.type})" for agent in agents),
-        fractions="; ".join(f"{name}: {fractions_text(mix)}" for name, mix in zip(names, mixtures, strict=True)),
-        **vars(rates or NormRates()),
+    for one in settings:
+        composition = solve(one.model, initial=one.start, times=times)["composition"].drop_vars("conserved_class")
+        curves.append(observables(one.model, composition).assign(composition=composition))
+    result = xr.concat(curves, dim="behaviour", combine_attrs="drop_conflicts").assign_coords(
+        behaviour=[one.behaviour.name for one in settings],
+        kind=("behaviour", [one.behaviour.kind for one in settings]),
+        made_of=("behaviour", [one.made_of for one in settings]),
     )
+    return stamp(result, "norm_emergence", **vars(rates_of(rates)))
 
 
 def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
@@ -126,8 +114,8 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
 
     Examples
     --------
-    >>> from theory.norms import emergence, emergence_measures
-    >>> measures = emergence_measures(emergence(["smoking"])).sel(behaviour="smoking", standard="for")
+    >>> curves = theory.norms.emergence(["smoking"])
+    >>> measures = theory.norms.emergence_measures(curves).sel(behaviour="smoking", standard="for")
     >>> {name: round(float(measures[name]), 2) for name in ("accepted_day", "complying_day", "conflicts_surge")}
     {'accepted_day': 0.05, 'complying_day': 0.62, 'conflicts_surge': 2.72}
     """

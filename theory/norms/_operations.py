@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from theory.norms._personal_norm import KINDS
-from theory.norms._society import TYPES
-from theory.norms._states import HELD
+from theory.norms._society import KINDS, TYPES
+from theory.norms._states import HELD, NormState
 
 LABELS = {
     "type": TYPES,
@@ -89,12 +88,11 @@ def default_operations() -> xr.Dataset:
 
     Examples
     --------
-    >>> from theory.norms import default_operations
-    >>> talk = default_operations()["decide_to_talk"]
+    >>> talk = theory.norms.default_operations()["decide_to_talk"]
     >>> float(talk.sel(type="entrepreneur", willing="willing")), float(talk.sel(type="ordinary", willing="willing"))
     (1.0, 0.4)
     """
-    return validate_operations(
+    return checked_operations(
         xr.Dataset(
             {name: (one.dims, one.default) for name, one in OPERATIONS.items()},
             coords={dim: list(labels) for dim, labels in LABELS.items()},
@@ -102,34 +100,10 @@ def default_operations() -> xr.Dataset:
     )
 
 
-def validate_operations(operations: xr.Dataset) -> xr.Dataset:
-    """The table with dims and labels in the order of `default_operations`, after a check that it is complete.
-
-    Parameters
-    ----------
-    operations
-        A variable for each operation of `OPERATIONS`, over its dims.
-
-    Returns
-    -------
-    Dataset as from `default_operations`.
-
-    Raises
-    ------
-    InputError
-        If an operation is missing or unknown, has other dims or labels, or a value is no probability.
-
-    See Also
-    --------
-    default_operations : a table that is complete
-
-    Examples
-    --------
-    >>> from theory.norms import default_operations, validate_operations
-    >>> cautious = validate_operations(default_operations().assign(false_conflict=0.0))
-    >>> float(cautious["false_conflict"])
-    0.0
-    """
+def checked_operations(operations: xr.Dataset | None) -> xr.Dataset:
+    """The table with dims and labels in the order of `default_operations`, which it is for None; else InputError."""
+    if operations is None:
+        return default_operations()
     if not isinstance(operations, xr.Dataset):
         kind = type(operations).__name__
         raise InputError(f"operations is a {kind}: expected a Dataset as default_operations returns it")
@@ -161,24 +135,59 @@ def _checked(name: str, values: xr.DataArray, operation: Operation) -> xr.DataAr
     return plain.assign_attrs(text | ordered.attrs)
 
 
-def operations_sha256(operations: xr.Dataset) -> str:
-    """A hash of the probabilities in the order of `OPERATIONS`, for the provenance of results."""
-    checked = validate_operations(operations)
-    return hashlib.sha256(b"".join(checked[name].values.astype("<f8").tobytes() for name in OPERATIONS)).hexdigest()
-
-
 class Chances:
-    """The table as plain numbers: `chances('unique', 'held' label)`, labels in the order of the operation's dims."""
+    """The table as plain numbers: `chances('unique', 'held' label)`, labels in the order of the operation's dims.
 
-    def __init__(self, operations: xr.Dataset) -> None:
-        checked = validate_operations(operations)
-        self._tables: Mapping[str, np.ndarray] = {name: checked[name].values for name in OPERATIONS}
+    `sha256` is a hash of them in the order of `OPERATIONS`, for the provenance of results.
+    """
+
+    def __init__(self, operations: xr.Dataset | None) -> None:
+        checked = checked_operations(operations)
+        plain = b"".join(checked[name].values.astype("<f8").tobytes() for name in OPERATIONS)
+        self.sha256 = hashlib.sha256(plain).hexdigest()
+        self._chances = {
+            (name, *labels): float(chance)
+            for name, one in OPERATIONS.items()
+            for labels, chance in zip(
+                product(*(LABELS[dim] for dim in one.dims)), checked[name].values.ravel(), strict=True
+            )
+        }
 
     def __call__(self, name: str, *labels: str) -> float:
-        dims = OPERATIONS[name].dims
-        return float(self._tables[name][tuple(LABELS[dim].index(one) for dim, one in zip(dims, labels, strict=True))])
+        return self._chances[name, *labels]
 
-    def check(self, kind: str, held: str, willing: str) -> float:
-        """Probability that an identified norm passes the four steps of the check."""
-        parts = (self("consistent"), self("unique", held), self("correct_type", kind))
-        return float(np.prod(parts)) * self("conflict_free", willing, held)
+    def conflict(self, state: NormState, shown: str, kind: str) -> float:
+        """That an agent finds an act by a standard in conflict with its norm."""
+        if not state.upheld:
+            return 0.0
+        seen = self("detect_abstract") if state.level == "superseded" else 1.0
+        return seen * (self("false_conflict") if state.upheld == shown else self("detect_conflict", kind))
+
+    def talks(self, state: NormState) -> float:
+        """That it talks about a conflict."""
+        return self("decide_to_talk", state.type, state.willing(state.upheld))
+
+    def thinks(self, state: NormState, shown: str) -> float:
+        """That it has a thought about an act by a standard."""
+        return self("generate_thought", state.holds(shown))
+
+    def acts(self, state: NormState) -> float:
+        """That it acts by its norm."""
+        operation = {"complying": "comply_in_action", "superseded": "comply_abstract"}.get(state.level)
+        return self(operation, state.willing(state.standard)) if operation else 0.0
+
+    def identifies(self, source: str, kind: str, told: bool) -> float:
+        """That it finds a norm in a 'chat', or in a thought about 'normative' behaviour or a 'habit'."""
+        if source == "chat":
+            return self("identify_chat", kind, "reminded" if told else "first")
+        return self("identify_thought" if source == "normative" else "identify_habit", kind)
+
+    def steps(self, state: NormState, standard: str, kind: str) -> dict[str, float]:
+        """That a norm passes each step of the check."""
+        held = state.holds(standard)
+        return {
+            "is_consistent": self("consistent"),
+            "is_unique": self("unique", held),
+            "is_type_right": self("correct_type", kind),
+            "is_conflict_free": self("conflict_free", state.willing(standard), held),
+        }

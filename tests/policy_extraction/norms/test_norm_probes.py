@@ -16,22 +16,18 @@ import policy_extraction
 import theory.norms
 from _scripted_norms import BOB, INFORMATION, NO, NO_SMOKING, NOISE, SAM, SMOKING, TIP, YES, Scripted, rng
 from meanfield import InputError
-from policy_extraction.norms import (
-    NORMS_003,
-    Information,
-    NormOperations,
-    NormPrompts,
-    Plan,
-    operation_probabilities,
-    probe_operations,
-)
-from policy_extraction.norms._cells import cells_of
-from policy_extraction.norms._probed_table import LABELS, SOURCES
-from policy_extraction.norms._prompts import QUESTIONS
-from policy_extraction.norms._scenes import SCENES
+from policy_extraction.norms import NORMS_003, NormOperations, operation_probabilities, probe_operations
+from policy_extraction.norms._probe import LABELS, SOURCES
+from policy_extraction.norms._prompts import QUESTIONS, NormPrompts
+from policy_extraction.norms._scenes import SCENES, Scene, cells_of
 from policy_extraction.prompts import Prompt
 from theory.norms import AGENTS, BEHAVIOURS, default_operations
-from theory.norms._contract import Observation
+from theory.norms._operations import OPERATIONS, checked_operations
+
+
+def name_of(scene: Scene) -> str:
+    return f"{scene.operation}/{scene.situation}"
+
 
 # Probes
 
@@ -70,7 +66,7 @@ def test_no_prompt_has_two_right_answers():
 
 def test_every_yes_or_no_operation_is_probed_in_scenes_that_differ(probed):
     assert {scene.operation for scene in SCENES} == set(QUESTIONS)
-    assert len({scene.name for scene in SCENES}) == len(SCENES)
+    assert len({name_of(scene) for scene in SCENES}) == len(SCENES)
     cell = cells_of(AGENTS, list(BEHAVIOURS.values()))[0]
     assert len({scene.asked(cell, NORMS_003) for scene in SCENES}) == len(SCENES)
 
@@ -129,33 +125,33 @@ def test_the_temperature_sharpens(probed):
 def test_probes_ask_what_the_operations_ask():
     """The society's questions about the same scenes are the probed ones."""
     asked = {
-        scene.name: scene.asked(cell, NORMS_003)
+        name_of(scene): scene.asked(cell, NORMS_003)
         for cell in cells_of(AGENTS, list(BEHAVIOURS.values()))
         if (cell.agent, cell.behaviour, cell.standard) == (BOB, SMOKING, "for")
         for scene in SCENES
     }
-    seen = Observation("Isabella Rodriguez lights a cigarette at the table.", "", "smoking", "against", False)
+    seen = {"observation": "Isabella Rodriguez lights a cigarette at the table."}
     talk = (
         f"Isabella Rodriguez: Let me say something about what I saw. {NO_SMOKING.content} That is how it is here.\n"
         "A guest: I understand."
     )
-    information = Information(NO_SMOKING.content, "injunctive", 90, talk, "chat")
-    opposed = (SMOKING.norm("against"),)
-    for name, ask in {
-        "detect_conflict/opposite": lambda ops: ops.detect_conflict(BOB, seen, (NO_SMOKING,), rng()),
-        "decide_to_talk/opposite": lambda ops: ops.decide_to_talk(BOB, seen, (NO_SMOKING,), rng()),
-        "identify_chat/first": lambda ops: ops.identify(BOB, talk, "chat", seen, (), rng()),
-        "identify_chat/reminded": lambda ops: ops.identify(BOB, talk, "chat", seen, (NO_SMOKING,), rng()),
-        "is_consistent/right": lambda ops: ops.is_consistent(BOB, information, rng()),
-        "is_unique/opposed": lambda ops: ops.is_unique(BOB, information, opposed, rng()),
-        "is_unique/none": lambda ops: ops.is_unique(BOB, information, (TIP,), rng()),
-        "is_type_right/right": lambda ops: ops.is_type_right(BOB, information, rng()),
-        "is_type_right/wrong": lambda ops: ops.is_type_right(BOB, replace(information, kind="descriptive"), rng()),
-        "is_conflict_free/opposed": lambda ops: ops.is_conflict_free(BOB, information, opposed, rng()),
-        "is_conflict_free/same": lambda ops: ops.is_conflict_free(BOB, information, (NO_SMOKING,), rng()),
+    information = {"content": NO_SMOKING.content, "kind": "injunctive", "text": talk}
+    opposed, chat = (SMOKING.norm("against"),), {"text": talk, "source": "chat"}
+    for name, given in {
+        "detect_conflict/opposite": seen | {"norms": (NO_SMOKING,)},
+        "decide_to_talk/opposite": seen | {"norms": (NO_SMOKING,)},
+        "identify_chat/first": chat | {"informed": ()},
+        "identify_chat/reminded": chat | {"informed": (NO_SMOKING,)},
+        "is_consistent/right": information,
+        "is_unique/opposed": information | {"norms": opposed},
+        "is_unique/none": information | {"norms": (TIP,)},
+        "is_type_right/right": information,
+        "is_type_right/wrong": information | {"kind": "descriptive"},
+        "is_conflict_free/opposed": information | {"norms": opposed},
+        "is_conflict_free/same": information | {"norms": (NO_SMOKING,)},
     }.items():
         operations = NormOperations(Scripted(NO if name.startswith("identify") else YES))
-        ask(operations)
+        operations(name.partition("/")[0].replace("identify_chat", "identify"), BOB, given, rng())
         (exchange,) = operations.exchanges
         both = asked[name]
         assert exchange["prompt"]["system"] == both.yes_first.system, name
@@ -325,9 +321,9 @@ def test_the_reaction_model_takes_them(probed):
 
     Later, norms that it finds in habits, where there are none, take some of that back.
     """
-    assert theory.norms.validate_operations(default_operations()).sizes == {k: len(v) for k, v in LABELS.items()}
-    assert set(SOURCES) == set(theory.norms.OPERATIONS)
-    table = theory.norms.validate_operations(operation_probabilities(probed[0], default_operations()))
+    assert checked_operations(default_operations()).sizes == {k: len(v) for k, v in LABELS.items()}
+    assert set(SOURCES) == set(OPERATIONS)
+    table = checked_operations(operation_probabilities(probed[0], default_operations()))
     assert table["detect_conflict"].values.tolist() == pytest.approx([0.9, 0.9])
     assert table["unique"].values.tolist() == pytest.approx([0.9, 0.1, 0.9, 0.5])
     assert table["conflict_free"].values[0].tolist() == pytest.approx([0.9, 0.9, 0.1, 0.9])
@@ -348,14 +344,15 @@ def test_a_model_of_transformers_is_asked():
 
     backend = open_backend(tiny())
     operations = NormOperations(backend, temperature=0.5, writing_temperature=1.0)
-    operations.is_type_right(BOB, INFORMATION, rng())
-    both = NORMS_003.question("is_type_right", BOB, content=INFORMATION.content, kind=INFORMATION.kind)
+    operations("is_type_right", BOB, INFORMATION, rng())
+    both = NORMS_003.question("is_type_right", BOB, **INFORMATION)
     (scores,) = backend.score(list(both), NORMS_003.words)
     log_p = scores.log_probability[np.argsort(scores.numbers)]
     expected = np.mean([1 / (1 + math.exp((no - yes) / 0.5)) for yes, no in log_p])
     assert operations.exchanges[0]["p_yes"] == pytest.approx(expected, abs=1e-6)
     assert operations.exchanges[0]["captured_mass"] == pytest.approx(np.exp(log_p).sum(1).mean(), rel=1e-5)
-    acts = [operations.act(BOB, SMOKING, (), Plan("", frozenset()), rng(seed)).text for seed in (1, 1, 2)]
+    given = {"behaviour": SMOKING, "norms": (), "plan": "", "follows": ()}
+    acts = [operations("act", BOB, given, rng(seed))["text"] for seed in (1, 1, 2)]
     assert acts[0] == acts[1] != acts[2]
 
 
@@ -375,6 +372,6 @@ def test_smollm2_is_probed():
     assert 0.05 < float(probes["mean_mass"].min()) < float(probes["mean_mass"].max()) < 0.8
     # A prompt written another way moves a probability by about 0.03; a contrast is a mean over many
     assert float(abs(probes["contrast"]).max()) < 0.1
-    table = theory.norms.validate_operations(operation_probabilities(probes, default_operations()))
+    table = checked_operations(operation_probabilities(probes, default_operations()))
     curves = theory.norms.emergence(operations=table)
     assert np.isfinite(curves["accepted"]).all()

@@ -13,31 +13,27 @@ import pytest
 import xarray as xr
 
 import meanfield
+from _norm_societies import ordinary
 from _paths import ROOT
 from meanfield import InputError
+from theory import norms
 from theory.norms import (
     AGENTS,
     BEHAVIOURS,
-    NORM_STATES,
-    OPERATIONS,
     Behaviour,
     NormAgent,
-    NormDatabase,
     NormRates,
-    NormState,
     PersonalNorm,
-    as_ordinary,
-    behaviour_of,
     default_operations,
     emergence,
     emergence_measures,
     initial_composition,
     observables,
     reaction_model,
-    sensitivity,
     starting_fractions,
-    validate_operations,
 )
+from theory.norms._operations import OPERATIONS, checked_operations
+from theory.norms._states import NORM_STATES, NormState
 
 LABELS = [state.label for state in NORM_STATES]
 TEXTS = {"for": "a", "against": "b"}
@@ -75,48 +71,6 @@ def mixture(**fractions: float) -> xr.DataArray:
     return initial_composition(
         {("entrepreneur", "for"): fractions["leading"], ("ordinary", "against"): 1 - fractions["leading"]}
     )
-
-
-# --- norms and their database ---
-
-
-def test_life_of_a_norm() -> None:
-    smoke, quiet = PersonalNorm("No smoking.", 90, "injunctive"), PersonalNorm("Be quiet.", 60, "injunctive")
-    told = NormDatabase().informed_of(smoke).informed_of(quiet)
-    assert [norm.state for norm in told.norms] == ["informed", "informed"]
-    assert told.total_utility == 0
-    both = told.accepted("No smoking.").accepted("Be quiet.")
-    assert both.total_utility == 150
-    names = ["No smoking.", "Be quiet."]
-    general = both.synthesised(names, "Respect others.", "injunctive", weights=[3, 1])
-    assert [norm.state for norm in general.norms] == ["superseded", "superseded", "qualified"]
-    assert general.total_utility == pytest.approx(82.5)
-    assert both.total_utility == 150  # the old one is as it was
-    for wrong, message in (
-        (lambda: general.accepted("No smoking."), "is superseded"),
-        (lambda: both.accepted("Tip."), "expected a norm of the database"),
-        (lambda: told.accepted("No smoking.").synthesised(names, "All.", "injunctive"), "expected qualified norms"),
-        (lambda: both.synthesised(names[:1], "All.", "injunctive"), "two or more different"),
-        (lambda: both.synthesised(names[:1] * 2, "All.", "injunctive"), "two or more different"),
-        (lambda: both.synthesised(names, "All.", "injunctive", weights=[1, 0]), "positive numbers"),
-    ):
-        with pytest.raises(InputError, match=message):
-            wrong()
-
-
-def test_synthesis_threshold() -> None:
-    """More than 350, of qualified norms only."""
-    norms = [PersonalNorm(f"Norm {k}.", 70, "injunctive") for k in range(5)]
-    database = NormDatabase(tuple(norms))
-    assert not database.informed_of(PersonalNorm("Told.", 100, "injunctive")).needs_synthesis()
-    assert NormDatabase((*norms[:4], replace(norms[4], utility=70.5))).needs_synthesis()
-    assert database.needs_synthesis(349)
-
-
-def test_mean_utility_never_leaves_the_range() -> None:
-    norms = tuple(PersonalNorm(f"Norm {k}.", 100, "injunctive") for k in range(3))
-    general = NormDatabase(norms).synthesised([n.content for n in norms], "All.", "injunctive", [0.1, 0.7, 0.3])
-    assert general.total_utility == 100
 
 
 # --- agents and behaviours ---
@@ -157,9 +111,9 @@ def test_start() -> None:
 
 def test_tables_of_operations_may_be_in_any_order() -> None:
     good = default_operations()
-    xr.testing.assert_identical(validate_operations(good), good)
+    xr.testing.assert_identical(checked_operations(good), good)
     shuffled = good.isel(held=[2, 0, 3, 1], type=[1, 0]).transpose()
-    xr.testing.assert_identical(validate_operations(shuffled), good)
+    xr.testing.assert_identical(checked_operations(shuffled), good)
 
 
 # --- the model against an enumeration of what can happen in an encounter ---
@@ -213,7 +167,7 @@ def enumerated(p: Callable[..., float], kind: str, i: NormState, j: NormState) -
 
 @pytest.mark.parametrize("behaviour", ["smoking", "tipping"])
 def test_the_tensor_is_that_of_the_enumeration(behaviour: str) -> None:
-    table, eps, kind = random_operations(3), 7.0, behaviour_of(behaviour).kind
+    table, eps, kind = random_operations(3), 7.0, BEHAVIOURS[behaviour].kind
     p = cache(lambda name, **labels: float(table[name].sel(labels)))
     happens = cache(lambda a, b: enumerated(p, kind, NORM_STATES[a], NORM_STATES[b]))
     model = reaction_model(table, behaviour, NormRates(encounters_per_day=eps))
@@ -379,7 +333,7 @@ def test_conflicts_surge_and_vanish(curves: xr.Dataset, deaf: xr.Dataset) -> Non
 
 def test_entrepreneurs_decide_about_the_evenly_split_norm(curves: xr.Dataset) -> None:
     """Two of three make it emerge, none leaves a draw, and one of three makes the opposite norm emerge."""
-    none = emergence(["tipping"], agents=as_ordinary(AGENTS))
+    none = emergence(["tipping"], agents=ordinary(AGENTS))
     np.testing.assert_allclose(
         none["accepted"].sel(standard="for"), none["accepted"].sel(standard="against"), atol=1e-7
     )
@@ -424,41 +378,15 @@ def test_measures_of_known_curves() -> None:
     assert float(emergence_measures(made_up, level=0.1)["accepted_day"][0]) == 0
 
 
-@pytest.mark.parametrize("chance", [0.6, 1.0])
-def test_sensitivity_of_the_logistic_case(chance: float) -> None:
-    """A(t) with the rate εc: dA/dc = ε t A(1 - A), and dt*/dc = -t*/c; at c = 1 from inside."""
-    eps, first, end = 4.0, 0.05, 1.5
-    found = sensitivity(
-        ["smoking"],
-        operations=operations(consistent=chance),
-        names=["consistent"],
-        fractions={("entrepreneur", "for"): first, ("ordinary", "against"): 1 - first},
-        rates=NormRates(encounters_per_day=eps, plans_per_day=0, syntheses_per_day=0),
-        times=np.linspace(0, end, 1501),
-    )
-    assert found["parameter"].values.tolist() == ["consistent"]
-    A = first / (first + (1 - first) * np.exp(-eps * chance * end))
-    assert float(found["reached_end"].squeeze()) == pytest.approx(eps * end * A * (1 - A), rel=1e-4)
-    day = np.log(0.7 / 0.3 * (1 - first) / first) / (eps * chance)
-    expected = -day / chance if day < end else np.nan
-    assert float(found["accepted_day"].squeeze()) == pytest.approx(expected, rel=1e-3, nan_ok=True)
-
-
-def test_sensitivity_names_its_parameters() -> None:
-    found = sensitivity(["smoking"], names=["decide_to_talk"], times=np.linspace(0, 0.5, 26))
-    assert found["parameter"].values.tolist() == [
-        f"decide_to_talk[{kind}, {will}]" for kind in ("entrepreneur", "ordinary") for will in ("willing", "unwilling")
-    ]
-    assert float(found["accepted_day"].sel(parameter="decide_to_talk[entrepreneur, willing]").squeeze()) < -0.01
-
-
 def test_curves_are_saved_and_loaded(curves: xr.Dataset, tmp_path) -> None:
     meanfield.save(curves, tmp_path / "curves.nc")
     xr.testing.assert_allclose(meanfield.load(tmp_path / "curves.nc"), curves)
     other = emergence(
         ["smoking"], operations=operations(default_operations(), abstract=0.5), times=np.linspace(0, 2, 9)
     )
-    assert other.attrs["option_operations_sha256"] != curves.attrs["option_operations_sha256"]
+    made_of = [one["made_of"].sel(behaviour="smoking").item() for one in (curves, other)]
+    assert made_of[0] != made_of[1]
+    assert "entrepreneur/for 0.3, ordinary/against 0.3, ordinary/for 0.4, encounters_per_day 160" in made_of[0]
 
 
 DOCUMENT = ROOT / "docs" / "results" / "norms.md"
@@ -484,7 +412,6 @@ def test_the_document_has_the_numbers_of_the_model(curves: xr.Dataset) -> None:
 
 ALL = default_operations()
 BOTH = {("ordinary", "for"): 1.1, ("ordinary", "against"): -0.1}
-TIP = PersonalNorm("Tip.", 80, "descriptive")
 NOISE = BEHAVIOURS["noise"]
 
 
@@ -497,9 +424,7 @@ NOISE = BEHAVIOURS["noise"]
         ),
         (lambda: PersonalNorm("  ", 80, "injunctive"), "content"),
         (lambda: PersonalNorm("Tip.", 80, "moral"), "kind = 'moral'"),
-        (lambda: PersonalNorm("Tip.", 80, "descriptive", activated=True, valid=False), "activated, valid"),
-        (lambda: NormDatabase((TIP, replace(TIP, utility=90))), "2 times"),
-        (lambda: NormDatabase(("Be kind.",)), "norms = 'Be kind.': expected a PersonalNorm"),
+        (lambda: PersonalNorm("Tip.", 80, "descriptive", "valid"), "state = 'valid'"),
         (lambda: NormAgent("Ann", "leader", "", {}), "type = 'leader'"),
         (lambda: NormAgent("Ann", "ordinary", "", {"noise": "F"}), r"prefers\['noise'\] of Ann = 'F'"),
         (lambda: NormAgent(" ", "ordinary", "", {}), "name = ' '"),
@@ -507,7 +432,6 @@ NOISE = BEHAVIOURS["noise"]
         (lambda: NormAgent("Al", "ordinary", "", ["for"]), r"prefers = \['for'\] of Al"),
         (lambda: NOISE.norm("maybe"), "standard = 'maybe'"),
         (lambda: replace(NOISE, utility=101), "utility = 101"),
-        (lambda: behaviour_of("queueing"), r"behaviour = 'queueing': expected one of smoking, noise, tipping"),
         (lambda: Behaviour("", "injunctive", 5, TEXTS, TEXTS), "name = ''"),
         (lambda: Behaviour("x", "injunctive", 5, {"for": "a", "against": "a"}, TEXTS), "expected different texts"),
         (lambda: Behaviour("x", "injunctive", 5, TEXTS, None), "shows of x = None"),
@@ -517,14 +441,14 @@ NOISE = BEHAVIOURS["noise"]
         (lambda: initial_composition({("citizen", "for"): 1.0}), "fractions have"),
         (lambda: starting_fractions("noise", [NormAgent("Ann", "ordinary", "", {})]), "Ann prefers nothing in 'noise'"),
         (lambda: starting_fractions("noise", []), "expected one or more NormAgents"),
-        (lambda: validate_operations(ALL.drop_vars("abstract")), "lack 'abstract'"),
-        (lambda: validate_operations(ALL.assign(smile=0.5)), "unknown 'smile'"),
+        (lambda: checked_operations(ALL.drop_vars("abstract")), "lack 'abstract'"),
+        (lambda: checked_operations(ALL.assign(smile=0.5)), "unknown 'smile'"),
         *(
-            (lambda value=value: validate_operations(operations(ALL, abstract=value)), r"\['abstract'\] has the value")
+            (lambda value=value: checked_operations(operations(ALL, abstract=value)), r"\['abstract'\] has the value")
             for value in (-0.01, 1.01, np.nan)
         ),
-        (lambda: validate_operations(ALL.assign(correct_type=0.5)), r"\['correct_type'\] has dims"),
-        (lambda: validate_operations(ALL.assign_coords(held=["none", "same", "opposed", "x"])), "labels .* along held"),
+        (lambda: checked_operations(ALL.assign(correct_type=0.5)), r"\['correct_type'\] has dims"),
+        (lambda: checked_operations(ALL.assign_coords(held=["none", "same", "opposed", "x"])), "labels .* along held"),
         (lambda: NormRates(encounters_per_day=0.0), "encounters_per_day"),
         (lambda: NormRates(plans_per_day=-1.0), "plans_per_day"),
         (lambda: NormRates(plans_per_day="2"), "plans_per_day"),
@@ -558,12 +482,6 @@ NOISE = BEHAVIOURS["noise"]
             ),
             "expected time in both",
         ),
-        (lambda: sensitivity(names="consistent"), "names = 'consistent': expected a list"),
-        (lambda: sensitivity(names=["talk"]), "names have 'talk'"),
-        (lambda: sensitivity(["noise"], names=[]), "names = "),
-        (lambda: sensitivity(step="small"), "step = 'small'"),
-        (lambda: sensitivity(step=0), "step = 0"),
-        (lambda: sensitivity(["noise"], names=["abstract"], step=0.4), "step = "),
     ],
 )
 def test_arguments_that_cannot_be_are_named(unchecked_types, call, message) -> None:
@@ -572,8 +490,12 @@ def test_arguments_that_cannot_be_are_named(unchecked_types, call, message) -> N
     assert "\n" not in str(error.value)
 
 
-def test_weights_of_any_size_have_a_mean() -> None:
-    norms = [PersonalNorm(f"Be {k}.", utility, "injunctive") for k, utility in enumerate((20, 90))]
-    for weight in (1e-300, 1.0, 1e308):
-        database = NormDatabase(tuple(norms)).synthesised(["Be 0.", "Be 1."], "Be.", "injunctive", [weight, weight])
-        assert database.find("Be.").utility == pytest.approx(55)
+def test_former_names_warn() -> None:
+    with pytest.warns(DeprecationWarning, match="as_ordinary.* use "):
+        assert {agent.type for agent in norms.as_ordinary(AGENTS)} == {"ordinary"}
+    with pytest.warns(DeprecationWarning, match="behaviour_of.* use BEHAVIOURS"):
+        assert norms.behaviour_of("noise") is BEHAVIOURS["noise"]
+    with pytest.warns(DeprecationWarning, match="STANDARDS goes"):
+        assert norms.STANDARDS == ("for", "against")
+    with pytest.warns(DeprecationWarning, match="validate_operations"):
+        xr.testing.assert_identical(norms.validate_operations(ALL), ALL)

@@ -16,12 +16,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from _norm_societies import ordinary
 from _scripted_norms import BOB, SAM, Scripted
 from meanfield import InputError
 from policy_extraction.norms import NormOperations
-from policy_extraction.norms._prompts import QUESTIONS, WRITINGS
+from policy_extraction.norms._asking import MAX_TOKENS
+from policy_extraction.norms._prompts import QUESTIONS
 from policy_extraction.prompts import Prompt
-from theory.norms import AGENTS, NormRates, as_ordinary
+from theory.norms import AGENTS, NormRates
 from validation.norms import evaluation_form, simulate_society
 
 RATES = NormRates(
@@ -105,7 +107,7 @@ def test_the_society_asks_all_that_a_model_can_be_asked(whole):
     run, log, _ = whole
     asked = {one["operation"] for one in exchanges_of(log)}
     probes_only = {"comply_in_plan", "comply_in_action"}
-    assert asked == (set(QUESTIONS) | set(WRITINGS)) - probes_only
+    assert asked == (set(QUESTIONS) | set(MAX_TOKENS)) - probes_only
     assert any(one.get("problem") for one in exchanges_of(log))  # a text that was refused is kept too
     assert int(run["unparsed"].sum()) == 0
     for name in ("conflicts", "thoughts", "chats"):
@@ -222,7 +224,7 @@ def test_norms_for_nobody_are_named():
     with pytest.warns(UserWarning, match="norms for Bob Jonson, Sam Moore: expected them for .* society, Bob Johnson$"):
         start("Bob Johnson", "Bob Jonson", "Sam Moore")
     with pytest.warns(UserWarning, match="norms for Bob Johnson: expected them for .* society, which has none$"):
-        start("Bob Johnson", agents=as_ordinary((BOB, SAM)))
+        start("Bob Johnson", agents=ordinary((BOB, SAM)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         start("Bob Johnson")
