@@ -105,7 +105,7 @@ def ahead(leading, opposing=0.1, day=100.0):
     return curves["reached"].sel(standard="for").isel(behaviour=0, time=1).item() - 0.5
 
 
-print(f"fraction of entrepreneurs that it takes: {bisect(ahead, 0, 0.9, xtol=1e-4):.3f}")
+print(f"fraction of entrepreneurs that it takes: {bisect(ahead, 0, 0.5, xtol=1e-4):.3f}")
 
 nobody = {("ordinary", "for"): 0.5, ("ordinary", "against"): 0.5}
 alone = norms.emergence(["tipping"], operations=operations, fractions=nobody)

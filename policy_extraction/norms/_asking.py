@@ -1,40 +1,20 @@
-"""Yes/no questions to a model as probabilities, and requests to write until an answer is usable."""
+"""Yes/no questions to a model as probabilities."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import NamedTuple
 
 import numpy as np
 from tqdm.auto import tqdm
 
 from meanfield import ModelError
-from meanfield.toolbox import UnparsedError, shortened
 from policy_extraction._toolbox.bars import hidden
-from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._cache import RecordCache
 from policy_extraction.measuring._sampling import Sampling, choose
-from policy_extraction.norms._prompts import Asked, NormPrompts
-from policy_extraction.prompts._template import Prompt
-
-Parsed = TypeVar("Parsed")
-
-MAX_TOKENS = {
-    "create": (0, 80),
-    "talk": (60, 0),
-    "reply": (60, 0),
-    "think": (50, 0),
-    "identify": (60, 0),
-    "classify": (20, 12),
-    "abstract": (60, 8),
-    "plan": (100, 0),
-    "act": (40, 0),
-}
-"""Most tokens of an answer: a fixed number, and more for each item of a list."""
-SEEDS = 2**31 - 1000  # all servers take these
-CUT = 120  # characters of an answer that an error repeats
+from policy_extraction.norms._prompts import Asked
 
 
 class NeitherWordError(ModelError):
@@ -79,75 +59,3 @@ def probe(
         at = [place[prompt] for prompt in both]
         width = choice.high[at, 0] - choice.low[at, 0]
         yield Probed(float(choice.q[at, 0].mean()), float(mass[at].mean()), float(width.mean()))
-
-
-@dataclass
-class Asker:
-    """Asks one question after the other, and keeps every prompt and answer in `exchanges`."""
-
-    backend: Backend
-    prompts: NormPrompts
-    temperature: float  # of answers to questions
-    writing_temperature: float
-    retries: int  # most repetitions of a request
-    exchanges: list[dict[str, Any]] = field(default_factory=list)
-    _known: dict[Asked, Probed] = field(default_factory=dict, repr=False)
-
-    def decide(self, operation: str, agent: Any, rng: np.random.Generator, **slots: str) -> bool:
-        """Whether the operation is true, drawn with the model's probability."""
-        asked = self.prompts.question(operation, agent, **slots)
-        probed = self.probed(asked)
-        answer = "yes" if rng.random() < probed.p_yes else "no"
-        self._keep(operation, agent, asked.yes_first, answer, user_no_first=asked.no_first.user, **probed._asdict())
-        return self.prompts.is_true(operation, answer)
-
-    def probed(self, asked: Asked) -> Probed:
-        """The measurement of a question, made once; UnparsedError if it has no answer."""
-        if asked not in self._known:
-            try:
-                (self._known[asked],) = probe(self.backend, [asked], self.prompts.words, self.temperature)
-            except NeitherWordError as none:
-                raise UnparsedError(str(none)) from None
-        return self._known[asked]
-
-    def write(
-        self,
-        operation: str,
-        agent: Any,
-        parse: Callable[[str], Parsed],
-        rng: np.random.Generator,
-        *,
-        items: int = 0,
-        **slots: str,
-    ) -> Parsed:
-        """The model's answer as `parse` reads it; UnparsedError if it refuses all. `items` is the length of a list."""
-        problem, text = "", ""
-        fixed, each = MAX_TOKENS[operation]
-        for _ in range(1 + self.retries):
-            prompt = self.prompts.writing(operation, agent, problem, **slots)
-            options = {"max_tokens": fixed + each * items, "seed": int(rng.integers(SEEDS))}
-            (written,) = self.backend.generate([prompt], temperature=self.writing_temperature, **options)
-            text = prompt.answer_prefix + written
-            try:
-                parsed = parse(text)
-            except ReplyError as bad:
-                problem = str(bad)
-                self._keep(operation, agent, prompt, text, problem=problem)
-            else:
-                self._keep(operation, agent, prompt, text, problem="")
-                return parsed
-        raise UnparsedError(
-            f"{operation} of {agent.name}: none of {1 + self.retries} answers can be used; the last one was "
-            f"{shortened(text, CUT)!r}: {problem}"
-        )
-
-    def _keep(self, operation: str, agent: Any, prompt: Prompt, answer: str, **more: Any) -> None:
-        self.exchanges.append(
-            {
-                "operation": operation,
-                "agent": agent.name,
-                "prompt": {"system": prompt.system, "user": prompt.user, "answer_prefix": prompt.answer_prefix},
-                "answer": answer,
-                **more,
-            }
-        )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from meanfield import InputError
-from meanfield.toolbox import real_number, whole_number
+from meanfield.toolbox import UnparsedError, real_number, shortened, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._sampling import check_temperature
-from policy_extraction.norms._asking import Asker
-from policy_extraction.norms._prompts import NORMS_003, QUESTIONS, STANDARDS, NormPrompts
+from policy_extraction.norms._asking import NeitherWordError, Probed, probe
+from policy_extraction.norms._prompts import NORMS_003, STANDARDS, Asked, NormPrompts
 from policy_extraction.norms._replies import (
     ReplyError,
     parse_abstract,
@@ -24,6 +24,24 @@ from policy_extraction.norms._replies import (
     parse_text,
     parse_themes,
 )
+from policy_extraction.prompts._template import Prompt
+
+Parsed = TypeVar("Parsed")
+
+MAX_TOKENS = {
+    "create": (0, 80),
+    "talk": (60, 0),
+    "reply": (60, 0),
+    "think": (50, 0),
+    "identify": (60, 0),
+    "classify": (20, 12),
+    "abstract": (60, 8),
+    "plan": (100, 0),
+    "act": (40, 0),
+}
+"""Most tokens of an answer: a fixed number, and more for each item of a list."""
+SEEDS = 2**31 - 1000  # all servers take these
+CUT = 120  # characters of an answer that an error repeats
 
 
 class NormOperations:
@@ -31,11 +49,10 @@ class NormOperations:
 
     It is the `operations` of `validation.norms.simulate_society`. A yes/no operation is a question whose two answers
     are scored: a softmax over the two words at the temperature, averaged over both orders of the words, because small
-    models prefer one place. The answer is drawn with this probability. A thought or a norm is written only if the
-    answer to the question for one is yes, and a question about the text decides by which norms a plan goes, and which
-    standard an action shows: it names a standard drawn at random, so a model that prefers an answer prefers no
-    standard. An unusable text is refused as a whole, and the model is asked again and told what was wrong. Source:
-    [003] Section 2; the prompts are ours.
+    models prefer one place. The answer is drawn with this probability. A thought or a norm is written only after a yes,
+    and questions about the text decide by which norms a plan goes, and which standard an action shows: that of a random
+    one is asked for. An unusable text is refused as a whole, and the model is asked again and told what was wrong.
+    Source: [003] Section 2; the prompts are ours.
 
     Parameters
     ----------
@@ -56,16 +73,14 @@ class NormOperations:
     Attributes
     ----------
     exchanges
-        A dict for each question and each try of a text, for a log: `operation`, `agent` (the name), `prompt` (system,
-        user, answer_prefix) and `answer`. A question also has `user_no_first` (the user message with the words in the
-        other order), `p_yes`, `captured_mass` (probability of the two words together) and `undecided` (width of the
-        interval of `p_yes` if the back end only bounds it); its answer is 'yes' or 'no'. A text also has `problem`, the
-        reason of a refusal or ''. A caller may empty the list.
+        A dict for each question and each try of a text, for a log: `operation`, `agent`, `prompt` and `answer`. A
+        question also has `user_no_first`, the user message with the words in the other order, `p_yes`, `captured_mass`
+        (probability of the two words together) and `undecided` (width of the interval of `p_yes` if the back end only
+        bounds it). A text also has `problem`, the reason of a refusal or ''.
     created_for
         The names in `created`.
     identity
-        Text that changes with the model and the options. It is empty for a model that was given as an object; a society
-        then keeps no log.
+        Text that changes with the model and the options; empty for a model that was given as an object.
 
     Raises
     ------
@@ -110,80 +125,113 @@ class NormOperations:
         writing_temperature = real_number("writing_temperature", writing_temperature, least=0)
         if created is not None and not isinstance(created, Mapping):
             raise InputError(f"created = {created!r}: expected norms by the names of agents")
-        whole_number("retries", retries, 0, MANY)
-        self.prompts = prompts
-        self._asker = Asker(backend, prompts, temperature, writing_temperature, retries)
+        self._backend, self._prompts, self._temperature = backend, prompts, temperature
+        self._writing_temperature, self._retries = writing_temperature, whole_number("retries", retries, 0, MANY)
         self._created = {name: _checked(name, norms) for name, norms in (created or {}).items()}
+        self._known: dict[Asked, Probed] = {}
+        self.exchanges: list[dict[str, Any]] = []
         self.created_for = tuple(self._created)
         known = (backend.identity, prompts.sha256, temperature, writing_temperature, retries, self._created)
         self.identity = " ".join(map(str, known)) if backend.identity else ""
 
-    @property
-    def exchanges(self) -> list[dict[str, Any]]:
-        """All questions and answers so far."""
-        return self._asker.exchanges
-
     def __call__(self, operation: str, agent: Any, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
         """The answer to a question of `simulate_society`."""
         slots = {name: str(value) for name, value in given.items() if isinstance(value, (str, int))}
-        slots |= {name: self.prompts.listed(given[name]) for name in ("norms", "informed") if name in given}
-        if operation in QUESTIONS:
-            return self._asker.decide(operation, agent, rng, **slots)
-        return getattr(self, f"_{operation}")(agent, given, rng, **slots)
+        slots |= {name: self._prompts.listed(given[name]) for name in ("norms", "informed") if name in given}
+        norms = given.get("norms", ())
 
-    def _create(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> list[dict]:
-        """The agent's first norms: n written ones, or those in `created`."""
-        if agent.name in self._created:
-            return self._created[agent.name]
-        n = whole_number("n", given["n"], 1, MANY)
-        return self._asker.write("create", agent, partial(parse_norms, n=n), rng, items=n, **slots)
+        def decide(name: str, **more: str) -> bool:
+            return self._decide(name, agent, rng, slots | more)
 
-    def _talk(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> str:
-        """The agent's words to its partner and the reply, a line each after the speaker's name."""
-        partner = given["partner"]
-        said = self._asker.write("talk", agent, parse_text, rng, **slots, partner=partner.name)
-        reply = self._asker.write("reply", partner, parse_text, rng, partner=agent.name, text=said)
-        return f"{agent.name}: {said}\n{partner.name}: {reply}"
+        def write(name: str, parse: Callable[[str], Parsed], items: int = 0, **more: str) -> Parsed:
+            return self._write(name, agent, parse, rng, items, slots | more)
 
-    def _think(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> str | None:
-        """The agent's thought about the observation, or None."""
-        thinks = self._asker.decide("has_thought", agent, rng, **slots)
-        return self._asker.write("think", agent, parse_text, rng, **slots) if thinks else None
+        match operation:
+            case "create" if agent.name in self._created:
+                return self._created[agent.name]
+            case "create":
+                return write("create", partial(parse_norms, n=given["n"]), given["n"])
+            case "talk":
+                partner = given["partner"]
+                said = write("talk", parse_text, partner=partner.name)
+                asked = {"partner": agent.name, "text": said}
+                return (
+                    f"{agent.name}: {said}\n{partner.name}: {self._write('reply', partner, parse_text, rng, 0, asked)}"
+                )
+            case "think":
+                return write("think", parse_text) if decide("has_thought") else None
+            case "identify":  # by the agent's information, not by the observation
+                return write("identify", parse_norm) if decide(f"identify_{given['source']}") else None
+            case "plan":
+                text = write("plan", parse_text)
+                kept = [n.content for n in norms if decide("plan_follows", content=n.content, plan=text)]
+                return {"text": text, "follows": kept}
+            case "act":
+                behaviour, listed = given["behaviour"], self._prompts.listed
+                shows = {f"shows_{one}": behaviour.shows[one] for one in STANDARDS}
+                text = write("act", parse_text, plan=given["plan"] or listed([]), **shows)
+                # a model that prefers an answer prefers no standard
+                first, second = rng.permutation(STANDARDS).tolist()
+                keeps = decide("action_follows", content=behaviour.standards[first], action=text)
+                planned = [norm for norm in norms if norm.content in given["follows"]]
+                normative = bool(planned) and decide("is_normative", norms=listed(planned), action=text)
+                return {"text": text, "shows": first if keeps else second, "normative": normative}
+            case "classify":
+                themes = write("classify", partial(parse_themes, n=len(norms)), len(norms))
+                return [[theme, [norms[number].content for number in numbers]] for theme, numbers in themes]
+            case "abstract":
+                n = len(norms)
+                norm = write("abstract", partial(parse_abstract, n=n), n, n=str(n))
+                return [norm["content"], norm["kind"], norm["weights"]]
+        return decide(operation)
 
-    def _identify(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> dict | None:
-        """The norm that a text expresses, or None. The model reads the agent's information, but not the observation."""
-        found = self._asker.decide(f"identify_{given['source']}", agent, rng, **slots)
-        return self._asker.write("identify", agent, parse_norm, rng, **slots) if found else None
+    def _decide(self, operation: str, agent: Any, rng: np.random.Generator, slots: Mapping[str, str]) -> bool:
+        """Whether the operation is true, drawn with the model's probability; each question is measured once."""
+        asked = self._prompts.question(operation, agent, **slots)
+        if asked not in self._known:
+            try:
+                (self._known[asked],) = probe(self._backend, [asked], self._prompts.words, self._temperature)
+            except NeitherWordError as none:
+                raise UnparsedError(str(none)) from None
+        probed = self._known[asked]
+        answer = "yes" if rng.random() < probed.p_yes else "no"
+        self._keep(operation, agent, asked.yes_first, answer, user_no_first=asked.no_first.user, **probed._asdict())
+        return self._prompts.is_true(operation, answer)
 
-    def _plan(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> dict:
-        """A plan for the day, and the norms that it follows by one question each."""
-        text, contents = self._asker.write("plan", agent, parse_text, rng, **slots), [n.content for n in given["norms"]]
-        kept = [one for one in contents if self._asker.decide("plan_follows", agent, rng, content=one, plan=text)]
-        return {"text": text, "follows": kept}
+    def _write(
+        self,
+        operation: str,
+        agent: Any,
+        parse: Callable[[str], Parsed],
+        rng: np.random.Generator,
+        items: int,
+        slots: Mapping[str, str],
+    ) -> Parsed:
+        """The model's answer as `parse` reads it; UnparsedError if it refuses all. `items` is the length of a list."""
+        problem, text = "", ""
+        fixed, each = MAX_TOKENS[operation]
+        for _ in range(1 + self._retries):
+            prompt = self._prompts.writing(operation, agent, problem, **slots)
+            options = {"max_tokens": fixed + each * items, "seed": int(rng.integers(SEEDS))}
+            (written,) = self._backend.generate([prompt], temperature=self._writing_temperature, **options)
+            text = prompt.answer_prefix + written
+            try:
+                parsed = parse(text)
+            except ReplyError as bad:
+                problem = str(bad)
+                self._keep(operation, agent, prompt, text, problem=problem)
+            else:
+                self._keep(operation, agent, prompt, text, problem="")
+                return parsed
+        raise UnparsedError(
+            f"{operation} of {agent.name}: none of {1 + self._retries} answers can be used; the last one was "
+            f"{shortened(text, CUT)!r}: {problem}"
+        )
 
-    def _act(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> dict:
-        """The agent's action; it is normative if one of the norms that the plan follows asks for it."""
-        behaviour, planned = given["behaviour"], [one for one in given["norms"] if one.content in given["follows"]]
-        shows = {f"shows_{one}": behaviour.shows[one] for one in STANDARDS}
-        slots["plan"] = given["plan"] or self.prompts.table["no_norms"]
-        text = self._asker.write("act", agent, parse_text, rng, **slots, **shows)
-        first, second = rng.permutation(STANDARDS).tolist()
-        keeps = self._asker.decide("action_follows", agent, rng, content=behaviour.standards[first], action=text)
-        listed = self.prompts.listed(planned)
-        normative = bool(planned) and self._asker.decide("is_normative", agent, rng, norms=listed, action=text)
-        return {"text": text, "shows": first if keeps else second, "normative": normative}
-
-    def _classify(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> list:
-        """The themes of the norms, with the contents of each theme's norms."""
-        n, norms = len(given["norms"]), given["norms"]
-        themes = self._asker.write("classify", agent, partial(parse_themes, n=n), rng, items=n, **slots)
-        return [[theme, [norms[number].content for number in numbers]] for theme, numbers in themes]
-
-    def _abstract(self, agent: Any, given: Mapping[str, Any], rng: np.random.Generator, **slots: str) -> list:
-        """Content and kind of a general norm for the norms of a theme, and their weights in its utility."""
-        n = len(given["norms"])
-        norm = self._asker.write("abstract", agent, partial(parse_abstract, n=n), rng, items=n, **slots, n=str(n))
-        return [norm["content"], norm["kind"], norm["weights"]]
+    def _keep(self, operation: str, agent: Any, prompt: Prompt, answer: str, **more: Any) -> None:
+        asked = {"system": prompt.system, "user": prompt.user, "answer_prefix": prompt.answer_prefix}
+        told = {"operation": operation, "agent": agent.name, "prompt": asked, "answer": answer}
+        self.exchanges.append(told | more)
 
 
 def _checked(name: str, norms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

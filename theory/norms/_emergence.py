@@ -95,13 +95,10 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
 
     Returns
     -------
-    Dataset over the dims of `curves` except time, with
-
-    - by standard, `accepted_day` and `complying_day`, when the share reaches `level` (NaN if never); `reached_end` and
-      `complying_end`, shares at the last time; and `dip`, the largest fall of the accepted share below its maximum so
-      far;
-    - `conflicts_surge`, the largest number of conflicts over the first, and `conflicts_left`, the last over the largest
-      (NaN without conflicts).
+    Dataset over the dims of `curves` except time, with `accepted_day` and `complying_day`, when the share reaches
+    `level` (NaN if never); `reached_end` and `complying_end`, shares at the last time; `dip`, the largest fall of the
+    accepted share below its maximum so far; `conflicts_surge`, the largest number of conflicts over the first, and
+    `conflicts_left`, the last over the largest (NaN without conflicts).
 
     Raises
     ------
@@ -126,27 +123,22 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
         raise InputError(
             f"curves have dims {tuple(curves.dims)} and coords {list(curves.coords)}: expected time in both"
         )
-    conflicts = curves["conflicts"]
+    conflicts, accepted = curves["conflicts"], curves["accepted"]
     first, most, last = conflicts.isel(time=0), conflicts.max("time"), conflicts.isel(time=-1)
-    accepted = curves["accepted"]
-    at = accepted.get_axis_num("time")
-    highest = accepted.copy(data=np.maximum.accumulate(accepted.values, axis=at))
-    days = {name: _first_time(curves[name], level) for name in ("accepted", "complying")}
+    highest = np.maximum.accumulate(accepted.values, axis=accepted.get_axis_num("time"))
     measures = {
-        "accepted_day": (days["accepted"], f"when {level:g} of the agents accept the standard", "day"),
-        "complying_day": (days["complying"], f"when {level:g} of the agents comply with the standard", "day"),
-        "reached_end": (curves["reached"].isel(time=-1), "fraction that accepted the standard, at the end", "1"),
-        "complying_end": (curves["complying"].isel(time=-1), "fraction that complies, at the end", "1"),
-        "dip": ((highest - accepted).max("time"), "fall of the accepted share from its maximum so far", "1"),
-        "conflicts_surge": ((most / first).where(first > 0), "largest number of conflicts over the first", "1"),
-        "conflicts_left": ((last / most).where(most > 0), "last number of conflicts over the largest", "1"),
+        "accepted_day": (_first_time(accepted, level), f"when {level:g} of the agents accept the standard"),
+        "complying_day": (_first_time(curves["complying"], level), f"when {level:g} of them comply with the standard"),
+        "reached_end": (curves["reached"].isel(time=-1), "fraction that accepted the standard, at the end"),
+        "complying_end": (curves["complying"].isel(time=-1), "fraction that complies, at the end"),
+        "dip": ((highest - accepted).max("time"), "fall of the accepted share from its maximum so far"),
+        "conflicts_surge": ((most / first).where(first > 0), "largest number of conflicts over the first"),
+        "conflicts_left": ((last / most).where(most > 0), "last number of conflicts over the largest"),
     }
-    return xr.Dataset(
-        {
-            name: values.drop_vars("time", errors="ignore").assign_attrs({"long_name": text, "units": unit})
-            for name, (values, text, unit) in measures.items()
-        }
-    )
+    result = xr.Dataset({name: values.drop_vars("time", errors="ignore") for name, (values, _) in measures.items()})
+    for name, (_, text) in measures.items():
+        result[name].attrs = {"long_name": text, "units": "day" if name.endswith("_day") else "1"}
+    return result
 
 
 def _first_time(share: xr.DataArray, level: float) -> xr.DataArray:
@@ -155,11 +147,8 @@ def _first_time(share: xr.DataArray, level: float) -> xr.DataArray:
 
     def first(values: np.ndarray) -> float:
         k = int(np.argmax(values >= level))
-        if values[k] < level:
-            return np.nan
-        if k == 0:
-            return float(time[0])
-        part = (level - values[k - 1]) / (values[k] - values[k - 1])
-        return float(time[k - 1] + part * (time[k] - time[k - 1]))
+        if values[k] < level or k == 0:
+            return np.nan if values[k] < level else float(time[0])
+        return float(np.interp(level, values[k - 1 : k + 1], time[k - 1 : k + 1]))
 
     return xr.apply_ufunc(first, share, input_core_dims=[["time"]], vectorize=True)

@@ -31,16 +31,16 @@ class Operation(NamedTuple):
 
 
 OPERATIONS: dict[str, Operation] = {
-    "detect_conflict": Operation(("kind",), "finds an observation in conflict with its norm", [0.95, 0.8]),
-    "detect_abstract": Operation((), "still finds a conflict if its norm is part of an abstract one", 0.9),
-    "false_conflict": Operation((), "finds a conflict in an act that follows its norm", 0.003),
+    "detect_conflict": Operation(("kind",), "an agent finds an observation in conflict with its norm", [0.95, 0.8]),
+    "detect_abstract": Operation((), "an agent still finds a conflict if its norm is part of an abstract one", 0.9),
+    "false_conflict": Operation((), "an agent finds a conflict in an act that follows its norm", 0.003),
     "decide_to_talk": Operation(
-        ("type", "willing"), "talks to an agent in conflict with its norm", [[1.0, 0.1], [0.4, 0.05]]
+        ("type", "willing"), "an agent talks to another in conflict with its norm", [[1.0, 0.1], [0.4, 0.05]]
     ),
-    "generate_thought": Operation(("held",), "has a thought about an observation", [0.5, 0.1, 0.5, 0.15]),
-    "identify_chat": Operation(("kind", "reminded"), "finds the norm in a talk", [[0.6, 0.85], [0.5, 0.7]]),
-    "identify_thought": Operation(("kind",), "finds a norm in a thought about normative behaviour", [0.6, 0.5]),
-    "identify_habit": Operation(("kind",), "finds a norm in a thought about a habit", [0.002, 0.002]),
+    "generate_thought": Operation(("held",), "an agent has a thought about an observation", [0.5, 0.1, 0.5, 0.15]),
+    "identify_chat": Operation(("kind", "reminded"), "an agent finds the norm in a talk", [[0.6, 0.85], [0.5, 0.7]]),
+    "identify_thought": Operation(("kind",), "an agent finds a norm in a thought about a norm", [0.6, 0.5]),
+    "identify_habit": Operation(("kind",), "an agent finds a norm in a thought about a habit", [0.002, 0.002]),
     "consistent": Operation((), "the norm agrees with the talk or thought", 0.95),
     "unique": Operation(("held",), "the norm differs from all norms of the agent", [0.98, 0.05, 0.95, 0.5]),
     "correct_type": Operation(("kind",), "the kind of the norm is right", [0.97, 0.9]),
@@ -49,9 +49,9 @@ OPERATIONS: dict[str, Operation] = {
         "the norm opposes no norm of the agent, or prevails over it",
         [[0.97, 0.98, 0.7, 0.97], [0.75, 0.95, 0.65, 0.85]],
     ),
-    "comply_in_plan": Operation(("willing",), "plans by its norm", [0.95, 0.7]),
-    "comply_in_action": Operation(("willing",), "acts by a norm that it plans by", [0.995, 0.985]),
-    "comply_abstract": Operation(("willing",), "acts by a norm that is part of an abstract one", [0.99, 0.97]),
+    "comply_in_plan": Operation(("willing",), "an agent plans by its norm", [0.95, 0.7]),
+    "comply_in_action": Operation(("willing",), "an agent acts by a norm that it plans by", [0.995, 0.985]),
+    "comply_abstract": Operation(("willing",), "an agent acts by a norm that is part of an abstract one", [0.99, 0.97]),
     "abstract": Operation((), "the abstract norm covers this one and passes the check", 0.6),
 }
 
@@ -66,11 +66,11 @@ def default_operations() -> xr.Dataset:
     in the paper entrepreneurs always talk, but here the norm of a small minority would then win, since holders of the
     opposite norm see no act that they could correct. The check often lets a norm replace its opposite; in the paper
     such a norm fails, but here an evenly split behaviour would then stay split. And agents act by a norm only after
-    they have planned by it, which is part of the model itself.
+    they have planned by it.
 
     Returns
     -------
-    Dataset with one variable for each operation of `OPERATIONS`, over some of the dims
+    Dataset with one variable for each operation, over some of the dims
 
     - `type`: entrepreneur, ordinary;
     - `willing`: whether the agent likes the standard ('willing') or its opposite ('unwilling');
@@ -119,8 +119,8 @@ def _checked(name: str, values: xr.DataArray, operation: Operation) -> xr.DataAr
     if set(values.dims) != set(operation.dims):
         raise InputError(f"operations[{name!r}] has dims {values.dims}: expected {operation.dims}")
     for dim in operation.dims:
-        labels = [str(label) for label in values[dim].values] if dim in values.coords else None
-        if labels is None or sorted(labels) != sorted(LABELS[dim]):
+        labels = values[dim].values.tolist() if dim in values.coords else []
+        if set(labels) != set(LABELS[dim]) or len(labels) != len(LABELS[dim]):
             raise InputError(f"operations[{name!r}] has the labels {labels} along {dim}: expected {list(LABELS[dim])}")
     ordered = values.transpose(*operation.dims).sel({dim: list(LABELS[dim]) for dim in operation.dims})
     if ordered.dtype.kind not in "fiu":
@@ -128,11 +128,8 @@ def _checked(name: str, values: xr.DataArray, operation: Operation) -> xr.DataAr
     wrong = ordered.values[~((ordered.values >= 0) & (ordered.values <= 1))]
     if wrong.size:
         raise InputError(f"operations[{name!r}] has the value {wrong[0]}: expected probabilities, 0 to 1")
-    text = {"long_name": f"probability that an agent {operation.text}", "units": "1"}
-    if name in ("consistent", "unique", "correct_type", "conflict_free", "abstract"):
-        text["long_name"] = f"probability that {operation.text}"
-    plain = xr.DataArray(ordered.values.astype(np.float64), dims=operation.dims)
-    return plain.assign_attrs(text | ordered.attrs)
+    text = {"long_name": f"probability that {operation.text}", "units": "1"}
+    return xr.DataArray(ordered.values.astype(np.float64), dims=operation.dims, attrs=text | ordered.attrs)
 
 
 class Chances:

@@ -20,28 +20,10 @@ STATES = ("qualified", "informed", "superseded")
 
 @dataclass(frozen=True)
 class PersonalNorm:
-    """A standard of behaviour as one agent holds it. Source: [003] Section 2.1.
+    """A standard of behaviour as one agent holds it: its text, importance from 1 to 100, and kind.
 
-    Parameters
-    ----------
-    content
-        The text of the norm.
-    utility
-        Its importance to the agent, 1 to 100.
-    kind
-        'injunctive' (what ought to be done) or 'descriptive' (what people do).
-    state
-        'qualified': created or accepted, the agent acts by it; 'informed': it has not passed the check; or
-        'superseded' by an abstract norm.
-    about
-        The (behaviour, standard) that it is about.
-    parts
-        Contents of the norms that an abstract one stands for.
-
-    Raises
-    ------
-    InputError
-        If the content, utility, kind or state is not as described.
+    It is 'qualified', created or accepted, 'informed', without a passed check, or 'superseded' by an abstract norm. It
+    is about (behaviour, standard) pairs, and an abstract one has the contents of its parts. Source: [003] Section 2.1.
 
     Examples
     --------
@@ -57,8 +39,7 @@ class PersonalNorm:
     parts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not _is_text(self.content):
-            raise InputError(f"content = {self.content!r}: expected text")
+        _check_text("content", self.content)
         _check_utility(self.utility, self.content)
         one_of("kind", self.kind, KINDS)
         one_of("state", self.state, STATES)
@@ -73,7 +54,7 @@ class Behaviour:
     name
         As in `BEHAVIOURS`.
     kind
-        Kind of its norms, 'injunctive' or 'descriptive'.
+        'injunctive' for norms that say what ought to be done, or 'descriptive' for what people do.
     utility
         Utility of its norms, 1 to 100.
     standards
@@ -82,11 +63,6 @@ class Behaviour:
         {standard: what an agent is seen to do who acts by it}.
     mentions
         A regular expression, of any case, that finds the behaviour in the text of a norm; '' for its name.
-
-    Raises
-    ------
-    InputError
-        If a value is not as described.
 
     Examples
     --------
@@ -104,8 +80,7 @@ class Behaviour:
     mentions: str = ""
 
     def __post_init__(self) -> None:
-        if not _is_text(self.name):
-            raise InputError(f"name = {self.name!r}: expected the name of a behaviour")
+        _check_text("name", self.name)
         one_of("kind", self.kind, KINDS)
         _check_utility(self.utility, self.name)
         for name, texts in (("standards", self.standards), ("shows", self.shows)):
@@ -138,11 +113,6 @@ class NormAgent:
     prefers
         {behaviour: 'for' or 'against'}, the standard that it likes.
 
-    Raises
-    ------
-    InputError
-        If a value is not as described.
-
     Examples
     --------
     >>> eva = theory.norms.NormAgent("Eva", "entrepreneur", "Eva runs the café.", {"smoking": "for"})
@@ -157,8 +127,7 @@ class NormAgent:
     prefers: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        if not _is_text(self.name):
-            raise InputError(f"name = {self.name!r}: expected the name of an agent")
+        _check_text("name", self.name)
         one_of("type", self.type, TYPES)
         if not isinstance(self.description, str):
             raise InputError(f"description = {self.description!r} of {self.name}: expected text")
@@ -209,17 +178,15 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
+def _check_text(name: str, value: object) -> None:
+    if not _is_text(value):
+        raise InputError(f"{name} = {value!r}: expected text")
+
+
 def _read() -> tuple[dict[str, Behaviour], tuple[NormAgent, ...]]:
     data = tomllib.loads(files("theory.norms").joinpath("society.toml").read_text(encoding="utf-8"))
     behaviours = {
-        name: Behaviour(
-            name=name,
-            kind=row["kind"],
-            utility=row["utility"],
-            standards=MappingProxyType({s: row[s] for s in STANDARDS}),
-            shows=MappingProxyType({s: row[f"shows_{s}"] for s in STANDARDS}),
-            mentions=row["mentions"],
-        )
+        name: Behaviour(**row | {"name": name} | {part: MappingProxyType(row[part]) for part in ("standards", "shows")})
         for name, row in data["behaviour"].items()
     }
     return behaviours, tuple(NormAgent(**row | {"prefers": MappingProxyType(row["prefers"])}) for row in data["agent"])

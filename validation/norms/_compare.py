@@ -23,21 +23,15 @@ def compare(
 
     The comparison is that of `validation.compare`, with the same verdicts, for the seven curves of [003] Fig. 2: the
     accepted and the complying share of either standard, and the conflicts, thoughts and chats per encounter. Time 0 is
-    left out, where all runs are alike.
-
-    NaN in `error_uncertainty` or `error_slope` means that the error is not resolved from the noise and needs more runs.
-    The slope uses the sizes with a resolved error; a barely resolved one may count for one seed and not for another.
-    The limit is a line in 1/N through the two largest sizes. For tipping with 100 and 1,000 agents the verdict is
-    "sizes too small": in 1.5 % of the runs of a hundred the opposite standard wins.
-
-    Curves of other operations, fractions of agents or rates than the simulation's are allowed as a control, with a
-    `UserWarning`.
+    left out, where all runs are alike. NaN in `error_uncertainty` or `error_slope` means that the error is not resolved
+    from the noise. The limit is a line in 1/N through the two largest sizes; for tipping with 100 and 1,000 agents the
+    verdict is "sizes too small", since in 1.5 % of the runs of a hundred the opposite standard wins.
 
     Parameters
     ----------
     curves
-        Result of `theory.norms.emergence` for this behaviour, at the times of the simulation:
-        `emergence([behaviour], times=simulation["time"].values)`.
+        Result of `theory.norms.emergence` for this behaviour, with `times=simulation["time"].values`. Those of other
+        operations, fractions of agents or rates are allowed as a control, with a `UserWarning`.
     simulation
         Result of `validation.norms.simulate`, with at least two runs.
     level
@@ -48,9 +42,7 @@ def compare(
 
     Returns
     -------
-    Dataset with `simulated` (n_agents, time, observable), its `standard_error`, `theory` (time, observable), `z`,
-    `band`, `within_band` (n_agents, time), `trajectory_agrees` (n_agents), `error` and `error_uncertainty` (n_agents),
-    `error_slope`, `error_slope_interval`, `limit`, `limit_band` and `limit_verdict`, as for `validation.compare`.
+    Dataset with the variables of `validation.compare` about trajectories, over (n_agents, time, observable).
 
     Raises
     ------

@@ -37,11 +37,9 @@ def simulate(
 ) -> xr.Dataset:
     """Simulate norm emergence among N agents exactly, with the observables of [003] Fig. 2.
 
-    Runs follow the reaction model `theory.norms.reaction_model`. An interaction is an encounter of two distinct agents,
-    uniformly at random, or a move of one alone, as in `ReactionModel.protocol`. The clock counts interactions:
-    with ε encounters and at most s moves alone that an agent initiates in a day, N interactions, a round, take 1/(ε +
-    s) days. A clock that ticks at random, as in continuous time, would have the same mean and the variance t/(N(ε +
-    s)).
+    Runs are those of `validation.reactions.simulate` for `theory.norms.reaction_model`, with the interactions of each
+    round that were conflicts, thoughts and chats. With ε encounters and at most s moves alone that an agent initiates
+    in a day, N interactions, a round, take 1/(ε + s) days.
 
     Parameters
     ----------

@@ -1,14 +1,11 @@
-"""The questionnaire of [003] Appendix E: forms of an agent's decisions and texts for a person to judge, and scores.
-
-A form is plain JSON. Each question has up to 20 items, drawn from the records of the agent, and every item a score.
-"""
+"""The questionnaire of [003] Appendix E: forms of an agent's decisions and texts for a person to judge, and scores."""
 
 from __future__ import annotations
 
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -19,23 +16,16 @@ from meanfield import InputError
 from meanfield.toolbox import LARGEST_SEED, existing_file, labelled, one_or_several, shown, stamp, whole_number
 from theory.norms import AGENTS
 
-FORMAT = 1
 BEST = 7
 QUESTIONNAIRE = tomllib.loads(files("validation.norms").joinpath("questionnaire.toml").read_text(encoding="utf-8"))
 TASKS: dict[str, dict[str, Any]] = {task["name"]: task for task in QUESTIONNAIRE["task"]}
-LENGTHS = {name: len(task["question"]) for name, task in TASKS.items()}
 
 Record = Mapping[str, Any]
 Form = dict[str, Any]
 
 
 def evaluation_form(
-    records: str | os.PathLike[str] | Iterable[Record],
-    agent: str,
-    *,
-    per_question: int = 20,
-    seed: int,
-    description: str | None = None,
+    records: str | os.PathLike[str] | Iterable[Record], agent: str, *, per_question: int = 20, seed: int
 ) -> Form:
     """Make a form in which a person judges the operations of one agent, as plain JSON.
 
@@ -52,14 +42,12 @@ def evaluation_form(
         Most items for each question, ≥ 1; 20 in [003].
     seed
         Seed of the draw, 0 to 2^63 - 1.
-    description
-        Description of the agent for the person; by default that of `theory.norms.AGENTS`.
 
     Returns
     -------
-    {"norm_evaluation": 1, agent, description, instructions, scale, tasks}: eight tasks with name, module, about and
-    questions; each question has a text and items {input, output, score}, with the score None for the person to fill in.
-    A question without records has no items: only entrepreneurs create norms.
+    {agent, description, instructions, scale, tasks}: eight tasks with name, module, about and questions; each question
+    has a text and items {input, output, score}, with the score None for the person to fill in. A question without
+    records has no items: only entrepreneurs create norms.
 
     Raises
     ------
@@ -74,10 +62,7 @@ def evaluation_form(
     --------
     >>> records = [{"operation": "decide_to_talk", "agent": "Sam Moore", "prompt": "loud guests", "answer": "yes"}]
     >>> form = validation.norms.evaluation_form(records, "Sam Moore", seed=1)
-    >>> question = form["tasks"][1]["questions"][1]
-    >>> print(question["text"].partition("?")[0])
-    Is it right to talk, or not to talk, to whom it finds in conflict with its norms
-    >>> question["items"]
+    >>> form["tasks"][1]["questions"][1]["items"]
     [{'input': 'loud guests', 'output': 'yes', 'score': None}]
     """
     per_question = whole_number("per_question", per_question, 1)
@@ -86,25 +71,18 @@ def evaluation_form(
     if not known:
         raise InputError(f"agent = {agent!r}: expected one whose operations are among the records")
 
-    def drawn(operations: Sequence[str]) -> list[dict[str, Any]]:
-        items = [item for operation, item in known if operation in operations]
+    def drawn(question: Mapping[str, Any]) -> dict[str, Any]:
+        items = [item for operation, item in known if operation in question["operations"]]
         chosen = rng.choice(len(items), min(per_question, len(items)), replace=False) if items else []
-        return [items[k] | {"score": None} for k in np.sort(chosen).astype(int)]
+        return {"text": question["text"], "items": [items[k] | {"score": None} for k in np.sort(chosen).astype(int)]}
 
-    described = {one.name: one.description for one in AGENTS}.get(agent, "")
+    about = {"agent": agent, "description": {one.name: one.description for one in AGENTS}.get(agent, "")}
+    about |= {key: QUESTIONNAIRE[key] for key in ("instructions", "scale")}
+    parts = ("name", "module", "about")
     tasks = [
-        {key: task[key] for key in ("name", "module", "about")}
-        | {"questions": [{"text": one["text"], "items": drawn(one["operations"])} for one in task["question"]]}
-        for task in TASKS.values()
+        {key: task[key] for key in parts} | {"questions": [*map(drawn, task["question"])]} for task in TASKS.values()
     ]
-    return {
-        "norm_evaluation": FORMAT,
-        "agent": agent,
-        "description": described if description is None else description,
-        "instructions": QUESTIONNAIRE["instructions"],
-        "scale": QUESTIONNAIRE["scale"],
-        "tasks": tasks,
-    }
+    return about | {"tasks": tasks}
 
 
 def _operations(records: str | os.PathLike[str] | Iterable[Record], agent: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -120,8 +98,9 @@ def _operations(records: str | os.PathLike[str] | Iterable[Record], agent: str) 
             source = name.removeprefix("identify_")
         elif name == "identify":
             name = f"identify/{record.get('source', source)}"
-        elif name == "create":
-            answers = _norms(record["answer"])
+        elif name == "create":  # a list, or a text that begins with one; many models explain it
+            listed = record["answer"]
+            answers = json.JSONDecoder().raw_decode(listed.lstrip())[0] if isinstance(listed, str) else listed
         yield from ((name, {"input": record["prompt"], "output": answer}) for answer in answers)
 
 
@@ -132,11 +111,6 @@ def _of_log(path: str | os.PathLike[str]) -> Iterator[Record]:
             yield from json.loads(line).get("exchanges", ())
         except (ValueError, TypeError, AttributeError):
             raise InputError(f"records = {path}: line {number} is no event of a society's log") from None
-
-
-def _norms(answer: Any) -> list[Any]:
-    """The norms of a list, or of a text that begins with one; many models explain it."""
-    return json.JSONDecoder().raw_decode(answer.lstrip())[0] if isinstance(answer, str) else answer
 
 
 def questionnaire_scores(forms: Iterable[Form]) -> xr.Dataset:
@@ -199,20 +173,18 @@ def questionnaire_scores(forms: Iterable[Form]) -> xr.Dataset:
 
 def _scores_of(form: Any, name: str) -> list[list[list[int]]]:
     """The scores of each task and question with items, in the order of the questionnaire."""
-    found = {}
-    if isinstance(form, Mapping) and form.get("norm_evaluation") == FORMAT:
-        found = {
-            task["name"]: [[item["score"] for item in one["items"]] for one in task["questions"]]
-            for task in form["tasks"]
-        }
-    if {task: len(questions) for task, questions in found.items()} != LENGTHS:
+    tasks = form.get("tasks", ()) if isinstance(form, Mapping) else ()
+    if [(task["name"], len(task["questions"])) for task in tasks] != [
+        (k, len(t["question"])) for k, t in TASKS.items()
+    ]:
         raise InputError(f"{name}: expected a form that evaluation_form made, with all its tasks and questions")
-    for task, questions in found.items():
+    found = [[[item["score"] for item in one["items"]] for one in task["questions"] if one["items"]] for task in tasks]
+    for task, questions in zip(TASKS, found, strict=True):
         for score in (score for scores in questions for score in scores):
             whole_number(f"{name}: score of {task}", score, 1, BEST)
-    if not any(map(any, found.values())):
+    if not any(found):
         raise InputError(f"{name}: no question has items, expected some to be scored")
-    return [[scores for scores in found[task] if scores] for task in TASKS]
+    return found
 
 
 def _ratio(total: np.ndarray, number: np.ndarray) -> tuple[float, float]:

@@ -52,19 +52,15 @@ def simulate_society(
     Entrepreneurs create norms and keep to them; the others have none. Then events follow one another: two distinct
     agents, observer and actor, have an encounter about one of the behaviours, all uniformly at random; or one agent
     makes a plan; or one looks whether its norms need a synthesis. Their probabilities are proportional to B ·
-    encounters_per_day, plans_per_day and syntheses_per_day, for B behaviours, so an agent has as many of each a day on
-    average. With `TableOperations` and one behaviour this is the process of `theory.norms.reaction_model`, interaction
-    by interaction. Source: [003] Sections 2 and 3.1.
+    encounters_per_day, plans_per_day and syntheses_per_day, for B behaviours. With `TableOperations` and one behaviour
+    this is the process of `theory.norms.reaction_model`, interaction by interaction. Source: [003] Sections 2 and 3.1.
 
-    The society follows that model where [003] says less: a norm that passed the check replaces those for the opposite
-    standard; an agent goes on to plan by every norm that it has planned by; it counts as told of a norm only while it
-    holds none for the same behaviour.
-
+    As in that model a norm that passed the check replaces those for the opposite standard, an agent goes on to plan by
+    every norm that it has planned by, and it counts as told of a norm only while it holds none for the same behaviour.
     Norms in a model's own words are filed under the behaviours that they mention: those of an entrepreneur under the
     standard that it likes; those found in a thought under the standard that was seen, in a conversation under the
     speaker's, or the opposite of what the speaker saw if it holds none; and those about another behaviour under the
-    thinker's or speaker's standard for it. A norm about nothing known is held, but is in no share and contradicts
-    nothing.
+    thinker's or speaker's standard for it. A norm about nothing known is in no share and contradicts nothing.
 
     Every decision is a question, `operations(operation, agent, given, rng)`, of one agent, a `theory.norms.NormAgent`,
     about the texts and norms in the dict `given`, with all randomness from `rng`:
@@ -83,18 +79,18 @@ def simulate_society(
     | classify | norms | themes, each with the contents of its norms; no norm is part of two |
     | abstract | theme, norms | content and kind of a general norm, and weights of the norms in its utility |
 
-    `norms` are the agent's qualified norms, `informed` those that it was told of and has not accepted, the latest last,
-    except norms about a behaviour for which it holds one; `source` is 'chat' or 'thought'. With an observation and a
-    text come the name of the `behaviour`, the standard that it `shows`, and whether it is `normative` or a habit. A
-    model that never gives a usable answer raises `policy_extraction.UnparsedError`.
+    `norms` are the agent's qualified norms, `informed` those that it was told of and has not accepted, the latest last;
+    `source` is 'chat' or 'thought'. With an observation and a text come the name of the `behaviour`, the standard that
+    it `shows`, and whether it is `normative` or a habit. A model that never gives a usable answer raises
+    `policy_extraction.UnparsedError`.
 
     Parameters
     ----------
     operations
         The decisions: `TableOperations`, `policy_extraction.norms.NormOperations` with a language model, or a function
-        of your own. It may have the attributes `exchanges`, a list of dicts for the log, which is emptied after each
-        event; `identity`, a text that determines the answers; `rates`, the `NormRates` that they assume; and
-        `created_for`, names of agents for whom it has norms.
+        of your own. It may have the attributes `exchanges`, a list of dicts for the log, emptied after each event;
+        `identity`, a text that determines the answers; `rates`, the `NormRates` that they assume; and `created_for`,
+        names of agents for whom it has norms.
     agents
         N ≥ 2 agents with different names.
     behaviours
@@ -104,18 +100,17 @@ def simulate_society(
     seed
         0 to 2^63 - 1. An event's random numbers depend only on the seed and its number.
     rates
-        By default those of `operations`, if it has rates, as `TableOperations` does; else `NormRates` without utilities
-        of other norms, for agents whose norms are all in their databases. With the default rates there is one plan in
-        436 encounters about three behaviours; a short run with plans needs others.
+        By default those of `operations`, if it has rates; else `NormRates` without utilities of other norms, for agents
+        whose norms are all in their databases. They have one plan in 436 encounters about three behaviours.
     n_created
         Norms that an entrepreneur creates, ≥ 1; 5 in [003] Appendix A.
     on_unparsed
         What to do if a model gives no usable answer: 'raise' the error, or take it as 'no': no conflict, talk, thought,
         norm, theme or new plan, a step of the check that fails, an action out of habit.
     log
-        A file for the answers of each event, written at its end, with the exchanges with a model. If it holds an
-        interrupted run of the same society, that run is repeated from the file and continued, with the same result as
-        without the interruption. `encounters` and `on_unparsed` may differ. Operations need an `identity` then.
+        A file for the answers of each event, written at its end, with the exchanges with a model. An interrupted run of
+        the same society in it is repeated and continued, with the same result as without the interruption; `encounters`
+        and `on_unparsed` may differ. Operations need an `identity` then.
     progress
         Show a progress bar.
 
@@ -127,13 +122,11 @@ def simulate_society(
     'plan' or 'synthesis', and `time` (event), the average duration of so many events in days. The attr `databases` is
     JSON: the norms and plan of each agent in the end.
 
-    A `UserWarning` names agents for whom `operations` have norms but who are no entrepreneurs of the society.
-
     Raises
     ------
     InputError
-        If an argument is out of range, `log` holds another society or answers to other questions, or an operation
-        gives an answer that is not allowed, as a utility outside 1 to 100; `log` keeps the events before.
+        If an argument is out of range, `log` holds another society or answers to other questions, or an answer is not
+        allowed, as a utility outside 1 to 100; `log` keeps the events before.
     StorageError
         If `log` can't be written.
 
@@ -146,8 +139,7 @@ def simulate_society(
     --------
     >>> decide = validation.norms.TableOperations()
     >>> society = validation.norms.simulate_society(decide, encounters=300, seed=1)
-    >>> accepted = society["accepted"].sel(standard="for").isel(event=[0, -1])
-    >>> accepted.to_series().unstack("behaviour")
+    >>> society["accepted"].sel(standard="for").isel(event=[0, -1]).to_series().unstack("behaviour")
     behaviour  smoking  noise  tipping
     event
     0              0.3    0.3      0.2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -221,53 +220,27 @@ def numbered(probed) -> xr.Dataset:
     return probed[0].assign(probability=probability.copy(data=rng(1).random(probability.shape)))
 
 
-def by_hand(probes: xr.Dataset, scene: str, about: Callable[..., bool]) -> float:
-    found = [
-        float(probes["probability"].sel(scene=scene, agent=agent.name, behaviour=behaviour.name, standard=standard))
-        for agent in AGENTS
-        for behaviour in BEHAVIOURS.values()
-        for standard in ("for", "against")
-        if about(agent, behaviour, agent.prefers[behaviour.name] == standard)
-    ]
-    assert found
-    return float(np.mean(found))
-
-
 def test_probabilities_are_means_over_what_they_are_about(numbered):
+    """Each entry by hand, over the agents, behaviours and standards to which its labels apply."""
     table = operation_probabilities(numbered, default_operations())
-    every = by_hand(numbered, "is_consistent/right", lambda agent, behaviour, willing: True)
-    assert table["consistent"] == pytest.approx(every)
-    for number, kind in enumerate(("injunctive", "descriptive")):
-        of_kind = lambda agent, behaviour, willing, kind=kind: behaviour.kind == kind  # noqa: E731
-        for name, scene in (
-            ("detect_conflict", "detect_conflict/opposite"),
-            ("identify_thought", "identify_thought/normative"),
-            ("identify_habit", "identify_thought/habit"),
-            ("correct_type", "is_type_right/right"),
-        ):
-            assert table[name][number] == pytest.approx(by_hand(numbered, scene, of_kind)), name
-        for place, reminded in enumerate(("first", "reminded")):
-            expected = by_hand(numbered, f"identify_chat/{reminded}", of_kind)
-            assert table["identify_chat"][number, place] == pytest.approx(expected)
-    for number, likes in enumerate((True, False)):
-        who = lambda agent, behaviour, willing, likes=likes: willing is likes  # noqa: E731
-        for name, scene in (
-            ("comply_in_plan", "comply_in_plan/own"),
-            ("comply_in_action", "comply_in_action/own"),
-            ("comply_abstract", "comply_in_action/abstract"),
-        ):
-            assert table[name][number] == pytest.approx(by_hand(numbered, scene, who)), name
-        for place, held in enumerate(("none", "same", "opposed", "abstract")):
-            expected = by_hand(numbered, f"is_conflict_free/{held}", who)
-            assert table["conflict_free"][number, place] == pytest.approx(expected)
-        for place, kind in enumerate(("entrepreneur", "ordinary")):
-            about = lambda a, b, w, kind=kind, likes=likes: (a.type, w) == (kind, likes)  # noqa: E731
-            expected = by_hand(numbered, "decide_to_talk/opposite", about)
-            assert table["decide_to_talk"][place, number] == pytest.approx(expected)
-    for place, held in enumerate(("none", "same", "opposed", "abstract")):
-        for name, scene in (("unique", "is_unique"), ("generate_thought", "has_thought")):
-            assert table[name][place] == pytest.approx(by_hand(numbered, f"{scene}/{held}", lambda *_: True))
-    assert table["false_conflict"] == pytest.approx(by_hand(numbered, "detect_conflict/same", lambda *_: True))
+    entries = 0
+    for name, source in SOURCES.items():
+        for place in np.ndindex(table[name].shape) if source.scene and not source.over else ():
+            labels = {dim: LABELS[dim][k] for dim, k in zip(source.dims, place, strict=True)}
+            found = [
+                float(numbered["probability"].sel(agent=a.name, behaviour=b.name, standard=one, scene=scene))
+                for scene in [source.scene.format(**labels)]
+                for a in AGENTS
+                for b in BEHAVIOURS.values()
+                for one in ("for", "against")
+                if labels.get("type", a.type) == a.type
+                and labels.get("kind", b.kind) == b.kind
+                and (labels.get("willing", "willing") == "willing")
+                == (a.prefers[b.name] == one or "willing" not in labels)
+            ]
+            assert table[name].values[place] == pytest.approx(np.mean(found)), (name, labels)
+            entries += 1
+    assert entries == sum(table[name].size for name in SOURCES) - 2
 
 
 @pytest.mark.parametrize(("abstract", "expected"), [(0.3, 0.5), (0.6, 1.0), (0.9, 1.0)])

@@ -159,12 +159,6 @@ def test_quiet_has_a_stable_opposite_where_plans_are_slow() -> None:
 
 
 @pytest.mark.slow
-def test_quiet_has_one_stable_state_where_plans_are_faster() -> None:
-    points = fixed_points("noise", rates=NormRates(plans_per_day=2.2), starts=2)
-    assert points["regime"].values.tolist() == ["for"]
-
-
-@pytest.mark.slow
 def test_solutions_end_in_stable_fixed_points() -> None:
     points = fixed_points("tipping", starts=4)
     stable = points.sel(fixed_point=points["stable"])
@@ -176,36 +170,3 @@ def test_solutions_end_in_stable_fixed_points() -> None:
     nearest = stable.isel(fixed_point=int(distance.values.argmin()))
     assert nearest["regime"] == "for"
     assert_in_the_document(points, "tipping")
-
-
-@pytest.mark.parametrize(("seed", "behaviour"), [pytest.param(4, "tipping", marks=pytest.mark.slow), (31, "noise")])
-def test_both_norms_are_found_where_solutions_end(seed: int, behaviour: str) -> None:
-    """Tables of which a search from random starts alone misses an attractor, or both."""
-    operations, rng = default_operations().copy(deep=True), np.random.default_rng(seed)
-    for name in operations.data_vars:
-        values = operations[name].values
-        values[...] = np.clip(values * np.exp(rng.standard_normal(values.shape) / 2), 0, 1)
-    points = fixed_points(behaviour, operations=operations, starts=4)
-    assert points["regime"].values.tolist().count("coexistence") == 1
-    assert points["stability"].values.tolist().count("stable") == 2
-    assert "The sum of their indices is 1, as it must be" in points.attrs["completeness"]
-    for side in SIDES:
-        end = end_of_compliance(operations, behaviour, side)
-        assert float(abs(points["composition"] - end).max("state").min()) < 1e-6
-
-
-@pytest.mark.slow
-def test_a_norm_that_only_some_can_take_is_partial() -> None:
-    """Unwilling agents refuse it; those who like the other standard have none, or the other one."""
-    base = default_operations()
-    values = base["conflict_free"].values.copy()
-    values[1] = 0
-    operations = base.assign(
-        conflict_free=(base["conflict_free"].dims, values), identify_habit=base["identify_habit"] * 0
-    )
-    fractions = {("ordinary", "for"): 0.6, ("ordinary", "against"): 0.4}
-    points = fixed_points("smoking", operations=operations, fractions=fractions, rates=NO_SYNTHESIS, starts=1)
-    shares = points["reached"].transpose("fixed_point", "standard").values.round(6).tolist()
-    named = dict(zip(map(tuple, shares), points["regime"].values.tolist(), strict=True))
-    assert named[0.6, 0.0] == named[0.0, 0.4] == "partial"
-    assert named[0.6, 0.4] == "coexistence" and named[0.0, 0.0] == "no norm"

@@ -292,31 +292,6 @@ def test_acceptance_comes_before_compliance(curves: xr.Dataset) -> None:
     assert (hasty["complying_day"] < 0.25).all()
 
 
-def test_injunctive_norms_come_before_descriptive_ones(curves: xr.Dataset) -> None:
-    days = followed(curves)
-    for name in ("accepted_day", "complying_day"):
-        assert days[name].sel(behaviour="tipping") > 1.5 * days[name].sel(behaviour=["smoking", "noise"]).max()
-
-
-def test_the_kind_alone_delays_a_norm() -> None:
-    """Among the same agents; not where the operations make nothing of the kind."""
-    tipping = BEHAVIOURS["tipping"]
-    kinds = [tipping, replace(tipping, name="tipping as a duty", kind="injunctive")]
-    agents = [replace(a, prefers={one.name: a.prefers["tipping"] for one in kinds}) for a in AGENTS]
-    days = followed(emergence(kinds, agents=agents))
-    for name in ("accepted_day", "complying_day"):
-        assert days[name][0] > days[name][1] + 0.05
-    table = default_operations()
-    alike = table.copy(deep=True)
-    for name in OPERATIONS:
-        if "kind" in table[name].dims:
-            one = table[name].sel(kind="injunctive", drop=True).broadcast_like(table[name]).transpose(*table[name].dims)
-            alike[name] = table[name].dims, one.values
-    same = followed(emergence(kinds, agents=agents, operations=alike))
-    for name in ("accepted_day", "complying_day"):
-        assert float(same[name][0] - same[name][1]) == pytest.approx(0, abs=1e-6)
-
-
 def test_conflicts_surge_and_vanish(curves: xr.Dataset, deaf: xr.Dataset) -> None:
     """They double, and an eighth is left of injunctive ones; not if agents do half of the time as they please."""
     measures = followed(curves)

@@ -162,24 +162,6 @@ def compared(simulation: xr.Dataset, operations: xr.Dataset | None = None) -> xr
         return validation.norms.compare(curves, simulation, level=LEVEL)
 
 
-@pytest.mark.slow
-def test_error_falls_with_the_number_of_agents() -> None:
-    """Nothing is left of it for N → ∞. Control: a rate equation in which two fifths fewer norms are found in chats.
-
-    Error budget: bounds are five standard deviations away, as found with 18 other seeds. Of 1,500 agents the error is
-    0.0005 ± 0.0005, or 0.0146 ± 0.0006; at its largest the limit is 0.50 ± 0.08 of its band, or 11.6 ± 0.3; N·variance
-    differs by 6 ± 12 % between the two largest sizes.
-    """
-    simulation = validation.norms.simulate("tipping", n_agents=[100, 500, 1500], runs=400, seed=1)
-    right, wrong = compared(simulation), compared(simulation, changed(identify_chat=0.6))
-    assert right["limit_verdict"] == "agrees" and wrong["limit_verdict"] == "differs"
-    errors = right["error"].values
-    assert errors[2] < 0.5 * errors[0]
-    assert errors[2] < 0.004 < wrong["error"][-1] and wrong["error_slope"] > -0.7
-    assert right["theory"].max() <= 1 and right.sizes["observable"] == 7
-    np.testing.assert_allclose(right["time"], simulation["time"][1:])  # at time 0 no run scatters
-
-
 @pytest.mark.parametrize("behaviour", ["noise", pytest.param("tipping", marks=pytest.mark.slow)])
 def test_many_agents_follow_the_rate_equation(behaviour: str) -> None:
     simulation = validation.norms.simulate(behaviour, n_agents=10_000, runs=20, seed=6)
@@ -266,38 +248,6 @@ def test_events_come_as_often_as_expected(thousand: xr.Dataset) -> None:
         assert (abs(ratio.mean(-1) - 1) < error).all() and (error < 0.1).all(), name
 
 
-def test_synthesis_makes_dips(thousand: xr.Dataset) -> None:
-    """Control: without synthesis the share falls by what scatters only: of opposed norms, which replace each other."""
-    assert (followed(thousand)["dip"].sel(behaviour=["smoking", "noise"]) > 0.03).all()
-    assert changed_smoking(rates=NormRates(syntheses_per_day=0))["dip"] < 0.01
-
-
-@pytest.mark.slow
-def test_without_entrepreneurs_the_draw_lasts() -> None:
-    """For two days among 40,000 agents, but for chance, which favours now the one and now the other standard.
-
-    Error budget: that chance favours one of them in all of 24 runs comes about for one seed in 8 million.
-    """
-    none = validation.norms.simulate("tipping", n_agents=40_000, runs=24, seed=1, agents=ordinary(AGENTS))
-    ends = emergence_measures(none)
-    assert ends["reached_end"].max("standard").mean("run") < 0.75
-    assert (ends["complying_end"].mean("run") < 0.2).all()
-    assert 1 <= int((ends["reached_end"].sel(standard="for") > 0.5).sum()) <= 23
-
-
-def test_entrepreneurs_decide_about_the_evenly_split_norm(thousand: xr.Dataset) -> None:
-    """Two of three decide every run, and so do two of three who are against."""
-    assert followed(thousand)["reached_end"].sel(behaviour="tipping") > 0.97
-    one_of_three = {
-        ("entrepreneur", "for"): 0.1,
-        ("entrepreneur", "against"): 0.2,
-        ("ordinary", "for"): 0.4,
-        ("ordinary", "against"): 0.3,
-    }
-    against = validation.norms.simulate("tipping", n_agents=1000, runs=20, seed=1, fractions=one_of_three)
-    assert followed(against, "against")["reached_end"] > 0.97
-
-
 @pytest.mark.slow
 def test_ten_agents() -> None:
     """As in [003]. Injunctive norms reach everyone in nearly every run; tipping ends at the standard that two of three
@@ -341,7 +291,7 @@ def threshold(opposing: float, day: float) -> float:
         curves = emergence(["tipping"], fractions=mixture(leading, opposing), times=np.array([0.0, day]))
         return float(curves["reached"].sel(standard="for").isel(behaviour=0, time=1)) - 0.5
 
-    return bisect(beyond, 0, 1 - opposing, xtol=1e-5)
+    return bisect(beyond, 0, 0.5, xtol=1e-5)
 
 
 @pytest.mark.slow
@@ -536,13 +486,3 @@ def test_figure(tmp_path, monkeypatch, curves: xr.Dataset) -> None:
     assert figures[0].get_suptitle() == title
     norm_emergence.draw([one.isel(run=[0]) for one in simulations], curves, path)
     assert figures[1].get_suptitle() == "One simulated society of 10 agents"
-
-
-def test_fractions_of_the_paper_are_whole_for_ten() -> None:
-    for behaviour in NAMES:
-        start = validation.norms.simulate(behaviour, n_agents=10, runs=1, seed=0, days=0.1)["count"].isel(time=0, run=0)
-        assert int(start.sum()) == 10
-        assert (
-            start.values.ravel()
-            == np.rint(10 * theory.norms.initial_composition(theory.norms.starting_fractions(behaviour)).values)
-        ).all()

@@ -5,7 +5,6 @@ A scripted model answers as a function of the prompt and the seed, so that equal
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import warnings
@@ -20,7 +19,7 @@ from _norm_societies import ordinary
 from _scripted_norms import BOB, SAM, Scripted
 from meanfield import InputError
 from policy_extraction.norms import NormOperations
-from policy_extraction.norms._asking import MAX_TOKENS
+from policy_extraction.norms._operations import MAX_TOKENS
 from policy_extraction.norms._prompts import QUESTIONS
 from policy_extraction.prompts import Prompt
 from theory.norms import AGENTS, NormRates
@@ -181,36 +180,6 @@ def test_the_questionnaire_is_made_from_the_log(tmp_path):
                     assert item["output"]["content"] in CONTENTS
                 else:
                     assert item["output"] in answers
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
-def test_a_society_of_a_model_of_transformers_goes_on_to_the_same_end(tmp_path):
-    """A model that writes letters by chance: what needs a form is never usable."""
-    from _tiny_models import tiny
-    from policy_extraction import open_backend
-
-    model, tokenizer = tiny(context=8192)
-    model.save_pretrained(tmp_path / "tiny")
-    tokenizer.save_pretrained(tmp_path / "tiny")
-    norms = [{"content": "Nobody smokes at the table.", "kind": "injunctive", "utility": 80}]
-
-    def run(log: Path | None) -> xr.Dataset:
-        created = {BOB.name: norms}
-        operations = NormOperations(open_backend(tmp_path / "tiny"), retries=0, created=created)
-        society = {"agents": (BOB, SAM), "behaviours": ["smoking"], "encounters": 2, "seed": 4, "rates": RATES}
-        return simulate_society(operations, **society, on_unparsed="no", log=log)
-
-    log = tmp_path / "log"
-    whole = run(log)
-    assert {"act", "detect_conflict"} <= {one["operation"] for one in exchanges_of(log)}
-    content = log.read_bytes()
-    lines = content.splitlines(keepends=True)
-    log.write_bytes(b"".join(lines[:-1]) + lines[-1][:20])
-    xr.testing.assert_identical(run(log), whole)
-    assert log.read_bytes() == content
-    assert [one["operation"] for one in exchanges_of(log)].count("act") == 2
-    assert evaluation_form(log, "Sam Moore", seed=1)["agent"] == "Sam Moore"
 
 
 def test_norms_for_nobody_are_named():
