@@ -62,7 +62,7 @@ measures[["kind", "accepted_day", "complying_day", "reached_end", "complying_end
 tables = {}
 for name in ("smoking", "tipping"):
     model = norms.reaction_model(operations, name)
-    points = meanfield.fixed_points(model, initial=norms.initial_composition(norms.starting_fractions(name)))
+    points = meanfield.fixed_points(model, initial=norms.initial_composition(name))
     reached = norms.observables(model, points["composition"])["reached"]
     held = {f"hold '{standard}'": reached.sel(standard=standard).values for standard in ("for", "against")}
     columns = ["eigenvalue", "stability"]

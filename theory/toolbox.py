@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from theory.norms._operations import Chances as Chances
     from theory.norms._rates import rates_of as rates_of
     from theory.norms._society import STANDARDS as STANDARDS
+    from theory.norms._society import PersonalNorm as PersonalNorm
     from theory.norms._society import agents_of as agents_of
     from theory.norms._society import behaviours_of as behaviours_of
     from theory.norms._states import NormState as NormState

@@ -105,22 +105,13 @@ def probe_operations(
 
     Returns
     -------
-    Dataset over (scene, agent, behaviour, standard) with
-
-    - `probability` that the operation is true, which is the probability of yes or of no by the prompts' `true_if`;
-      `p_yes` and `captured_mass` of the two words, both averaged over the orders of the words; `undecided`, the width
-      of the interval of the probability, 0 unless the back end only bounds a word;
-    - `right`, 1 if the operation is true by the hand-made answer, 0 if it is not, NaN without a right answer;
-
-    and over (operation)
-
-    - `agreement`, the mean probability of the right answer;
-    - `contrast`, the mean probability where the operation is true minus the mean where it is not: 0 for a model that
-      ignores the scene, 1 for one that is always right; NaN, like `agreement`, without right answers of this kind;
-    - `mean_mass`, the mean captured mass.
-
-    Coordinates: `asked` and `situation` (scene), `type` (agent), `kind` (behaviour), and `willing` (agent, behaviour,
-    standard), whether the agent likes the standard.
+    Dataset over (scene, agent, behaviour, standard) with `probability` that the operation is true; `p_yes` and
+    `captured_mass` of the two words, means over their orders; `undecided`, the width of the interval of the
+    probability, 0 unless the back end only bounds a word; and `right`, 1 if the operation is true by the hand-made
+    answer, 0 if it is not, NaN without one. Over (operation): `agreement`, the mean probability of the right answer;
+    `contrast`, the mean probability where the operation is true minus the mean where it is not, 0 for a model that
+    ignores the scene and 1 for one that is always right; and `mean_mass`. Coordinates: `asked` and `situation` (scene),
+    `type` (agent), `kind` (behaviour), and `willing`, whether the agent likes the standard.
 
     Raises
     ------
@@ -207,15 +198,12 @@ def _judged(probes: xr.Dataset) -> xr.Dataset:
 def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset | None = None) -> xr.Dataset:
     """The operation probabilities for `theory.norms`, from a model's answers in scenes.
 
-    Each is a mean over the agents, behaviours and standards that it applies to:
-
-    - Detection, talk, the first question of thought and identification, and the four steps of the check use the
-      questions of `NormOperations`. `detect_abstract` is the probability to find a conflict with an abstract norm,
-      divided by the one for the norm itself; it is at most 1, and 1 if the model never finds any.
-    - `comply_in_plan`, `comply_in_action` and `comply_abstract` come from questions whether the agent does what its
-      norm asks for. `NormOperations` instead has plans and actions written and then judged.
-    - `abstract` has no probe, because it depends on the general norms that a model writes. Neither have entries that
-      apply to none of the agents or behaviours, such as those of entrepreneurs if there are none.
+    Each is a mean over the agents, behaviours and standards that it applies to. `detect_abstract` is the probability to
+    find a conflict with an abstract norm, divided by the one for the norm itself; it is at most 1, and 1 if the model
+    never finds any. `comply_in_plan`, `comply_in_action` and `comply_abstract` come from questions whether the agent
+    does what its norm asks for, where `NormOperations` has plans and actions written and judged. Without a probe are
+    `abstract`, which depends on the norms that a model writes, and entries that apply to none of the agents or
+    behaviours.
 
     Parameters
     ----------

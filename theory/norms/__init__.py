@@ -2,8 +2,8 @@
 
 - Theory: `emergence`, `emergence_measures`.
 - The model: `reaction_model` and `observables`, from `default_operations` and `NormRates`; it starts in
-  `initial_composition` of `starting_fractions`. `meanfield.fixed_points` and others take it.
-- Agents and norms: `AGENTS`, `BEHAVIOURS`, `NormAgent`, `Behaviour`, `PersonalNorm`.
+  `initial_composition`. `meanfield.fixed_points` and others take it.
+- Agents and behaviours: `AGENTS`, `BEHAVIOURS`, `NormAgent`, `Behaviour`.
 
 `validation.norms` simulates the agents, `policy_extraction.norms` asks language models for their operations.
 """
@@ -23,15 +23,13 @@ if TYPE_CHECKING:
     from theory.norms._society import BEHAVIOURS as BEHAVIOURS
     from theory.norms._society import Behaviour as Behaviour
     from theory.norms._society import NormAgent as NormAgent
-    from theory.norms._society import PersonalNorm as PersonalNorm
     from theory.norms._states import initial_composition as initial_composition
-    from theory.norms._states import starting_fractions as starting_fractions
 else:
     __getattr__, __dir__, __all__ = lazy_door(
         __name__,
         __file__,
         former=(
-            *("CHANNELS", "KINDS", "NORM_STATES", "NormState", "OPERATIONS", "STANDARDS", "TYPES"),
-            *("as_ordinary", "behaviour_of", "fixed_points", "validate_operations"),
+            *("CHANNELS", "KINDS", "NORM_STATES", "NormState", "OPERATIONS", "PersonalNorm", "STANDARDS", "TYPES"),
+            *("as_ordinary", "behaviour_of", "fixed_points", "starting_fractions", "validate_operations"),
         ),
     )

@@ -14,11 +14,15 @@ from theory.norms import _model, _operations, _society, _states
 from theory.norms._observables import observables
 from theory.norms._society import AGENTS, Behaviour, NormAgent
 
-CONSTANTS = {
-    **dict.fromkeys(("STANDARDS", "TYPES", "KINDS"), (_society, "the text itself")),
-    **dict.fromkeys(("NORM_STATES", "NormState"), (_states, "reaction_model(...).states")),
-    "CHANNELS": (_model, "reaction_model(...).alpha"),
-    "OPERATIONS": (_operations, "default_operations()"),
+KEPT = {
+    **dict.fromkeys(("STANDARDS", "TYPES", "KINDS"), (_society, "", "the text itself")),
+    **dict.fromkeys(("NORM_STATES", "NormState"), (_states, "", "reaction_model(...).states")),
+    "CHANNELS": (_model, "", "reaction_model(...).alpha"),
+    "OPERATIONS": (_operations, "", "default_operations()"),
+    "PersonalNorm": (_society, "", "Behaviour.norm(standard)"),
+    "behaviour_of": (_society, "", "BEHAVIOURS[name]"),
+    "starting_fractions": (_states, "", "initial_composition(behaviour, agents)"),
+    "validate_operations": (_operations, "checked_operations", "reaction_model(operations, ...), which checks them"),
 }
 
 
@@ -26,18 +30,6 @@ def as_ordinary(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
     """The same agents, all of them ordinary."""
     _warn("as_ordinary(agents)", "[dataclasses.replace(agent, type='ordinary') for agent in agents]")
     return tuple(replace(agent, type="ordinary") for agent in _society.agents_of(agents))
-
-
-def behaviour_of(behaviour: str | Behaviour) -> Behaviour:
-    """The behaviour of this name."""
-    _warn("behaviour_of(name)", "BEHAVIOURS[name]")
-    return _society.behaviour_of(behaviour)
-
-
-def validate_operations(operations: xr.Dataset) -> xr.Dataset:
-    """The table in the order of `default_operations`."""
-    _warn("validate_operations(operations)", "reaction_model(operations, ...), which checks them")
-    return _operations.checked_operations(operations)
 
 
 def fixed_points(
@@ -50,7 +42,7 @@ def fixed_points(
     **search: Any,
 ) -> xr.Dataset:
     """The fixed points of `reaction_model` and their observables."""
-    new = "meanfield.fixed_points(reaction_model(operations, behaviour), initial=initial_composition(fractions))"
+    new = "meanfield.fixed_points(reaction_model(operations, behaviour), initial=initial_composition(behaviour))"
     _warn("fixed_points(behaviour)", new)
     one = _model.Setting.of(behaviour, operations, agents, fractions, rates)
     points = meanfield.fixed_points(one.model, initial=one.start, **search)
@@ -58,12 +50,12 @@ def fixed_points(
 
 
 def __getattr__(name: str) -> object:
-    """A constant, which warns when it is looked up."""
-    if name not in CONSTANTS:
+    """A name that is still needed within, which warns when it is looked up."""
+    if name not in KEPT:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, new = CONSTANTS[name]
+    module, now, new = KEPT[name]
     _warn(f"theory.norms.{name}", new, 4)
-    return getattr(module, name)
+    return getattr(module, now or name)
 
 
 def _warn(old: str, new: str, stacklevel: int = 3) -> None:

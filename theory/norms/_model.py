@@ -21,11 +21,11 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from meanfield import ReactionModel
+from meanfield import InputError, ReactionModel
 from theory.norms._operations import Chances
 from theory.norms._rates import NormRates, rates_of
-from theory.norms._society import STANDARDS, Behaviour, NormAgent, behaviour_of
-from theory.norms._states import INDEX, NORM_STATES, Fractions, NormState, initial_composition, mixture_of
+from theory.norms._society import AGENTS, STANDARDS, Behaviour, NormAgent, behaviour_of
+from theory.norms._states import INDEX, NORM_STATES, Fractions, NormState, initial_composition
 
 SOURCES = ("normative", "habit")
 
@@ -85,7 +85,7 @@ def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: No
 
     The ten agents of [003] come to rest with the norm or with its opposite; a saddle lies between.
 
-    >>> start = norms.initial_composition(norms.starting_fractions("tipping"))
+    >>> start = norms.initial_composition("tipping")
     >>> points = meanfield.fixed_points(model, initial=start, starts=1)
     >>> points["stability"].values, norms.observables(model, points["composition"])["reached"].values.round(2)
     (array(['unstable', 'stable', 'stable'], dtype='<U8'), array([[0.43, 0.57],
@@ -186,9 +186,10 @@ class Setting(NamedTuple):
     ) -> Setting:
         """That of the arguments of `emergence`, which are checked."""
         builder = _Builder(Chances(operations), behaviour_of(behaviour), rates_of(rates))
-        mixture = mixture_of(builder.behaviour, agents, fractions)
-        start = initial_composition(mixture)
-        parts = {"/".join(key): fraction for key, fraction in sorted(mixture.items()) if fraction}
+        if fractions is not None and agents is not AGENTS:
+            raise InputError("agents and fractions are both given: expected one of them")
+        start = initial_composition(builder.behaviour if fractions is None else fractions, agents)
+        parts = {str(state): float(start.sel(state=state)) for state in start["state"].values[start > 0]}
         parts |= vars(builder.rates) | {"utility": builder.behaviour.utility}
         told = ", ".join(f"{name} {value:.12g}" for name, value in parts.items())
         made_of = f"{told}, {builder.behaviour.kind}, operations {builder.chances.sha256[:16]}"

@@ -62,7 +62,7 @@ def observables(
 
     >>> from theory import norms
     >>> model = norms.reaction_model(norms.default_operations(), "smoking")
-    >>> seen = norms.observables(model, norms.initial_composition(norms.starting_fractions("smoking")))
+    >>> seen = norms.observables(model, norms.initial_composition("smoking"))
     >>> float(seen["complying"].sel(standard="for")), round(float(seen["conflicts"]))
     (0.3, 14)
     """

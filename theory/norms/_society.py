@@ -24,11 +24,6 @@ class PersonalNorm:
 
     It is 'qualified', created or accepted, 'informed', without a passed check, or 'superseded' by an abstract norm. It
     is about (behaviour, standard) pairs, and an abstract one has the contents of its parts. Source: [003] Section 2.1.
-
-    Examples
-    --------
-    >>> theory.norms.PersonalNorm("No smoking indoors.", 95, "injunctive").state
-    'qualified'
     """
 
     content: str
@@ -117,7 +112,7 @@ class NormAgent:
     --------
     >>> eva = theory.norms.NormAgent("Eva", "entrepreneur", "Eva runs the café.", {"smoking": "for"})
     >>> tim = theory.norms.NormAgent("Tim", "ordinary", "Tim smokes.", {"smoking": "against"})
-    >>> theory.norms.starting_fractions("smoking", [eva, tim])["ordinary", "against"]
+    >>> theory.norms.initial_composition("smoking", [eva, tim]).sel(state="ordinary/against/none").item()
     0.5
     """
 

@@ -71,29 +71,7 @@ INDEX = {state: k for k, state in enumerate(NORM_STATES)}
 def starting_fractions(
     behaviour: str | Behaviour, agents: Sequence[NormAgent] = AGENTS
 ) -> dict[tuple[str, str], float]:
-    """{(type, preference): fraction of the agents}, for all four combinations.
-
-    Parameters
-    ----------
-    behaviour
-        A name of `BEHAVIOURS`, or a `Behaviour`.
-    agents
-        Agents with different names; by default the ten of [003].
-
-    Raises
-    ------
-    InputError
-        If there are no agents, or one has no preference for the behaviour.
-
-    See Also
-    --------
-    initial_composition : the composition that follows
-
-    Examples
-    --------
-    >>> {"/".join(key): fraction for key, fraction in theory.norms.starting_fractions("tipping").items()}
-    {'entrepreneur/for': 0.2, 'entrepreneur/against': 0.1, 'ordinary/for': 0.3, 'ordinary/against': 0.4}
-    """
+    """{(type, preference): fraction of the agents}, for all four combinations."""
     name, agents = behaviour_of(behaviour).name, agents_of(agents)
     fractions = {(kind, preference): 0 for kind in TYPES for preference in STANDARDS}
     for agent in agents:
@@ -104,22 +82,16 @@ def starting_fractions(
     return {key: number / len(agents) for key, number in fractions.items()}
 
 
-def mixture_of(behaviour: Behaviour, agents: Sequence[NormAgent], fractions: Fractions | None) -> Fractions:
-    """The given fractions, or the agents' ones; InputError if both are given."""
-    if fractions is None:
-        return starting_fractions(behaviour, agents)
-    if agents is not AGENTS:
-        raise InputError("agents and fractions are both given: expected one of them")
-    return fractions
-
-
-def initial_composition(fractions: Fractions) -> xr.DataArray:
+def initial_composition(start: str | Behaviour | Fractions, agents: Sequence[NormAgent] = AGENTS) -> xr.DataArray:
     """The composition in which entrepreneurs comply with the standard that they like, and other agents know none.
 
     Parameters
     ----------
-    fractions
-        {(type, preference): fraction}, as from `starting_fractions`; missing keys are 0. They sum to 1.
+    start
+        A name of `BEHAVIOURS` or a `Behaviour`, for the types of `agents` and what they like; or {(type, preference):
+        fraction}, which sum to 1.
+    agents
+        Agents with different names; by default the ten of [003].
 
     Returns
     -------
@@ -128,19 +100,20 @@ def initial_composition(fractions: Fractions) -> xr.DataArray:
     Raises
     ------
     InputError
-        If a type or preference is unknown, a fraction is negative, or they do not sum to 1.
+        If an agent has no preference for the behaviour, or fractions are negative, of unknown keys, or do not sum to 1.
 
     See Also
     --------
-    starting_fractions : the fractions of agents
+    reaction_model : the model that has these states
 
     Examples
     --------
-    >>> mixture = {("entrepreneur", "for"): 0.3, ("ordinary", "against"): 0.7}
-    >>> start = theory.norms.initial_composition(mixture).to_series()
+    >>> start = theory.norms.initial_composition("tipping").to_series()
     >>> start[start > 0].to_dict()
-    {'entrepreneur/for/complying/for': 0.3, 'ordinary/against/none': 0.7}
+    {'entrepreneur/for/complying/for': 0.2, 'entrepreneur/against/complying/against': 0.1,
+     'ordinary/for/none': 0.3, 'ordinary/against/none': 0.4}
     """
+    fractions = starting_fractions(start, agents) if isinstance(start, (str, Behaviour)) else start
     if not isinstance(fractions, Mapping):
         raise InputError(f"fractions = {fractions!r}: expected {{(type, preference): fraction}}")
     x = np.zeros(len(NORM_STATES))

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from meanfield import InputError
-from theory.norms import Behaviour, NormRates, PersonalNorm
-from theory.toolbox import STANDARDS
+from theory.norms import Behaviour, NormRates
+from theory.toolbox import STANDARDS, PersonalNorm
 from validation.norms._member import OPPOSITE, Member, Norms
 from validation.norms._questions import Questions
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from meanfield import InputError
 from meanfield.toolbox import is_number
-from theory.norms import NormAgent, PersonalNorm
+from theory.norms import NormAgent
+from theory.toolbox import PersonalNorm
 
 OPPOSITE = {"for": "against", "against": "for"}
 LEVELS = ("superseded", "qualified", "complying")  # the later ones count before the earlier ones

@@ -151,7 +151,7 @@ def simulate_society(
     if len(agents) < 2:
         raise InputError(f"agents = {[agent.name for agent in agents]}: expected two or more")
     for one in chosen:
-        norms.starting_fractions(one, agents)
+        norms.initial_composition(one, agents)  # which refuses agents who prefer nothing
     rates = rates_of(getattr(operations, "rates", WHOLE) if rates is None else rates)
     if on_unparsed not in UNPARSED:
         raise InputError(f"on_unparsed = {on_unparsed!r}: expected {' or '.join(map(repr, UNPARSED))}")

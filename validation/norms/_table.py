@@ -10,8 +10,8 @@ import xarray as xr
 
 from meanfield import InputError
 from meanfield.toolbox import shown
-from theory.norms import Behaviour, NormAgent, NormRates, PersonalNorm
-from theory.toolbox import STANDARDS, Chances, NormState, behaviours_of, rates_of
+from theory.norms import Behaviour, NormAgent, NormRates
+from theory.toolbox import STANDARDS, Chances, NormState, PersonalNorm, behaviours_of, rates_of
 from validation.norms._society import COMPLYING, texts_sha256
 
 

@@ -37,7 +37,7 @@ from policy_extraction.norms import NORMS_003, NormOperations, probe_operations
 from policy_extraction.norms._operations import MAX_TOKENS
 from policy_extraction.norms._prompts import NormPrompts
 from policy_extraction.prompts import Prompt
-from theory.norms import AGENTS, BEHAVIOURS, PersonalNorm
+from theory.norms import AGENTS, BEHAVIOURS
 
 BOTH = (NO_SMOKING, TIP)
 
@@ -182,7 +182,6 @@ def test_a_refused_text_is_asked_for_again_with_what_was_wrong():
     operations = NormOperations(backend, writing_temperature=0.25, retries=2)
     created = operations("create", BOB, {"n": 1}, rng(3))
     assert created == [{"content": "No smoking.", "kind": "injunctive", "utility": 60.0}]
-    assert PersonalNorm(**created[0]).content == "No smoking.", "it fits the objects of the theory"
     (first, options), (second, _), (third, _) = backend.written
     assert options == {"max_tokens": MAX_TOKENS["create"][1], "temperature": 0.25, "seed": options["seed"]}
     assert len({one["seed"] for _, one in backend.written}) == 3

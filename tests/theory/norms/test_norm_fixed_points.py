@@ -14,6 +14,7 @@ from _paths import ROOT
 from meanfield import solve
 from theory import norms
 from theory.norms import AGENTS, NormAgent, NormRates, default_operations
+from theory.norms._states import starting_fractions
 
 SIDES = ("for", "against")
 MIXED = {("ordinary", "for"): 0.3, ("ordinary", "against"): 0.7}
@@ -31,8 +32,8 @@ def table(seed: int, **changes: float) -> xr.Dataset:
 def fixed_points(behaviour: str, operations=None, agents=AGENTS, fractions=None, rates=None, **search) -> xr.Dataset:
     """Those of the model with these agents, and which norm holds there."""
     model = norms.reaction_model(default_operations() if operations is None else operations, behaviour, rates)
-    mixture = norms.starting_fractions(behaviour, agents) if fractions is None else fractions
-    points = meanfield.fixed_points(model, initial=norms.initial_composition(mixture), **search)
+    start = norms.initial_composition(behaviour if fractions is None else fractions, agents)
+    points = meanfield.fixed_points(model, initial=start, **search)
     points = points.merge(norms.observables(model, points["composition"]))
     reached, total = points["reached"], points["reached"].sum("standard")
     held = [reached.sel(standard=side) >= 0.95 for side in SIDES]
@@ -113,8 +114,8 @@ def end_of_compliance(
     operations: xr.Dataset, behaviour: str, side: str, rates: NormRates | None = None
 ) -> xr.DataArray:
     """The composition to which everybody's compliance with one standard leads."""
-    start = xr.zeros_like(norms.initial_composition(norms.starting_fractions(behaviour)))
-    for (kind, likes), fraction in norms.starting_fractions(behaviour).items():
+    start = xr.zeros_like(norms.initial_composition(behaviour))
+    for (kind, likes), fraction in starting_fractions(behaviour).items():
         start.loc[f"{kind}/{likes}/complying/{side}"] = fraction
     model = norms.reaction_model(operations, behaviour, rates)
     return solve(model, initial=start, times=[400.0])["composition"].isel(time=0, drop=True)
@@ -163,7 +164,7 @@ def test_solutions_end_in_stable_fixed_points() -> None:
     points = fixed_points("tipping", starts=4)
     stable = points.sel(fixed_point=points["stable"])
     model = norms.reaction_model(default_operations(), "tipping")
-    start = norms.initial_composition(norms.starting_fractions("tipping"))
+    start = norms.initial_composition("tipping")
     end = solve(model, initial=start, times=[300.0])["composition"].isel(time=0)
     distance = abs(stable["composition"] - end.drop_vars("time")).max("state")
     assert float(distance.min()) < 1e-6

@@ -23,17 +23,16 @@ from theory.norms import (
     Behaviour,
     NormAgent,
     NormRates,
-    PersonalNorm,
     default_operations,
     emergence,
     emergence_measures,
     initial_composition,
     observables,
     reaction_model,
-    starting_fractions,
 )
 from theory.norms._operations import OPERATIONS, checked_operations
-from theory.norms._states import NORM_STATES, NormState
+from theory.norms._society import PersonalNorm
+from theory.norms._states import NORM_STATES, NormState, starting_fractions
 
 LABELS = [state.label for state in NORM_STATES]
 TEXTS = {"for": "a", "against": "b"}
@@ -361,7 +360,7 @@ def test_curves_are_saved_and_loaded(curves: xr.Dataset, tmp_path) -> None:
     )
     made_of = [one["made_of"].sel(behaviour="smoking").item() for one in (curves, other)]
     assert made_of[0] != made_of[1]
-    assert "entrepreneur/for 0.3, ordinary/against 0.3, ordinary/for 0.4, encounters_per_day 160" in made_of[0]
+    assert "complying/for 0.3, ordinary/for/none 0.4, ordinary/against/none 0.3, encounters_per_day 160" in made_of[0]
 
 
 DOCUMENT = ROOT / "docs" / "results" / "norms.md"
@@ -468,9 +467,16 @@ def test_arguments_that_cannot_be_are_named(unchecked_types, call, message) -> N
 def test_former_names_warn() -> None:
     with pytest.warns(DeprecationWarning, match="as_ordinary.* use "):
         assert {agent.type for agent in norms.as_ordinary(AGENTS)} == {"ordinary"}
-    with pytest.warns(DeprecationWarning, match="behaviour_of.* use BEHAVIOURS"):
-        assert norms.behaviour_of("noise") is BEHAVIOURS["noise"]
-    with pytest.warns(DeprecationWarning, match="STANDARDS goes"):
-        assert norms.STANDARDS == ("for", "against")
+    for name, match in (
+        ("behaviour_of", "use BEHAVIOURS"),
+        ("STANDARDS", "goes"),
+        ("starting_fractions", "use initial"),
+    ):
+        with pytest.warns(DeprecationWarning, match=f"{name}.*{match}"):
+            assert getattr(norms, name)
     with pytest.warns(DeprecationWarning, match="validate_operations"):
         xr.testing.assert_identical(norms.validate_operations(ALL), ALL)
+    with pytest.warns(DeprecationWarning, match=r"use meanfield.fixed_points\(reaction_model"):
+        assert norms.fixed_points("smoking", starts=1)["reached"].sel(standard="for").item() == pytest.approx(
+            1, abs=1e-3
+        )

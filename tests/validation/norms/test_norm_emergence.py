@@ -29,7 +29,7 @@ from meanfield import InputError
 from paper_figs import norm_emergence
 from theory.norms import AGENTS, BEHAVIOURS, NormRates, default_operations, emergence, emergence_measures
 from theory.norms._model import CHANNELS
-from theory.norms._states import NORM_STATES
+from theory.norms._states import NORM_STATES, starting_fractions
 from validation.norms import _emergence as _norm_emergence
 from validation.reactions._models import interaction_rate, reaction_outcomes
 
@@ -340,7 +340,7 @@ def test_runs_of_two_behaviours_have_nothing_in_common() -> None:
     def conflicts(name: str, of: str) -> np.ndarray:
         behaviour = replace(BEHAVIOURS[of], name=name)
         played = validation.norms.simulate(
-            behaviour, n_agents=10, runs=400, seed=1, fractions=theory.norms.starting_fractions("noise")
+            behaviour, n_agents=10, runs=400, seed=1, fractions=starting_fractions("noise")
         )
         return played["events"].sel(event="conflicts", n_agents=10).sum("time").values
 
@@ -418,7 +418,7 @@ def test_what_cannot_be_compared_is_refused(unchecked_types, curves: xr.Dataset)
 def test_theory_of_something_else_is_named(tmp_path) -> None:
     """A comparison warns, and a figure refuses."""
     simulation = validation.norms.simulate("noise", n_agents=10, runs=3, seed=1)
-    fractions = theory.norms.starting_fractions("noise") | {("ordinary", "for"): 0.0, ("ordinary", "against"): 0.7}
+    fractions = starting_fractions("noise") | {("ordinary", "for"): 0.0, ("ordinary", "against"): 0.7}
     for options in (
         {"operations": changed(identify_chat=0.8)},
         {"rates": NormRates(encounters_per_day=48.0)},
@@ -434,7 +434,7 @@ def test_theory_of_something_else_is_named(tmp_path) -> None:
 def test_theory_of_the_same_passes_in_silence() -> None:
     """With fractions in another order, and for one size of several."""
     simulation = validation.norms.simulate("noise", n_agents=[10, 20], runs=3, seed=1)
-    fractions = dict(reversed(theory.norms.starting_fractions("noise").items()))
+    fractions = dict(reversed(starting_fractions("noise").items()))
     turned = emergence(["noise"], times=TIMES, fractions=fractions)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)

@@ -21,7 +21,7 @@ from _norm_societies import FAST, K, ordinary, table
 from meanfield import ReactionModel
 from theory.norms import AGENTS, BEHAVIOURS, NormRates, default_operations
 from theory.norms._observables import SHARES
-from theory.norms._states import NORM_STATES
+from theory.norms._states import NORM_STATES, starting_fractions
 from validation import reactions
 from validation.norms import TableOperations, simulate_society
 
@@ -63,11 +63,7 @@ def test_whole_runs_have_the_law_of_the_model(tipping: dict[str, np.ndarray]) ->
 
     def by_protocol(operations: xr.Dataset) -> dict[str, np.ndarray]:
         protocol = protocol_of(theory.norms.reaction_model(operations, "tipping", FAST), FAST)
-        start = (
-            (10 * theory.norms.initial_composition(theory.norms.starting_fractions("tipping")).values)
-            .round()
-            .astype(int)
-        )
+        start = (10 * theory.norms.initial_composition("tipping").values).round().astype(int)
         runs = reactions.simulate(protocol, start, runs=4000, seed=1, max_rounds=20, record_rounds=20)
         count = runs["count"].sel(round=[4, 20]).values
         member = {
@@ -132,7 +128,7 @@ def test_time_is_that_of_the_events() -> None:
 def test_the_start_is_that_of_the_model() -> None:
     run = simulate_society(TableOperations(), encounters=1, seed=1).isel(event=0)
     for name in BEHAVIOURS:
-        of = theory.norms.starting_fractions(name)
+        of = starting_fractions(name)
         for standard in ("for", "against"):
             for share in ("accepted", "complying", "reached"):
                 found = float(run[share].sel(behaviour=name, standard=standard))
