@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from tqdm.auto import tqdm
 
-from meanfield import InputError
+from meanfield import InputError, ModelError
 from meanfield.toolbox import UnparsedError, real_number, shortened, whole_number
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
-from policy_extraction.measuring._sampling import check_temperature
-from policy_extraction.norms._asking import NeitherWordError, Probed, probe
+from policy_extraction.measuring._cache import RecordCache
+from policy_extraction.measuring._sampling import Sampling, check_temperature, choose
 from policy_extraction.norms._prompts import NORMS_003, STANDARDS, Asked, NormPrompts
 from policy_extraction.norms._replies import (
     ReplyError,
@@ -42,6 +45,50 @@ MAX_TOKENS = {
 """Most tokens of an answer: a fixed number, and more for each item of a list."""
 SEEDS = 2**31 - 1000  # all servers take these
 CUT = 120  # characters of an answer that an error repeats
+
+
+class NeitherWordError(ModelError):
+    """A back end lists neither word of a question among its answers."""
+
+
+class Probed(NamedTuple):
+    """The measurement of a question, as means over both orders of the words."""
+
+    p_yes: float  # probability of yes, of the two words at the temperature
+    captured_mass: float  # probability of the two words together, at temperature 1
+    undecided: float  # width of the interval of `p_yes`, 0 unless the back end only bounds a probability
+
+
+def probe(
+    backend: Backend,
+    asked: Sequence[Asked],
+    words: tuple[str, str],
+    temperature: float,
+    kept: RecordCache | None = None,
+    progress: bool | None = None,
+) -> Iterator[Probed]:
+    """The measurement of each question; all are asked in one call, each text once, and kept ones not again.
+
+    Raises NeitherWordError if the back end only bounds both words of a question, and ModelError if it leaves a question
+    without an answer.
+    """
+    prompts = list(dict.fromkeys(prompt for both in asked for prompt in both))
+    place = {prompt: number for number, prompt in enumerate(prompts)}
+    key = {"format": 1, "identity": backend.identity, "words": words, "prompts": list(map(asdict, prompts))}
+    answers = (kept if kept and backend.identity else RecordCache(False)).answers(key)
+    with tqdm(total=len(prompts), desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
+        log_p, censored = answers.complete(backend, words, [((), i) for i in range(len(prompts))], prompts, bar)
+    if censored.all(-1).any():
+        raise NeitherWordError(
+            f"backend = {backend.name}: neither {words[0]!r} nor {words[1]!r} is among its most probable answers; "
+            "let it list more answers, or take other words in the prompts"
+        )
+    choice = choose(log_p, censored, Sampling(temperature, undecided="bound"))
+    mass = np.exp(log_p).sum(-1)
+    for both in asked:
+        at = [place[prompt] for prompt in both]
+        width = choice.high[at, 0] - choice.low[at, 0]
+        yield Probed(float(choice.q[at, 0].mean()), float(mass[at].mean()), float(width.mean()))
 
 
 class NormOperations:

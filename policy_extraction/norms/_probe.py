@@ -14,8 +14,7 @@ from meanfield import InputError
 from meanfield.toolbox import expect, labelled, one_or_several, stamp
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._cache import RecordCache
-from policy_extraction.norms._asking import Probed, probe
-from policy_extraction.norms._operations import check_arguments
+from policy_extraction.norms._operations import Probed, check_arguments, probe
 from policy_extraction.norms._prompts import NORMS_003, QUESTIONS, STANDARDS, NormPrompts
 from policy_extraction.norms._scenes import SCENES, cells_of
 from policy_extraction.prompts._template import longest

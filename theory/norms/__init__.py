@@ -30,6 +30,7 @@ else:
         __file__,
         former=(
             *("CHANNELS", "KINDS", "NORM_STATES", "NormState", "OPERATIONS", "PersonalNorm", "STANDARDS", "TYPES"),
-            *("as_ordinary", "behaviour_of", "fixed_points", "starting_fractions", "validate_operations"),
+            *("as_ordinary", "behaviour_of", "entrepreneur_threshold", "fixed_points", "sensitivity"),
+            *("starting_fractions", "validate_operations"),
         ),
     )

@@ -480,3 +480,16 @@ def test_former_names_warn() -> None:
         assert norms.fixed_points("smoking", starts=1)["reached"].sel(standard="for").item() == pytest.approx(
             1, abs=1e-3
         )
+
+
+@pytest.mark.slow
+def test_former_analyses_find_what_they_found() -> None:
+    with pytest.warns(DeprecationWarning, match="entrepreneur_threshold"):
+        found = norms.entrepreneur_threshold("smoking", opposing=0.2, times=[2.0])
+    assert found["threshold"].item() == pytest.approx(0.193, abs=1e-3)
+    with pytest.warns(DeprecationWarning, match="sensitivity"):
+        effect = norms.sensitivity(["smoking"], names=["comply_in_plan"]).isel(behaviour=0)
+    assert effect["complying_day"].to_series().round(1).to_dict() == {
+        "comply_in_plan[willing]": -0.2,
+        "comply_in_plan[unwilling]": -0.2,
+    }
