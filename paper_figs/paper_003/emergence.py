@@ -33,7 +33,7 @@ Fractions = Mapping[tuple[str, str], float]
 def emerging(study: Study, behaviours: Sequence[Behaviour], fractions: Fractions | None = None) -> xr.Dataset:
     """Events and shares by run, and the same of the rate equation as `theory_…`, over behaviours."""
     each = [_simulated(study, one, fractions) for one in behaviours]
-    runs = xr.concat(each, "behaviour", coords=["kind", "made_of"], compat="override", combine_attrs="drop_conflicts")
+    runs = xr.concat(each, "behaviour", coords=["kind"], compat="override", combine_attrs="drop_conflicts")
     curves = emergence(behaviours, fractions=fractions, times=runs["time"].values).sel(standard=["for"])
     kept = curves[[*EVENTS, *SHARES]]
     return runs.assign({f"{THEORY}{name}": kept[name] for name in kept.data_vars})
@@ -43,11 +43,17 @@ def _simulated(study: Study, behaviour: Behaviour, fractions: Fractions | None) 
     """The runs of one behaviour: only what is drawn, in as few bytes as it needs."""
     runs = study.runs(RUNS)
     told = {"/".join(key): share for key, share in (fractions or {}).items()}
-    settings = {"behaviour": behaviour.norm("for").content, "n_agents": N_AGENTS, "runs": runs, "fractions": told}
+    settings = {
+        "behaviour": behaviour.norm("for").content,
+        "n_agents": N_AGENTS,
+        "runs": runs,
+        "fractions": told,
+        "made_of": True,
+    }
 
     def make() -> xr.Dataset:
         one = simulate(behaviour, n_agents=N_AGENTS, runs=runs, seed=study.seed, fractions=fractions)
-        one = one.isel(n_agents=0).sel(standard=["for"])
+        one = one.isel(n_agents=0).sel(standard=["for"]).drop_vars("made_of")  # the curves have it
         shares = {name: one[name].astype("float32") for name in SHARES}
         return xr.Dataset({"events": one["events"].astype("int16"), **shares}, attrs=one.attrs)
 

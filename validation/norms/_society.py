@@ -65,19 +65,17 @@ def simulate_society(
     Every decision is a question, `operations(operation, agent, given, rng)`, of one agent, a `theory.norms.NormAgent`,
     about the texts and norms in the dict `given`, with all randomness from `rng`:
 
-    | operation | given | answer |
-    |---|---|---|
-    | create | n | norms that an entrepreneur starts with, n or fewer: dicts of content, kind and utility |
-    | detect_conflict, decide_to_talk | observation, norms | whether it conflicts with the norms, and is talked about |
-    | talk | observation, norms, partner | the conversation |
-    | think | observation, norms | a thought about the observation, or None |
-    | identify | text, source, informed | content, kind and utility of the norm that a text is about, or None |
-    | is_consistent, is_type_right | content, kind, and text | whether a norm agrees with its text, and has its kind |
-    | is_unique, is_conflict_free | content, kind, norms | whether it differs from the norms, and opposes none |
-    | plan | norms | {"text": …, "follows": contents of the norms that the plan follows} |
-    | act | behaviour, norms, plan, follows | {"text": …, "shows": standard, "normative": whether by a norm} |
-    | classify | norms | themes, each with the contents of its norms; no norm is part of two |
-    | abstract | theme, norms | content and kind of a general norm, and weights of the norms in its utility |
+    - create (n): norms that an entrepreneur starts with, n or fewer, dicts of content, kind and utility;
+    - detect_conflict, decide_to_talk (observation, norms): whether it conflicts with the norms, and is talked about;
+    - talk (observation, norms, partner): the conversation;
+    - think (observation, norms): a thought about the observation, or None;
+    - identify (text, source, informed): content, kind and utility of the norm that a text is about, or None;
+    - is_consistent, is_type_right (content, kind, text): whether a norm agrees with its text, and has its kind;
+    - is_unique, is_conflict_free (content, kind, norms): whether it differs from the norms, and opposes none;
+    - plan (norms): a dict of the text and of the contents of norms that it follows, `follows`;
+    - act (behaviour, norms, plan, follows): a dict of the text, the standard that it `shows`, and `normative`;
+    - classify (norms): themes, each with the contents of its norms; no norm is part of two;
+    - abstract (theme, norms): content and kind of a general norm, and weights of the norms in its utility.
 
     `norms` are the agent's qualified norms, `informed` those that it was told of and has not accepted, the latest last;
     `source` is 'chat' or 'thought'. With an observation and a text come the name of the `behaviour`, the standard that

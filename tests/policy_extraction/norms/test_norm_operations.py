@@ -136,12 +136,6 @@ def test_what_is_asked_holds_what_it_is_about(name):
     json.dumps(exchange, allow_nan=False)
 
 
-def test_roles_tell_entrepreneurs_from_others():
-    for agent, role in ((BOB, "entrepreneur"), (SAM, "ordinary")):
-        asked = NORMS_003.question("decide_to_talk", agent, norms="", observation="")
-        assert NORMS_003.table["role"][role] in asked.yes_first.user
-
-
 class Bounded(Scripted):
     """Says of 'No', or of both words, only that the probability is at most so much."""
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import xarray as xr
 
-import meanfield
 import policy_extraction
 import theory.norms
 from _scripted_norms import BOB, INFORMATION, NO, NO_SMOKING, NOISE, SAM, SMOKING, TIP, YES, Scripted, rng
@@ -88,16 +87,6 @@ def test_a_model_that_knows_the_answers_agrees_with_them(probed):
     assert (probes["undecided"] == 0).all()
 
 
-def test_a_model_that_pays_no_heed_has_no_contrast():
-    probes = probe_operations(Scripted(lambda prompt: (0.3, 0.1)), AGENTS[:3], BEHAVIOURS, cache=False)
-    np.testing.assert_allclose(probes["contrast"].dropna("operation"), 0, atol=1e-12)
-    np.testing.assert_allclose(probes["p_yes"], 0.75, atol=1e-12)
-    assert probes["agreement"].sel(operation="is_consistent") == pytest.approx(0.5)
-    assert probes["agreement"].sel(operation="comply_in_plan") == pytest.approx(0.75)
-    # With none, the same, an opposed and an abstract norm held, three are free of conflict, which 'no' says
-    assert probes["agreement"].sel(operation="is_conflict_free") == pytest.approx((3 * 0.25 + 0.75) / 4)
-
-
 def test_only_entrepreneurs_who_like_the_standard_have_to_talk(probed):
     right = probed[0]["right"].sel(scene="decide_to_talk/opposite")
     must = (probed[0]["type"] == "entrepreneur") & (probed[0]["willing"] == "willing")
@@ -107,18 +96,6 @@ def test_only_entrepreneurs_who_like_the_standard_have_to_talk(probed):
         "unwilling",
         "willing",
     ]
-
-
-def test_equal_prompts_are_asked_once(probed):
-    _, backend = probed
-    assert len(backend.scored) == len(set(backend.scored)) == len(right_answers())
-    assert len(backend.scored) < 2200 < 2 * len(SCENES) * 60
-
-
-def test_the_temperature_sharpens(probed):
-    cold = probe_operations(probed[1], AGENTS, BEHAVIOURS, temperature=0.5, cache=False)
-    np.testing.assert_allclose(cold["p_yes"].sel(scene="is_unique/same"), 0.81 / 0.82, atol=1e-12)
-    assert cold.attrs["option_temperature"] == 0.5
 
 
 def test_probes_ask_what_the_operations_ask():
@@ -156,14 +133,6 @@ def test_probes_ask_what_the_operations_ask():
         assert exchange["prompt"]["system"] == both.yes_first.system, name
         assert exchange["prompt"]["user"] == both.yes_first.user, name
         assert exchange["user_no_first"] == both.no_first.user, name
-
-
-def test_probes_go_into_a_file(probed, tmp_path):
-    meanfield.save(probed[0], tmp_path / "probes.nc")
-    again = meanfield.load(tmp_path / "probes.nc")
-    xr.testing.assert_allclose(again["probability"], probed[0]["probability"])
-    assert again.attrs["option_prompts"] == "norms-003/1"
-    assert operation_probabilities(again, default_operations())["unique"].sel(held="same") == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(

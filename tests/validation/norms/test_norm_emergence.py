@@ -358,6 +358,12 @@ def test_observables_are_made_a_part_at_a_time(monkeypatch) -> None:
     assert parts["accepted"].attrs == whole["accepted"].attrs and parts["count"].dtype == np.int32
 
 
+def test_former_names_warn(tmp_path) -> None:
+    (tmp_path / "form.json").write_text("{}")
+    with pytest.warns(DeprecationWarning, match="read_evaluation.* use json"):
+        assert validation.norms.read_evaluation(tmp_path / "form.json") == {}
+
+
 def test_saved_and_averaged(tmp_path) -> None:
     simulation = validation.norms.simulate("noise", n_agents=10, runs=7, seed=3, days=0.2)
     loaded = meanfield.load(meanfield.save(simulation, tmp_path / "runs.nc"))

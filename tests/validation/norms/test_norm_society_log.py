@@ -71,14 +71,6 @@ def test_a_log_that_ends_within_a_line_goes_on_to_the_same_end(uncut, tmp_path: 
             goes_on(uncut, log)
 
 
-def test_a_run_may_be_made_longer_and_read_in_part(uncut, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    log.write_bytes(uncut[1])
-    for encounters in (40, 30, 10):
-        longer = OPTIONS | {"encounters": encounters}
-        xr.testing.assert_identical(simulate_society(chatty(), **longer, log=log), simulate_society(chatty(), **longer))
-
-
 def test_all_that_was_asked_is_in_the_log(uncut, tmp_path: Path) -> None:
     run, content, asked = uncut
     (tmp_path / "log").write_bytes(content)

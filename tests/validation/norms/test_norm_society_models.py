@@ -23,7 +23,7 @@ from policy_extraction.norms._operations import MAX_TOKENS
 from policy_extraction.norms._prompts import QUESTIONS
 from policy_extraction.prompts import Prompt
 from theory.norms import AGENTS, NormRates
-from validation.norms import evaluation_form, simulate_society
+from validation.norms import simulate_society
 
 RATES = NormRates(
     encounters_per_day=10,
@@ -157,29 +157,6 @@ def test_a_run_whose_model_dies_goes_on_to_the_same_end(whole, lives, again, tmp
     assert [one for one, _ in written] == [one for one, _ in author.written[known:]]
     with pytest.raises(InputError, match="it holds a norm society with operations = "):
         simulate_society(NormOperations(Author(), temperature=0.5), **SOCIETY, log=part)
-
-
-@pytest.mark.slow
-def test_the_questionnaire_is_made_from_the_log(tmp_path):
-    """A longer one: an entrepreneur has done all that is asked about, the others have created nothing."""
-    log = tmp_path / "log"
-    simulate_society(NormOperations(Author()), **SOCIETY | {"encounters": 150}, log=log)
-    kept = exchanges_of(log)
-    for agent in (BOB, SAM):
-        form = evaluation_form(log, agent.name, per_question=4, seed=1)
-        assert (form["agent"], form["description"]) == (agent.name, agent.description)
-        used = [one for one in kept if one["agent"] == agent.name and not one.get("problem")]
-        prompts, answers = [one["prompt"] for one in used], [one["answer"] for one in used]
-        for task in form["tasks"]:
-            numbers = [len(question["items"]) for question in task["questions"]]
-            assert max(numbers) <= 4
-            assert min(numbers) > 0 if agent == BOB else task["name"] != "Creation" or numbers == [0, 0, 0]
-            for item in (item for question in task["questions"] for item in question["items"]):
-                assert item["input"] in prompts and item["score"] is None
-                if task["name"] == "Creation":
-                    assert item["output"]["content"] in CONTENTS
-                else:
-                    assert item["output"] in answers
 
 
 def test_norms_for_nobody_are_named():

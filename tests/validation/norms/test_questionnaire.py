@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import meanfield
-import validation
 from _refusals import refused
 from meanfield import InputError
 from validation.norms import evaluation_form, questionnaire_scores
@@ -219,13 +218,6 @@ def test_forms_without_items_are_refused() -> None:
         questionnaire_scores([empty])
     with refused("forms is empty"):
         questionnaire_scores([])
-
-
-def test_a_file_is_read_by_its_former_name(tmp_path: Path) -> None:
-    path = tmp_path / "form.json"
-    path.write_text('{"agent": "Ann"}')
-    with pytest.warns(DeprecationWarning, match="read_evaluation.* use json"):
-        assert validation.norms.read_evaluation(path) == {"agent": "Ann"}
 
 
 # --- scores ---
