@@ -71,7 +71,7 @@ NOTHING_LABELLED = {
         meanfield.toolbox: all_roots copy_to in_threads summed wilson_interval
     """,
     "what the rooms share": """
-        meanfield.toolbox: PrintedTable number_hint checked_methods
+        meanfield.toolbox: PrintedTable number_hint
         meanfield.toolbox: check_memory read_csv column_numbers ResumableLog check_level is_number real_number shown
             shortened whole_number real_numbers one_of one_or_several instance labelled stability stability_columns
             expect labels_of label_of renamed word_coords word_number UnparsedError

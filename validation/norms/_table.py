@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import shown
+from meanfield.toolbox import one_of, shown
 from theory.norms import Behaviour, NormAgent, NormRates
 from theory.toolbox import STANDARDS, Chances, NormState, PersonalNorm, behaviours_of, rates_of
 from validation.norms._society import COMPLYING, texts_sha256
@@ -70,6 +70,7 @@ class TableOperations:
         rates: NormRates | None = None,
     ) -> None:
         self.behaviours, self.rates = behaviours_of(behaviours), rates_of(rates)
+        self._named = {one.name: one for one in self.behaviours}
         self._chances = Chances(operations)
         self.identity = f"table {self._chances.sha256} of {texts_sha256(self.behaviours)}"
         self._topics: dict[str, Topic] = {}  # by text
@@ -128,10 +129,7 @@ class TableOperations:
         return _written(topic) if rng.random() < chance else None
 
     def _on_seeing(self, operation: str, agent: NormAgent, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
-        shows, behaviour = given["shows"], {one.name: one for one in self.behaviours}.get(given["behaviour"])
-        if behaviour is None:
-            known = ", ".join(one.name for one in self.behaviours)
-            raise InputError(f"behaviour = {given['behaviour']!r}: expected one of {known}")
+        shows, behaviour = given["shows"], self._named[one_of("behaviour", given["behaviour"], self._named)]
         state = self._state(agent, behaviour, given["norms"])
         if operation == "talk":
             return behaviour.standards[state.upheld]
@@ -145,8 +143,7 @@ class TableOperations:
 
     def _topic(self, text: object) -> Topic:
         if not isinstance(text, str) or text not in self._topics:
-            known = ", ".join(one.name for one in self.behaviours)
-            raise InputError(f"norm {shown(text)}: expected a standard of {known}")
+            raise InputError(f"norm {shown(text)}: expected a standard of {', '.join(self._named)}")
         return self._topics[text]
 
     def _state(
