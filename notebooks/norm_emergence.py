@@ -101,7 +101,7 @@ def ahead(leading, opposing=0.1, day=100.0):
     rest = 1 - leading - opposing
     fractions = {("entrepreneur", "for"): leading, ("entrepreneur", "against"): opposing}
     fractions |= {("ordinary", "for"): rest * 3 / 7, ("ordinary", "against"): rest * 4 / 7}
-    curves = norms.emergence(["tipping"], fractions=fractions, operations=operations, times=[0, day])
+    curves = norms.emergence(["tipping"], fractions=fractions, operations=operations, times=[0.0, day])
     return curves["reached"].sel(standard="for").isel(behaviour=0, time=1).item() - 0.5
 
 

@@ -25,7 +25,7 @@ def emergence(
     agents: Sequence[NormAgent] = AGENTS,
     fractions: Mapping[tuple[str, str], float] | None = None,
     rates: NormRates | None = None,
-    times: np.ndarray | None = None,
+    times: Sequence[float] | np.ndarray | None = None,
 ) -> xr.Dataset:
     """The curves of [003] Fig. 2 from the rate equation of `reaction_model`, each behaviour on its own.
 
