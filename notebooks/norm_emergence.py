@@ -21,6 +21,7 @@
 # %%
 import matplotlib.pyplot as plt
 import pandas as pd
+from scipy.optimize import bisect
 
 import meanfield
 import validation
@@ -58,13 +59,13 @@ measures[["kind", "accepted_day", "complying_day", "reached_end", "complying_end
 # split: 'for' or 'against' can prevail, and a saddle, where both coexist, separates the two.
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 tables = {}
-for name, axis in zip(("smoking", "tipping"), axes, strict=True):
-    points = norms.fixed_points(name, operations=operations)
-    meanfield.plot(points, axis)
-    held = {f"hold '{standard}'": points["reached"].sel(standard=standard).values for standard in norms.STANDARDS}
-    columns = ["regime", "eigenvalue", "stability"]
+for name in ("smoking", "tipping"):
+    model = norms.reaction_model(operations, name)
+    points = meanfield.fixed_points(model, initial=norms.initial_composition(name))
+    reached = norms.observables(model, points["composition"])["reached"]
+    held = {f"hold '{standard}'": reached.sel(standard=standard).values for standard in ("for", "against")}
+    columns = ["eigenvalue", "stability"]
     tables[name] = points[columns].to_dataframe()[columns].assign(**held)
 pd.concat(tables, names=["behaviour"]).round(3)
 
@@ -74,10 +75,18 @@ pd.concat(tables, names=["behaviour"]).round(3)
 # Which probabilities speed the norm of tipping up? Those of the check of a norm that was heard: if one of them grows by
 # a tenth, 70 % accept 'for' half an hour earlier.
 
+
 # %%
-slopes = norms.sensitivity(["tipping"], operations=operations)
-figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
-axis = meanfield.plot(slopes, axis, view="accepted_day")
+def accepted_day(name, factor):
+    """When 70 % accept the standard if an operation is so many times as probable."""
+    changed = operations.assign({name: operations[name] * factor})
+    return norms.emergence_measures(norms.emergence(["tipping"], operations=changed))["accepted_day"].sel(
+        standard="for"
+    )
+
+
+effects = {name: (accepted_day(name, 1.0) - accepted_day(name, 0.9)).item() for name in operations}
+pd.Series(effects, name="days, for a tenth").sort_values().head(6).round(3)
 
 # %% [markdown]
 # ## Entrepreneurs
@@ -85,12 +94,21 @@ axis = meanfield.plot(slopes, axis, view="accepted_day")
 # How many entrepreneurs does the evenly split norm of tipping need, if 10 % of the agents work for 'against'? A little
 # more than 10 %: beyond the threshold 'for' displaces 'against'. If nobody is an entrepreneur, neither standard wins.
 
-# %%
-threshold = norms.entrepreneur_threshold("tipping", operations=operations, opposing=0.1, times=[100], points=11)
-figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
-meanfield.plot(threshold, axis)
 
-alone = norms.emergence(["tipping"], operations=operations, agents=norms.as_ordinary(norms.AGENTS))
+# %%
+def ahead(leading, opposing=0.1, day=100.0):
+    """The share that holds 'for' on that day, less a half; of the ordinary agents three in seven like it."""
+    rest = 1 - leading - opposing
+    fractions = {("entrepreneur", "for"): leading, ("entrepreneur", "against"): opposing}
+    fractions |= {("ordinary", "for"): rest * 3 / 7, ("ordinary", "against"): rest * 4 / 7}
+    curves = norms.emergence(["tipping"], fractions=fractions, operations=operations, times=[0.0, day])
+    return curves["reached"].sel(standard="for").isel(behaviour=0, time=1).item() - 0.5
+
+
+print(f"fraction of entrepreneurs that it takes: {bisect(ahead, 0, 0.5, xtol=1e-4):.3f}")
+
+nobody = {("ordinary", "for"): 0.5, ("ordinary", "against"): 0.5}
+alone = norms.emergence(["tipping"], operations=operations, fractions=nobody)
 accepted = alone["accepted"].isel(behaviour=0, time=-1).to_series()
 print("without entrepreneurs on day 2:", ", ".join(f"{share:.0%} accept '{name}'" for name, share in accepted.items()))
 

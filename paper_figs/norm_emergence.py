@@ -22,7 +22,7 @@ import meanfield
 from meanfield import InputError
 from paper_figs._script import arguments
 from paper_figs._style import styled, write_figure
-from validation.norms._compare import differing_options
+from validation.norms._compare import differing
 
 EVENTS = ("thoughts", "conflicts", "chats")
 NORMS = {"smoking": "no smoking indoors", "noise": "be quiet in public", "tipping": "tipping after meals"}
@@ -88,8 +88,8 @@ def _by_behaviour(simulations: Sequence[xr.Dataset], curves: xr.Dataset) -> dict
     for name, one in runs.items():
         if name not in curves["behaviour"].values:
             raise InputError(f"curves lack {name!r}: expected every behaviour that was simulated")
-        if differing := differing_options(curves, one):
-            raise InputError(f"curves and simulation of {name} differ in {'; '.join(differing)}: expected the same")
+        if other := differing(curves.sel(behaviour=name), one):
+            raise InputError(f"{other}: expected the same")
     return runs
 
 

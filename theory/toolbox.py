@@ -10,16 +10,17 @@ if TYPE_CHECKING:
     from theory.flag_game.mechanism1._endpoints import CONSENSUS_PERCENT as CONSENSUS_PERCENT
     from theory.flag_game.mechanism1._endpoints import POLAR_PERCENT as POLAR_PERCENT
     from theory.minimal_naming_game._rate_equation import check_rule as check_rule
-    from theory.norms._contract import Norms as Norms
     from theory.norms._emergence import DAYS as DAYS
+    from theory.norms._model import CHANNELS as CHANNELS
+    from theory.norms._model import Setting as Setting
     from theory.norms._observables import EVENTS as EVENTS
-    from theory.norms._operations import LABELS as LABELS
-    from theory.norms._operations import operations_sha256 as operations_sha256
+    from theory.norms._observables import SHARES as SHARES
+    from theory.norms._operations import Chances as Chances
     from theory.norms._rates import rates_of as rates_of
+    from theory.norms._society import STANDARDS as STANDARDS
+    from theory.norms._society import PersonalNorm as PersonalNorm
     from theory.norms._society import agents_of as agents_of
     from theory.norms._society import behaviours_of as behaviours_of
-    from theory.norms._society import behaviours_sha256 as behaviours_sha256
-    from theory.norms._start import fractions_text as fractions_text
-    from theory.norms._start import mixture_of as mixture_of
+    from theory.norms._states import NormState as NormState
 else:
     __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

@@ -242,15 +242,6 @@ ANALYSES = (
         skip=("agents",),
     ),
     Analysis(
-        "norm-fixed-points",
-        "theory.norms._fixed_points",
-        "fixed_points",
-        ("fixed_point",),
-        "tipping --out norm_fixed_points.csv",
-        skip=("agents",),
-        first=("regime", "stability", "accepted", "complying"),
-    ),
-    Analysis(
         "flag-game",
         "validation.flag_game._mechanism1",
         "simulate",

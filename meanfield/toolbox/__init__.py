@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from meanfield.toolbox._arguments import real_number as real_number
     from meanfield.toolbox._arguments import shown as shown
     from meanfield.toolbox._arguments import whole_number as whole_number
-    from meanfield.toolbox._checked_methods import checked_methods as checked_methods
     from meanfield.toolbox._columns import labelled as labelled
     from meanfield.toolbox._csv import column_numbers as column_numbers
     from meanfield.toolbox._csv import number_hint as number_hint

@@ -32,7 +32,7 @@ KINDS = {
     "comprehension": Kind("policy_extraction.checks.comprehension"),
     "generation_test": Kind("policy_extraction.checks.generation_test"),
     "memory_conflict": Kind("policy_extraction.flag_game.probe_memory_conflict"),
-    "norm_curves": Kind("theory.norms.emergence", ("time", "behaviour", *NORM_CURVES)),
+    "norm_curves": Kind("theory.norms.emergence", ("time", "behaviour", "made_of", *NORM_CURVES)),
     "mechanism1_fit": Kind("theory.fit_mechanism1"),
     "flag_run_fit": Kind("theory.flag_game.evidence.fit"),
     "flag_run_forecast": Kind(
@@ -42,7 +42,7 @@ KINDS = {
     "collective_bias": Kind("validation.collective_bias"),
     "norm_simulation": Kind(
         "validation.norms.simulate",
-        (*NORM_CURVES, "reached", "informed", "events", "n_agents", "behaviour"),
+        (*NORM_CURVES, "reached", "informed", "events", "n_agents", "behaviour", "made_of"),
         ("run", "time", "standard"),
     ),
     "comparison": Kind("validation.compare"),

@@ -8,12 +8,8 @@ Agents, norms and behaviours are objects with the attributes that `theory.norms`
 society's rules.
 """
 
-from policy_extraction.norms._objects import Action as Action
-from policy_extraction.norms._objects import Information as Information
-from policy_extraction.norms._objects import Plan as Plan
 from policy_extraction.norms._operations import NormOperations as NormOperations
+from policy_extraction.norms._probe import operation_probabilities as operation_probabilities
 from policy_extraction.norms._probe import probe_operations as probe_operations
-from policy_extraction.norms._probed_table import operation_probabilities as operation_probabilities
-from policy_extraction.norms._prompt_file import NORMS_003 as NORMS_003
-from policy_extraction.norms._prompt_file import load_prompts as load_prompts
-from policy_extraction.norms._prompts import NormPrompts as NormPrompts
+from policy_extraction.norms._prompts import NORMS_003 as NORMS_003
+from policy_extraction.norms._prompts import load_prompts as load_prompts

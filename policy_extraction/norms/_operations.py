@@ -3,51 +3,103 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from tqdm.auto import tqdm
 
-from meanfield import InputError
-from meanfield.toolbox import checked_methods, real_number, whole_number
+from meanfield import InputError, ModelError
+from meanfield.toolbox import UnparsedError, real_number, shortened, whole_number
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
-from policy_extraction.measuring._sampling import check_temperature
-from policy_extraction.norms._asking import Asker
-from policy_extraction.norms._cells import STANDARDS
-from policy_extraction.norms._objects import Action, Information, Plan
-from policy_extraction.norms._prompt_file import NORMS_003
-from policy_extraction.norms._prompts import NormPrompts
+from policy_extraction.measuring._cache import RecordCache
+from policy_extraction.measuring._sampling import Sampling, check_temperature, choose
+from policy_extraction.norms._prompts import NORMS_003, STANDARDS, Asked, NormPrompts
 from policy_extraction.norms._replies import (
     ReplyError,
-    WrittenNorm,
     parse_abstract,
     parse_norm,
     parse_norms,
     parse_text,
     parse_themes,
 )
+from policy_extraction.prompts._template import Prompt
 
-SOURCES = ("chat", "thought")
+Parsed = TypeVar("Parsed")
+
+MAX_TOKENS = {
+    "create": (0, 80),
+    "talk": (60, 0),
+    "reply": (60, 0),
+    "think": (50, 0),
+    "identify": (60, 0),
+    "classify": (20, 12),
+    "abstract": (60, 8),
+    "plan": (100, 0),
+    "act": (40, 0),
+}
+"""Most tokens of an answer: a fixed number, and more for each item of a list."""
+SEEDS = 2**31 - 1000  # all servers take these
+CUT = 120  # characters of an answer that an error repeats
 
 
-@checked_methods(
-    {
-        **{"agent": "name description type", "partner": "name description type", "observation": "text"},
-        **{"norms": "content kind", "informed": "content kind", "information": "content kind text"},
-        **{"behaviour": "shows standards", "plan": "text follows", "rng": "random"},
-    },
-    listed=("norms", "informed"),
-)
+class NeitherWordError(ModelError):
+    """A back end lists neither word of a question among its answers."""
+
+
+class Probed(NamedTuple):
+    """The measurement of a question, as means over both orders of the words."""
+
+    p_yes: float  # probability of yes, of the two words at the temperature
+    captured_mass: float  # probability of the two words together, at temperature 1
+    undecided: float  # width of the interval of `p_yes`, 0 unless the back end only bounds a probability
+
+
+def probe(
+    backend: Backend,
+    asked: Sequence[Asked],
+    words: tuple[str, str],
+    temperature: float,
+    kept: RecordCache | None = None,
+    progress: bool | None = None,
+) -> Iterator[Probed]:
+    """The measurement of each question; all are asked in one call, each text once, and kept ones not again.
+
+    Raises NeitherWordError if the back end only bounds both words of a question, and ModelError if it leaves a question
+    without an answer.
+    """
+    prompts = list(dict.fromkeys(prompt for both in asked for prompt in both))
+    place = {prompt: number for number, prompt in enumerate(prompts)}
+    key = {"format": 1, "identity": backend.identity, "words": words, "prompts": list(map(asdict, prompts))}
+    answers = (kept if kept and backend.identity else RecordCache(False)).answers(key)
+    with tqdm(total=len(prompts), desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
+        log_p, censored = answers.complete(backend, words, [((), i) for i in range(len(prompts))], prompts, bar)
+    if censored.all(-1).any():
+        raise NeitherWordError(
+            f"backend = {backend.name}: neither {words[0]!r} nor {words[1]!r} is among its most probable answers; "
+            "let it list more answers, or take other words in the prompts"
+        )
+    choice = choose(log_p, censored, Sampling(temperature, undecided="bound"))
+    mass = np.exp(log_p).sum(-1)
+    for both in asked:
+        at = [place[prompt] for prompt in both]
+        width = choice.high[at, 0] - choice.low[at, 0]
+        yield Probed(float(choice.q[at, 0].mean()), float(mass[at].mean()), float(width.mean()))
+
+
 class NormOperations:
     """A language model that decides, speaks, thinks, plans and acts for the agents of a norm society.
 
-    A yes/no operation is a question whose two answers are scored: a softmax over the two words at the temperature,
-    averaged over both orders of the words, because small models prefer one place. The answer is drawn with this
-    probability. `think` and `identify` first ask whether there is a thought or a norm; only then the model writes it.
-    An unusable text is refused as a whole, and the model is asked again and told what was wrong. Source: [003] Section
-    2; the prompts are ours.
+    It is the `operations` of `validation.norms.simulate_society`. A yes/no operation is a question whose two answers
+    are scored: a softmax over the two words at the temperature, averaged over both orders of the words, because small
+    models prefer one place. The answer is drawn with this probability. A thought or a norm is written only after a yes,
+    and questions about the text decide by which norms a plan goes, and which standard an action shows: that of a random
+    one is asked for. An unusable text is refused as a whole, and the model is asked again and told what was wrong.
+    Source: [003] Section 2; the prompts are ours.
 
     Parameters
     ----------
@@ -68,23 +120,21 @@ class NormOperations:
     Attributes
     ----------
     exchanges
-        A dict for each question and each try of a text, for a log: `operation`, `agent` (the name), `prompt` (system,
-        user, answer_prefix) and `answer`. A question also has `user_no_first` (the user message with the words in the
-        other order), `p_yes`, `captured_mass` (probability of the two words together) and `undecided` (width of the
-        interval of `p_yes` if the back end only bounds it); its answer is 'yes' or 'no'. A text also has `problem`, the
-        reason of a refusal or ''. A caller may empty the list.
+        A dict for each question and each try of a text, for a log: `operation`, `agent`, `prompt` and `answer`. A
+        question also has `user_no_first`, the user message with the words in the other order, `p_yes`, `captured_mass`
+        (probability of the two words together) and `undecided` (width of the interval of `p_yes` if the back end only
+        bounds it). A text also has `problem`, the reason of a refusal or ''.
     created_for
         The names in `created`.
     identity
-        Text that changes with the model and the options. It is empty for a model that was given as an object; a society
-        then keeps no log.
+        Text that changes with the model and the options; empty for a model that was given as an object.
 
     Raises
     ------
     InputError
         If an argument is not as described.
     UnparsedError
-        Raised by the methods if no text of the model is usable, or a back end that lists only its most probable answers
+        Raised by a call if no text of the model is usable, or a back end that lists only its most probable answers
         lists neither word of a question.
 
     Examples
@@ -93,16 +143,16 @@ class NormOperations:
 
     >>> from policy_extraction.backends import Scores
     >>> from policy_extraction.norms import NormOperations
-    >>> from theory.norms import AGENTS, Observation, behaviour_of
+    >>> from theory.norms import AGENTS, BEHAVIOURS
     >>> class YesMan:
     ...     name, identity, provenance = "yes-man", "", {}
     ...     check = generate = tokens = lambda self, *asked, **options: None
     ...     def score(self, prompts, words):
     ...         n = len(prompts)
     ...         yield Scores(np.arange(n), np.log([[0.8, 0.2]] * n), np.zeros((n, 2), bool))
-    >>> operations, bob, norms = NormOperations(YesMan()), AGENTS[7], [behaviour_of("smoking").norm("for")]
-    >>> seen = Observation("Sam Moore lights a cigarette.", "Sam Moore", "smoking", "against", normative=False)
-    >>> operations.detect_conflict(bob, seen, norms, np.random.default_rng(1))
+    >>> operations, bob, norms = NormOperations(YesMan()), AGENTS[7], [BEHAVIOURS["smoking"].norm("for")]
+    >>> given = {"observation": "Sam Moore lights a cigarette.", "norms": norms}
+    >>> operations("detect_conflict", bob, given, np.random.default_rng(1))
     True
     >>> operations.exchanges[0]["answer"], round(operations.exchanges[0]["p_yes"], 3)
     ('yes', 0.8)
@@ -122,129 +172,116 @@ class NormOperations:
         writing_temperature = real_number("writing_temperature", writing_temperature, least=0)
         if created is not None and not isinstance(created, Mapping):
             raise InputError(f"created = {created!r}: expected norms by the names of agents")
-        whole_number("retries", retries, 0, MANY)
-        self.prompts = prompts
-        self._asker = Asker(backend, prompts, temperature, writing_temperature, retries)
+        self._backend, self._prompts, self._temperature = backend, prompts, temperature
+        self._writing_temperature, self._retries = writing_temperature, whole_number("retries", retries, 0, MANY)
         self._created = {name: _checked(name, norms) for name, norms in (created or {}).items()}
+        self._known: dict[Asked, Probed] = {}
+        self.exchanges: list[dict[str, Any]] = []
         self.created_for = tuple(self._created)
         known = (backend.identity, prompts.sha256, temperature, writing_temperature, retries, self._created)
         self.identity = " ".join(map(str, known)) if backend.identity else ""
 
-    @property
-    def exchanges(self) -> list[dict[str, Any]]:
-        """All questions and answers so far."""
-        return self._asker.exchanges
+    def __call__(self, operation: str, agent: Any, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
+        """The answer to a question of `simulate_society`."""
+        slots = {name: str(value) for name, value in given.items() if isinstance(value, (str, int))}
+        slots |= {name: self._prompts.listed(given[name]) for name in ("norms", "informed") if name in given}
+        norms = given.get("norms", ())
 
-    def create(self, agent: Any, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
-        """The agent's first norms, with content, kind and utility: n written ones, or those in `created`."""
-        whole_number("n", n, 1, MANY)
-        if agent.name in self._created:
-            return [norm._asdict() for norm in self._created[agent.name]]
-        written = self._asker.write("create", agent, partial(parse_norms, n=n), rng, items=n, n=str(n))
-        return [norm._asdict() for norm in written]
+        def decide(name: str, **more: str) -> bool:
+            return self._decide(name, agent, rng, slots | more)
 
-    def detect_conflict(self, agent: Any, observation: Any, norms: Any, rng: np.random.Generator) -> bool:
-        """Whether the observation breaks one of the agent's norms."""
-        return self._decide("detect_conflict", agent, rng, norms, observation=observation.text)
+        def write(name: str, parse: Callable[[str], Parsed], items: int = 0, **more: str) -> Parsed:
+            return self._write(name, agent, parse, rng, items, slots | more)
 
-    def decide_to_talk(self, agent: Any, observation: Any, norms: Any, rng: np.random.Generator) -> bool:
-        """Whether the agent talks about an observation that breaks one of its norms."""
-        return self._decide("decide_to_talk", agent, rng, norms, observation=observation.text)
+        match operation:
+            case "create" if agent.name in self._created:
+                return self._created[agent.name]
+            case "create":
+                return write("create", partial(parse_norms, n=given["n"]), given["n"])
+            case "talk":
+                partner = given["partner"]
+                said = write("talk", parse_text, partner=partner.name)
+                asked = {"partner": agent.name, "text": said}
+                return (
+                    f"{agent.name}: {said}\n{partner.name}: {self._write('reply', partner, parse_text, rng, 0, asked)}"
+                )
+            case "think":
+                return write("think", parse_text) if decide("has_thought") else None
+            case "identify":  # by the agent's information, not by the observation
+                return write("identify", parse_norm) if decide(f"identify_{given['source']}") else None
+            case "plan":
+                text = write("plan", parse_text)
+                kept = [n.content for n in norms if decide("plan_follows", content=n.content, plan=text)]
+                return {"text": text, "follows": kept}
+            case "act":
+                behaviour, listed = given["behaviour"], self._prompts.listed
+                shows = {f"shows_{one}": behaviour.shows[one] for one in STANDARDS}
+                text = write("act", parse_text, plan=given["plan"] or listed([]), **shows)
+                # a model that prefers an answer prefers no standard
+                first, second = rng.permutation(STANDARDS).tolist()
+                keeps = decide("action_follows", content=behaviour.standards[first], action=text)
+                planned = [norm for norm in norms if norm.content in given["follows"]]
+                normative = bool(planned) and decide("is_normative", norms=listed(planned), action=text)
+                return {"text": text, "shows": first if keeps else second, "normative": normative}
+            case "classify":
+                themes = write("classify", partial(parse_themes, n=len(norms)), len(norms))
+                return [[theme, [norms[number].content for number in numbers]] for theme, numbers in themes]
+            case "abstract":
+                n = len(norms)
+                norm = write("abstract", partial(parse_abstract, n=n), n, n=str(n))
+                return [norm["content"], norm["kind"], norm["weights"]]
+        return decide(operation)
 
-    def talk(self, agent: Any, partner: Any, observation: Any, norms: Any, rng: np.random.Generator) -> str:
-        """The agent's words to its partner and the reply, a line each after the speaker's name."""
-        listed = self.prompts.listed(norms)
-        said = self._text("talk", agent, rng, norms=listed, observation=observation.text, partner=partner.name)
-        reply = self._text("reply", partner, rng, partner=agent.name, text=said)
-        return f"{agent.name}: {said}\n{partner.name}: {reply}"
+    def _decide(self, operation: str, agent: Any, rng: np.random.Generator, slots: Mapping[str, str]) -> bool:
+        """Whether the operation is true, drawn with the model's probability; each question is measured once."""
+        asked = self._prompts.question(operation, agent, **slots)
+        if asked not in self._known:
+            try:
+                (self._known[asked],) = probe(self._backend, [asked], self._prompts.words, self._temperature)
+            except NeitherWordError as none:
+                raise UnparsedError(str(none)) from None
+        probed = self._known[asked]
+        answer = "yes" if rng.random() < probed.p_yes else "no"
+        self._keep(operation, agent, asked.yes_first, answer, user_no_first=asked.no_first.user, **probed._asdict())
+        return self._prompts.is_true(operation, answer)
 
-    def think(self, agent: Any, observation: Any, norms: Any, rng: np.random.Generator) -> str | None:
-        """The agent's thought about the observation, or None."""
-        if not self._decide("has_thought", agent, rng, norms, observation=observation.text):
-            return None
-        return self._text("think", agent, rng, norms=self.prompts.listed(norms), observation=observation.text)
+    def _write(
+        self,
+        operation: str,
+        agent: Any,
+        parse: Callable[[str], Parsed],
+        rng: np.random.Generator,
+        items: int,
+        slots: Mapping[str, str],
+    ) -> Parsed:
+        """The model's answer as `parse` reads it; UnparsedError if it refuses all. `items` is the length of a list."""
+        problem, text = "", ""
+        fixed, each = MAX_TOKENS[operation]
+        for _ in range(1 + self._retries):
+            prompt = self._prompts.writing(operation, agent, problem, **slots)
+            options = {"max_tokens": fixed + each * items, "seed": int(rng.integers(SEEDS))}
+            (written,) = self._backend.generate([prompt], temperature=self._writing_temperature, **options)
+            text = prompt.answer_prefix + written
+            try:
+                parsed = parse(text)
+            except ReplyError as bad:
+                problem = str(bad)
+                self._keep(operation, agent, prompt, text, problem=problem)
+            else:
+                self._keep(operation, agent, prompt, text, problem="")
+                return parsed
+        raise UnparsedError(
+            f"{operation} of {agent.name}: none of {1 + self._retries} answers can be used; the last one was "
+            f"{shortened(text, CUT)!r}: {problem}"
+        )
 
-    def identify(
-        self, agent: Any, text: str, source: str, observation: Any, informed: Any, rng: np.random.Generator
-    ) -> Information | None:
-        """The norm that a conversation ('chat') or a thought ('thought') expresses, or None.
-
-        The model reads the text and the agent's information, but not the observation.
-        """
-        if source not in SOURCES:
-            raise InputError(f"source = {source!r}: expected one of {', '.join(SOURCES)}")
-        known = self.prompts.listed(informed)
-        if not self._asker.decide(f"identify_{source}", agent, rng, text=text, informed=known):
-            return None
-        norm = self._asker.write("identify", agent, parse_norm, rng, text=text, source=source, informed=known)
-        return Information(norm.content, norm.kind, norm.utility, text, source)
-
-    def is_consistent(self, agent: Any, information: Any, rng: np.random.Generator) -> bool:
-        """Whether the information agrees with its text."""
-        slots = {"content": information.content, "text": information.text}
-        return self._asker.decide("is_consistent", agent, rng, **slots)
-
-    def is_unique(self, agent: Any, information: Any, norms: Any, rng: np.random.Generator) -> bool:
-        """Whether none of the norms means the same."""
-        return self._decide("is_unique", agent, rng, norms, content=information.content)
-
-    def is_type_right(self, agent: Any, information: Any, rng: np.random.Generator) -> bool:
-        """Whether the kind of the information is right."""
-        slots = {"content": information.content, "kind": information.kind}
-        return self._asker.decide("is_type_right", agent, rng, **slots)
-
-    def is_conflict_free(self, agent: Any, information: Any, norms: Any, rng: np.random.Generator) -> bool:
-        """Whether the information opposes none of the norms."""
-        return self._decide("is_conflict_free", agent, rng, norms, content=information.content)
-
-    def plan(self, agent: Any, norms: Any, rng: np.random.Generator) -> Plan:
-        """A plan for the day, and the norms that it follows by one question each."""
-        text = self._text("plan", agent, rng, norms=self.prompts.listed(norms))
-        kept = [
-            norm.content
-            for norm in norms
-            if self._asker.decide("plan_follows", agent, rng, content=norm.content, plan=text)
-        ]
-        return Plan(text, frozenset(kept))
-
-    def act(self, agent: Any, behaviour: Any, norms: Any, plan: Any, rng: np.random.Generator) -> Action:
-        """The agent's action about the behaviour.
-
-        A question about the text decides its standard. It names a standard drawn at random, so a model that prefers an
-        answer prefers no standard. The action is normative if one of the norms that the plan follows asks for it.
-        """
-        shows = {f"shows_{one}": behaviour.shows[one] for one in STANDARDS}
-        listed, planned = self.prompts.listed(norms), [norm for norm in norms if norm.content in plan.follows]
-        text = self._text("act", agent, rng, norms=listed, plan=plan.text or self.prompts.no_norms, **shows)
-        first, second = rng.permutation(STANDARDS).tolist()
-        slots = {"content": behaviour.standards[first], "action": text}
-        shown = first if self._asker.decide("action_follows", agent, rng, **slots) else second
-        normative = bool(planned) and self._decide("is_normative", agent, rng, planned, action=text)
-        return Action(text, shown, normative)
-
-    def classify(self, agent: Any, norms: Any, rng: np.random.Generator) -> list[tuple[str, tuple[str, ...]]]:
-        """The themes of the norms, with the contents of each theme's norms."""
-        parse = partial(parse_themes, n=len(norms))
-        themes = self._asker.write("classify", agent, parse, rng, items=len(norms), norms=self.prompts.listed(norms))
-        return [(theme, tuple(norms[number].content for number in numbers)) for theme, numbers in themes]
-
-    def abstract(
-        self, agent: Any, theme: str, norms: Any, rng: np.random.Generator
-    ) -> tuple[str, str, tuple[float, ...]]:
-        """Content and kind of a general norm for the norms of a theme, and their weights in its utility."""
-        slots = {"theme": theme, "norms": self.prompts.listed(norms), "n": str(len(norms))}
-        parse = partial(parse_abstract, n=len(norms))
-        norm = self._asker.write("abstract", agent, parse, rng, items=len(norms), **slots)
-        return norm.content, norm.kind, norm.weights
-
-    def _decide(self, name: str, agent: Any, rng: np.random.Generator, norms: Any, **slots: str) -> bool:
-        return self._asker.decide(name, agent, rng, norms=self.prompts.listed(norms), **slots)
-
-    def _text(self, name: str, agent: Any, rng: np.random.Generator, **slots: str) -> str:
-        return self._asker.write(name, agent, parse_text, rng, **slots)
+    def _keep(self, operation: str, agent: Any, prompt: Prompt, answer: str, **more: Any) -> None:
+        asked = {"system": prompt.system, "user": prompt.user, "answer_prefix": prompt.answer_prefix}
+        told = {"operation": operation, "agent": agent.name, "prompt": asked, "answer": answer}
+        self.exchanges.append(told | more)
 
 
-def _checked(name: str, norms: Sequence[Mapping[str, Any]]) -> tuple[WrittenNorm, ...]:
+def _checked(name: str, norms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Given norms, checked by the rules for written ones."""
     try:
         return parse_norms(json.dumps([dict(norm) for norm in norms]), len(norms))

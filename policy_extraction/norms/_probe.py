@@ -1,26 +1,24 @@
-"""The probability of each yes/no operation of a model, for all agents and scenes."""
+"""The probability of each yes/no operation of a model, and the table of operation probabilities that follows."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from meanfield.toolbox import one_or_several, stamp
+from meanfield import InputError
+from meanfield.toolbox import expect, labelled, one_or_several, stamp
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._cache import RecordCache
-from policy_extraction.norms._asking import Probed, probe
-from policy_extraction.norms._cells import STANDARDS, Cell, cells_of, check_cells
-from policy_extraction.norms._operations import check_arguments
-from policy_extraction.norms._prompt_file import NORMS_003
-from policy_extraction.norms._prompts import QUESTIONS, NormPrompts
-from policy_extraction.norms._scenes import SCENES
+from policy_extraction.norms._operations import Probed, check_arguments, probe
+from policy_extraction.norms._prompts import NORMS_003, QUESTIONS, STANDARDS, NormPrompts
+from policy_extraction.norms._scenes import SCENES, cells_of
 from policy_extraction.prompts._template import longest
 
-TABLE = ("scene", "agent", "behaviour", "standard")
 LONG_NAMES = {
     "probability": "probability that the operation is true",
     "p_yes": "probability of yes, of the two words",
@@ -30,6 +28,42 @@ LONG_NAMES = {
     "agreement": "mean probability of the hand-made answer",
     "contrast": "mean probability where the operation is true less that where it is not",
     "mean_mass": "mean captured mass",
+}
+WILLING = {True: "willing", False: "unwilling"}
+LABELS: Mapping[str, tuple[str, ...]] = {
+    "type": ("entrepreneur", "ordinary"),
+    "willing": ("willing", "unwilling"),
+    "kind": ("injunctive", "descriptive"),
+    "held": ("none", "same", "opposed", "abstract"),
+    "reminded": ("first", "reminded"),
+}
+
+
+class Source(NamedTuple):
+    """The source of an operation's probabilities."""
+
+    dims: tuple[str, ...]
+    scene: str  # with the label of `held` or `reminded` in braces; '' without a probe
+    over: str = ""  # a scene by whose probability it is divided
+
+
+SOURCES: Mapping[str, Source] = {
+    "detect_conflict": Source(("kind",), "detect_conflict/opposite"),
+    "detect_abstract": Source((), "detect_conflict/abstract", over="detect_conflict/opposite"),
+    "false_conflict": Source((), "detect_conflict/same"),
+    "decide_to_talk": Source(("type", "willing"), "decide_to_talk/opposite"),
+    "generate_thought": Source(("held",), "has_thought/{held}"),
+    "identify_chat": Source(("kind", "reminded"), "identify_chat/{reminded}"),
+    "identify_thought": Source(("kind",), "identify_thought/normative"),
+    "identify_habit": Source(("kind",), "identify_thought/habit"),
+    "consistent": Source((), "is_consistent/right"),
+    "unique": Source(("held",), "is_unique/{held}"),
+    "correct_type": Source(("kind",), "is_type_right/right"),
+    "conflict_free": Source(("willing", "held"), "is_conflict_free/{held}"),
+    "comply_in_plan": Source(("willing",), "comply_in_plan/own"),
+    "comply_in_action": Source(("willing",), "comply_in_action/own"),
+    "comply_abstract": Source(("willing",), "comply_in_action/abstract"),
+    "abstract": Source((), ""),
 }
 
 
@@ -70,22 +104,13 @@ def probe_operations(
 
     Returns
     -------
-    Dataset over (scene, agent, behaviour, standard) with
-
-    - `probability` that the operation is true, which is the probability of yes or of no by the prompts' `true_if`;
-      `p_yes` and `captured_mass` of the two words, both averaged over the orders of the words; `undecided`, the width
-      of the interval of the probability, 0 unless the back end only bounds a word;
-    - `right`, 1 if the operation is true by the hand-made answer, 0 if it is not, NaN without a right answer;
-
-    and over (operation)
-
-    - `agreement`, the mean probability of the right answer;
-    - `contrast`, the mean probability where the operation is true minus the mean where it is not: 0 for a model that
-      ignores the scene, 1 for one that is always right; NaN, like `agreement`, without right answers of this kind;
-    - `mean_mass`, the mean captured mass.
-
-    Coordinates: `asked` and `situation` (scene), `type` (agent), `kind` (behaviour), and `willing` (agent, behaviour,
-    standard), whether the agent likes the standard.
+    Dataset over (scene, agent, behaviour, standard) with `probability` that the operation is true; `p_yes` and
+    `captured_mass` of the two words, means over their orders; `undecided`, the width of the interval of the
+    probability, 0 unless the back end only bounds a word; and `right`, 1 if the operation is true by the hand-made
+    answer, 0 if it is not, NaN without one. Over (operation): `agreement`, the mean probability of the right answer;
+    `contrast`, the mean probability where the operation is true minus the mean where it is not, 0 for a model that
+    ignores the scene and 1 for one that is always right; and `mean_mass`. Coordinates: `asked` and `situation` (scene),
+    `type` (agent), `kind` (behaviour), and `willing`, whether the agent likes the standard.
 
     Raises
     ------
@@ -121,60 +146,140 @@ def probe_operations(
     kept = RecordCache(cache)
     agents = one_or_several(agents)
     behaviours = [*behaviours.values()] if isinstance(behaviours, Mapping) else one_or_several(behaviours)
-    check_cells(agents, behaviours)
     cells = cells_of(agents, behaviours)
     asked = [scene.asked(cell, prompts) for scene in SCENES for cell in cells]
     backend.check([longest([both.yes_first for both in asked])], prompts.words)
     kept.prepare()
-    measured = list(probe(backend, asked, prompts.words, temperature, kept, progress))
-    shape = (len(SCENES), len(agents), len(behaviours), len(STANDARDS))
-    columns = {name: np.reshape([getattr(one, name) for one in measured], shape) for name in Probed._fields}
-    if_yes = np.array([prompts.questions[scene.operation].true_if == "yes" for scene in SCENES])[:, None, None, None]
+    measured = np.array(list(probe(backend, asked, prompts.words, temperature, kept, progress)))
+    right = [float(np.nan if (answer := scene.answer(cell)) is None else answer) for scene in SCENES for cell in cells]
+    operations = [scene.operation for scene in SCENES]
+    coords = {
+        "scene": [f"{scene.operation}/{scene.situation}" for scene in SCENES],
+        "agent": [agent.name for agent in agents],
+        "behaviour": [behaviour.name for behaviour in behaviours],
+        "standard": list(STANDARDS),
+    }
+    shape = [len(names) for names in coords.values()]
+    columns = dict(zip(Probed._fields, measured.T.reshape(-1, *shape), strict=True)) | {
+        "right": np.reshape(right, shape)
+    }
+    if_yes = np.reshape([prompts.is_true(name, "yes") for name in operations], (-1, 1, 1, 1))
     columns["probability"] = np.where(if_yes, columns["p_yes"], 1 - columns["p_yes"])
-    columns["right"] = np.reshape([_number(scene.answer(cell)) for scene in SCENES for cell in cells], shape)
-    result = _labelled(columns, agents, behaviours, cells)
-    result = result.assign_coords(model=backend.name)
-    return stamp(
-        result, "norm_probes", None, prompts=prompts.name, prompts_sha256=prompts.sha256, temperature=float(temperature)
-    ).assign_attrs(backend.provenance)
-
-
-def _number(answer: bool | None) -> float:
-    return np.nan if answer is None else float(answer)
-
-
-def _labelled(
-    columns: Mapping[str, np.ndarray], agents: Sequence[Any], behaviours: Sequence[Any], cells: Sequence[Cell]
-) -> xr.Dataset:
-    willing = np.reshape(["willing" if cell.willing else "unwilling" for cell in cells], columns["p_yes"].shape[1:])
-    result = xr.Dataset(
-        {name: (TABLE, columns[name]) for name in ("probability", "p_yes", "captured_mass", "undecided", "right")},
-        coords={
-            "scene": [scene.name for scene in SCENES],
-            "asked": ("scene", [scene.operation for scene in SCENES]),
-            "situation": ("scene", [scene.situation for scene in SCENES]),
-            "agent": [agent.name for agent in agents],
-            "type": ("agent", [agent.type for agent in agents]),
-            "behaviour": [behaviour.name for behaviour in behaviours],
-            "kind": ("behaviour", [behaviour.kind for behaviour in behaviours]),
-            "standard": list(STANDARDS),
-            "willing": (TABLE[1:], willing),
-            "operation": list(QUESTIONS),
-        },
+    result = labelled({name: (tuple(coords), column, LONG_NAMES[name]) for name, column in columns.items()}, coords)
+    result = result.assign_coords(
+        asked=("scene", operations),
+        situation=("scene", [scene.situation for scene in SCENES]),
+        type=("agent", [agent.type for agent in agents]),
+        kind=("behaviour", [behaviour.kind for behaviour in behaviours]),
+        willing=(tuple(coords)[1:], np.reshape([WILLING[cell.willing] for cell in cells], shape[1:])),
+        operation=list(QUESTIONS),
+        model=backend.name,
     )
-    rows = [result["asked"].values == name for name in QUESTIONS]
-    judged = [_judged(columns["probability"][row], columns["right"][row]) for row in rows]
-    result["agreement"] = ("operation", [agreement for agreement, _ in judged])
-    result["contrast"] = ("operation", [contrast for _, contrast in judged])
-    result["mean_mass"] = ("operation", [columns["captured_mass"][row].mean() for row in rows])
-    for name, text in LONG_NAMES.items():
-        result[name].attrs = {"long_name": text, "units": "1"}
-    return result
+    told = {"prompts": prompts.name, "prompts_sha256": prompts.sha256, "temperature": float(temperature)}
+    return stamp(result.merge(_judged(result)), "norm_probes", None, **told).assign_attrs(backend.provenance)
 
 
-def _judged(probability: np.ndarray, right: np.ndarray) -> tuple[float, float]:
-    """Agreement and contrast."""
-    found, refused = probability[right == 1], probability[right == 0]
-    agreeing = np.concatenate([found, 1 - refused])
-    agreement = float(agreeing.mean()) if agreeing.size else np.nan
-    return agreement, float(found.mean() - refused.mean()) if found.size and refused.size else np.nan
+def _judged(probes: xr.Dataset) -> xr.Dataset:
+    """Agreement, contrast and captured mass by operation."""
+    rows = []
+    for name in QUESTIONS:
+        of = probes.isel(scene=probes["asked"].values == name)
+        chance, right = of["probability"].values, of["right"].values
+        found, refused = chance[right == 1], chance[right == 0]
+        agreeing = np.concatenate([found, 1 - refused])
+        agreement = agreeing.mean() if agreeing.size else np.nan
+        contrast = found.mean() - refused.mean() if found.size and refused.size else np.nan
+        rows.append((agreement, contrast, of["captured_mass"].values.mean()))
+    columns = zip(("agreement", "contrast", "mean_mass"), np.transpose(rows), strict=True)
+    return labelled({name: ("operation", column, LONG_NAMES[name]) for name, column in columns})
+
+
+def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset | None = None) -> xr.Dataset:
+    """The operation probabilities for `theory.norms`, from a model's answers in scenes.
+
+    Each is a mean over the agents, behaviours and standards that it applies to. `detect_abstract` is the probability to
+    find a conflict with an abstract norm, divided by the one for the norm itself; it is at most 1, and 1 if the model
+    never finds any. `comply_in_plan`, `comply_in_action` and `comply_abstract` come from questions whether the agent
+    does what its norm asks for, where `NormOperations` has plans and actions written and judged. Without a probe are
+    `abstract`, which depends on the norms that a model writes, and entries that apply to none of the agents or
+    behaviours.
+
+    Parameters
+    ----------
+    probes
+        Result of `probe_operations`.
+    unprobed
+        Operation probabilities for entries without a probe, such as `theory.norms.default_operations()`.
+
+    Returns
+    -------
+    Dataset with a variable for each of the 16 operations, over the dims of `theory.norms.default_operations`. Their
+    attr `source` is 'probed', 'given', or 'probed, given: ' and the given entries.
+
+    Raises
+    ------
+    InputError
+        If `probes` are no probes, or `unprobed` lacks an entry without a probe.
+
+    See Also
+    --------
+    theory.norms.emergence : the emergence that follows
+
+    Examples
+    --------
+    A model that says yes four times in five. An operation without a probe takes the given value.
+
+    >>> from policy_extraction.backends import Scores
+    >>> from policy_extraction.norms import operation_probabilities, probe_operations
+    >>> from theory.norms import AGENTS, BEHAVIOURS, default_operations
+    >>> class YesMan:
+    ...     name, identity, provenance = "yes-man", "", {}
+    ...     check = generate = tokens = lambda self, *asked, **options: None
+    ...     def score(self, prompts, words):
+    ...         n = len(prompts)
+    ...         yield Scores(np.arange(n), np.log([[0.8, 0.2]] * n), np.zeros((n, 2), bool))
+    >>> found = operation_probabilities(probe_operations(YesMan(), AGENTS[6:8], BEHAVIOURS), default_operations())
+    >>> [(round(found[name].item(), 2), found[name].attrs["source"]) for name in ("consistent", "abstract")]
+    [(0.8, 'probed'), (0.6, 'given')]
+    """
+    expect(probes, "norm_probes", "probes")
+    result = xr.Dataset(coords={dim: list(labels) for dim, labels in LABELS.items()})
+    for name, source in SOURCES.items():
+        sizes = [len(LABELS[dim]) for dim in source.dims]
+        entries = [dict(zip(source.dims, labels, strict=True)) for labels in product(*map(LABELS.get, source.dims))]
+        found = [_mean(source, probes, entry) for entry in entries]
+        given = [" ".join(entry.values()) for entry, chance in zip(entries, found, strict=True) if np.isnan(chance)]
+        values = [
+            _given(name, entry, unprobed) if np.isnan(chance) else chance
+            for entry, chance in zip(entries, found, strict=True)
+        ]
+        text = "probed" if not given else "given" if len(given) == len(found) else f"probed, given: {', '.join(given)}"
+        result[name] = source.dims, np.reshape(values, sizes), {"source": text, "units": "1"}
+    options = {name: value for name, value in probes.attrs.items() if name.startswith("option_")}
+    return stamp(result, "norm_operations").assign_attrs(options, model=str(probes["model"].item()))
+
+
+def _mean(source: Source, probes: xr.Dataset, labels: Mapping[str, str]) -> float:
+    """The probability of an entry; NaN without a probe."""
+    about = xr.ones_like(probes["willing"], dtype=bool)
+    for dim in ("type", "willing", "kind"):
+        if dim in labels:
+            about = about & (probes[dim] == labels[dim])
+
+    def mean(scene: str) -> float:
+        return float(probes["probability"].sel(scene=scene.format(**labels)).where(about).mean())
+
+    if not source.over:
+        return mean(source.scene) if source.scene else np.nan
+    chance, other = mean(source.scene), mean(source.over)
+    return chance / other if np.isnan(other) or chance < other else 1.0
+
+
+def _given(name: str, labels: Mapping[str, str], unprobed: xr.Dataset | None) -> float:
+    entry = f"{name}[{', '.join(labels.values())}]" if labels else name
+    if unprobed is None:
+        raise InputError(f"unprobed = None: expected operation probabilities, since {entry} has no probe")
+    try:
+        return float(unprobed[name].sel(labels))
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise InputError(f"unprobed: {entry} is missing, which has no probe") from None

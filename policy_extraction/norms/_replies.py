@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from policy_extraction._toolbox.json_replies import DECODER, ReplyError, is_text, shown
 
 KINDS = ("injunctive", "descriptive")
 LARGEST = 1e9  # limit of numbers, so that no sum overflows
 
-
-class WrittenNorm(NamedTuple):
-    """A norm as a model wrote it."""
-
-    content: str
-    kind: str
-    utility: float
-
-
-class AbstractNorm(NamedTuple):
-    """A general norm as a model wrote it, with the weights of the norms under it."""
-
-    content: str
-    kind: str
-    weights: tuple[float, ...]
-
-
 Theme = tuple[str, tuple[int, ...]]
+Rule = tuple[Callable[[Any], bool], str]
 
 
 def parse_text(text: str) -> str:
@@ -37,28 +21,32 @@ def parse_text(text: str) -> str:
     return _line(text)
 
 
-def parse_norm(text: str) -> WrittenNorm:
+def parse_norm(text: str) -> dict[str, Any]:
     """One norm, a JSON object with content, kind and utility; ReplyError for anything else."""
     return _norm(_json(text))
 
 
-def parse_norms(text: str, n: int) -> tuple[WrittenNorm, ...]:
+def parse_norms(text: str, n: int) -> list[dict[str, Any]]:
     """n norms with different contents, a JSON list; ReplyError for anything else."""
     rows = _json(text)
     if not isinstance(rows, list) or len(rows) != n:
         raise ReplyError(f"it is not a JSON list of {n} norms")
-    norms = tuple(_norm(row) for row in rows)
-    _check_different("content", [norm.content for norm in norms])
+    norms = [_norm(row) for row in rows]
+    contents = [norm["content"] for norm in norms]
+    for content in contents:
+        if contents.count(content) > 1:
+            raise ReplyError(f"it has the content {shown(content)} twice")
     return norms
 
 
-def parse_abstract(text: str, n: int) -> AbstractNorm:
+def parse_abstract(text: str, n: int) -> dict[str, Any]:
     """A general norm for n norms, a JSON object with content, kind and weights; ReplyError for anything else."""
-    row = _object(_json(text), ("content", "kind", "weights"))
-    weights = row["weights"]
-    if not isinstance(weights, list) or len(weights) != n or not all(_is_number(w) and w > 0 for w in weights):
-        raise ReplyError(f"weights is {shown(weights)}, expected a list of {n} positive numbers")
-    return AbstractNorm(_content(row), _kind(row), tuple(map(float, weights)))
+
+    def fits(weights: Any) -> bool:
+        return isinstance(weights, list) and len(weights) == n and all(_is_number(w) and w > 0 for w in weights)
+
+    row = _object(_json(text), weights=(fits, f"a list of {n} positive numbers"))
+    return row | {"weights": [float(weight) for weight in row["weights"]]}
 
 
 def parse_themes(text: str, n: int) -> tuple[Theme, ...]:
@@ -79,54 +67,38 @@ def parse_themes(text: str, n: int) -> tuple[Theme, ...]:
     return tuple((theme, tuple(numbers)) for theme, numbers in themes.items())
 
 
-def _norm(row: Any) -> WrittenNorm:
-    row = _object(row, ("content", "kind", "utility"))
-    utility = row["utility"]
-    if not _is_number(utility) or not 1 <= utility <= 100:
-        raise ReplyError(f"utility is {shown(utility)}, expected a number from 1 to 100")
-    return WrittenNorm(_content(row), _kind(row), float(utility))
+def _norm(row: Any) -> dict[str, Any]:
+    in_range: Rule = (lambda value: _is_number(value) and 1 <= value <= 100, "a number from 1 to 100")
+    row = _object(row, utility=in_range)
+    return row | {"utility": float(row["utility"])}
 
 
 def _json(text: str) -> Any:
     """The JSON value that begins the answer; many models explain it in text behind."""
     try:
-        value, _ = DECODER.raw_decode(text.lstrip())
+        return DECODER.raw_decode(text.lstrip())[0]
     except ReplyError:
         raise
     except (ValueError, RecursionError):
         raise ReplyError("it does not begin with JSON in full") from None
-    return value
 
 
-def _object(row: Any, keys: Sequence[str]) -> dict[str, Any]:
+def _object(row: Any, **number: Rule) -> dict[str, Any]:
+    """A JSON object with a content on one line, a kind and a number or numbers."""
+    rules: dict[str, Rule] = {"content": (is_text, "text"), "kind": (KINDS.__contains__, " or ".join(KINDS)), **number}
     if not isinstance(row, dict):
         raise ReplyError(f"{shown(row)} is not a JSON object")
-    if set(row) != set(keys):
-        raise ReplyError(f"the keys are {shown(list(row))}, expected {shown(list(keys))}")
-    return row
-
-
-def _content(row: dict[str, Any]) -> str:
-    content = row["content"]
-    if not is_text(content):
-        raise ReplyError(f"content is {shown(content)}, expected text")
-    return _line(content)
-
-
-def _kind(row: dict[str, Any]) -> str:
-    if row["kind"] not in KINDS:
-        raise ReplyError(f"kind is {shown(row['kind'])}, expected {' or '.join(KINDS)}")
-    return row["kind"]
+    if set(row) != set(rules):
+        raise ReplyError(f"the keys are {shown(list(row))}, expected {shown(list(rules))}")
+    for name in rules:
+        fits, expected = rules[name]
+        if not fits(row[name]):
+            raise ReplyError(f"{name} is {shown(row[name])}, expected {expected}")
+    return {name: row[name] for name in rules} | {"content": _line(row["content"])}
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < LARGEST
-
-
-def _check_different(what: str, texts: Sequence[str]) -> None:
-    for text in texts:
-        if texts.count(text) > 1:
-            raise ReplyError(f"it has the {what} {shown(text)} twice")
 
 
 def _line(text: str) -> str:

@@ -71,7 +71,7 @@ NOTHING_LABELLED = {
         meanfield.toolbox: all_roots copy_to in_threads summed wilson_interval
     """,
     "what the rooms share": """
-        meanfield.toolbox: PrintedTable number_hint checked_methods
+        meanfield.toolbox: PrintedTable number_hint
         meanfield.toolbox: check_memory read_csv column_numbers ResumableLog check_level is_number real_number shown
             shortened whole_number real_numbers one_of one_or_several instance labelled stability stability_columns
             expect labels_of label_of renamed word_coords word_number UnparsedError
@@ -85,11 +85,11 @@ NOTHING_LABELLED = {
         validation.flag_game: simulate predict_composition sample_crops
         validation.minimal_naming_game: simulate
         validation.reactions: simulate
-        validation.norms: simulate_society simulate evaluation_form read_evaluation questionnaire_scores
+        validation.norms: simulate_society simulate evaluation_form questionnaire_scores
     """,
     "neither states, words nor components": """
         validation.flag_game: endpoints accuracy simulate_gossip compare_composition compare
-        validation.norms: average compare
+        validation.norms: compare
     """,
     "a language model": """
         policy_extraction: cost extract lazy_policy measure open_backend predicted_policy load_template robustness

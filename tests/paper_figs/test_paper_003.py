@@ -14,17 +14,18 @@ import meanfield
 from paper_figs import _publish
 from paper_figs._item import chosen, items
 from paper_figs._study import Study
-from paper_figs.paper_003 import _emergence, _society, figure_2, figure_3, figure_4, figure_d1, figure_e1
+from paper_figs.paper_003 import emergence, questionnaire, society
 from theory.norms import AGENTS
 
+NUMBERS = {item.number: item.numbers for item in emergence.ITEMS}
 ALL = ["1", "2", "3", "4", "A1", "B1", "C1", "C2", "C3", "D1", "E1"]
 
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     """Few runs, and a society of a quarter of a day."""
-    monkeypatch.setattr(_emergence, "RUNS", 300)
-    monkeypatch.setattr(_society, "ENCOUNTERS", 1200)
+    monkeypatch.setattr(emergence, "RUNS", 300)
+    monkeypatch.setattr(society, "ENCOUNTERS", 1200)
     return Study(None, tmp_path / "numbers", quick=True)
 
 
@@ -34,7 +35,7 @@ def test_every_item_is_registered_once():
 
 def test_norms_emerge_as_the_text_says(study: Study):
     """[003] Section 3.2 and Appendix D, by the rate equation; where it differs, the item says so."""
-    found = figure_2.numbers(study)
+    found = NUMBERS["2"](study)
     assert found["accepted"].sizes["run"] == 30 and found["behaviour"].values.tolist() == [
         "smoking",
         "noise",
@@ -55,7 +56,7 @@ def test_norms_emerge_as_the_text_says(study: Study):
 
 
 def test_a_norm_that_nobody_holds_at_the_start(study: Study):
-    found = figure_d1.numbers(study).sel(standard="for").isel(behaviour=0)
+    found = NUMBERS["D1"](study).sel(standard="for").isel(behaviour=0)
     for side in ("", "theory_"):
         assert (found[f"{side}reached"].isel(time=0) == 0).all()
     assert float(found["theory_reached"][-1]) > 0.999
@@ -64,8 +65,8 @@ def test_a_norm_that_nobody_holds_at_the_start(study: Study):
 
 
 def test_emergence_figure_shows_runs_and_theory(study: Study):
-    found = figure_d1.numbers(study)
-    above, below = _emergence.draw(found).axes
+    found = NUMBERS["D1"](study)
+    above, below = emergence.draw(found).axes
     dashed = [line for line in below.lines if line.get_linestyle() == "--"]
     assert dashed[0].get_ydata() == pytest.approx(found["theory_accepted"].values.ravel())
     assert [line.get_label() for line in above.lines[:3]] == ["thoughts", "conflicts", "chats"]
@@ -85,7 +86,7 @@ def test_a_life_is_what_happened_to_the_agent():
     told = [["act", carlos, smokes], ["detect_conflict", sam, True], ["decide_to_talk", sam, True], ["talk", sam, norm]]
     refused = [["identify", carlos, found], ["is_consistent", carlos, True], ["is_unique", carlos, False]]
     passed = [["identify", carlos, found], ["is_consistent", carlos, True], ["is_conflict_free", carlos, True]]
-    life = _society.life(
+    life = society.life(
         played(
             [*told, *refused],
             [["act", sam, outside], ["think", carlos, norm], *passed],
@@ -115,7 +116,7 @@ def test_a_life_is_what_happened_to_the_agent():
 
 def test_whoever_is_told_was_reminded_by_another(study: Study):
     """In the society as a whole each talk has one listener and one speaker, and who acts by it has accepted it."""
-    lives = {agent.name: _society.life(_society.society(study), agent.name, "noise") for agent in AGENTS}
+    lives = {agent.name: society.life(society.society(study), agent.name, "noise") for agent in AGENTS}
     stages = Counter(moment.what for life in lives.values() for moment in life)
     assert stages["is told of it"] == stages["reminds others of it"] > 50
     assert 7 <= stages["accepts it"] <= stages["finds it in a talk or thought"]
@@ -123,33 +124,38 @@ def test_whoever_is_told_was_reminded_by_another(study: Study):
 
 
 def test_a_timeline_has_a_stroke_for_each_moment(study: Study):
-    found = figure_3.numbers(study, "Carlos Gomez", "smoking")
-    opening, days = figure_3.draw(found).axes
+    found = society.numbers(study, "Carlos Gomez", "smoking")
+    opening, days = society.draw(found).axes
     assert sum(len(row.get_positions()) for row in days.collections) == found.sizes["moment"]
     assert sum(len(row.get_positions()) for row in opening.collections) == int(
         (found["day"] <= opening.get_xlim()[1]).sum()
     )
-    assert [text.get_text() for text in opening.get_yticklabels()] == list(_society.STAGES)
+    assert [text.get_text() for text in opening.get_yticklabels()] == list(society.STAGES)
 
 
 def test_the_overall_score_follows_from_the_parts(study: Study):
     """With the weights of the questions; not with equal ones, nor if all agents had created norms."""
-    found = figure_4.numbers(study)
+    found = questionnaire.printed(study)
     overall = float(found["overall"]), float(found["overall_standard_error"])
-    assert tuple(round(number, 2) for number in overall) == figure_4.OVERALL
+    assert tuple(round(number, 2) for number in overall) == questionnaire.OVERALL
     assert round(float(found["score"].mean()), 2) == 5.89
     assert float(found["weight"].sum()) == pytest.approx(1)
-    assert figure_4.draw(found).axes[0].get_title() == "mean weighted by questions 5.63 ± 0.03, printed 5.63 ± 0.03"
+    assert (
+        questionnaire.draw_scores(found).axes[0].get_title()
+        == "mean weighted by questions 5.63 ± 0.03, printed 5.63 ± 0.03"
+    )
 
 
 def test_the_questionnaire_has_what_the_society_did(study: Study):
-    found = figure_e1.numbers(study)
-    assert found.sizes == {"question": 17, "agent": 10} and int(found["pairs"].max()) == figure_e1.PER_QUESTION
+    found = questionnaire.pairs_to_judge(study)
+    assert (
+        found.sizes == {"question": 17, "agent": 10} and int(found["pairs"].max()) == questionnaire.ITEMS_PER_QUESTION
+    )
     by_task = found["pairs"].groupby("task").max("question").sum("agent")
     assert int(by_task.sel(task="Creation")) == 9  # three norms of three entrepreneurs
-    plans = sum(answers[0][0] == "plan" for _, answers in _society.answers_of(_society.society(study)))
+    plans = sum(answers[0][0] == "plan" for _, answers in society.answers_of(society.society(study)))
     assert int(by_task.sel(task="Plan")) == plans
-    bars = figure_e1.draw(found).axes[0].patches[:17]
+    bars = questionnaire.draw_pairs(found).axes[0].patches[:17]
     assert sorted(bar.get_width() for bar in bars) == sorted(found["pairs"].sum("agent").values)
 
 

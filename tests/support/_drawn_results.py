@@ -156,7 +156,7 @@ def norm_probes() -> xr.Dataset:
 
 
 def questionnaire() -> xr.Dataset:
-    records = [{"operation": "decide_to_talk", "agent": "Sam Moore", "inputs": "loud guests", "output": "yes"}]
+    records = [{"operation": "decide_to_talk", "agent": "Sam Moore", "prompt": "loud guests", "answer": "yes"}]
     forms = [validation.norms.evaluation_form(records, "Sam Moore", seed=1) for _ in range(2)]
     for form, score in zip(forms, (6, 7), strict=True):
         form["tasks"][1]["questions"][1]["items"][0]["score"] = score
@@ -241,9 +241,6 @@ RESULTS: dict[str, list[Callable[[], Any]]] = {
         lambda: meanfield.drift(stack("two words"), np.eye(5)[0]),
     ],
     "ensemble_comparison": [lambda: compare_ensembles(runs(), runs()), lambda: compare_ensembles(runs(3), runs(3, 1))],
-    "entrepreneur_threshold": [
-        lambda: theory.norms.entrepreneur_threshold("smoking", opposing=0.2, times=[2.0, 3.0], points=6)
-    ],
     "escape_path": [
         lambda: meanfield.escape_path(conformist(), fixed_point=0),
     ],
@@ -312,13 +309,11 @@ RESULTS: dict[str, list[Callable[[], Any]]] = {
         )
     ],
     "norm_emergence": [lambda: theory.norms.emergence(times=DAYS)],
-    "norm_fixed_points": [lambda: theory.norms.fixed_points("smoking", starts=1)],
     "norm_operations": [
         lambda: policy_extraction.norms.operation_probabilities(norm_probes(), theory.norms.default_operations())
     ],
     "norm_probes": [norm_probes],
     "norm_questionnaire": [questionnaire],
-    "norm_sensitivity": [lambda: theory.norms.sensitivity(["smoking"], names=["comply_in_plan"])],
     "norm_simulation": [norm_runs],
     "norm_society": [lambda: society(100), lambda: society(1)],
     "policy": [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,23 +13,23 @@ from zlib import crc32
 import numpy as np
 import xarray as xr
 
-from meanfield.toolbox import UnparsedError
-from theory.norms import AGENTS, BEHAVIOURS, NORM_STATES, NormAgent, NormRates, NormState, default_operations
-from theory.norms._contract import Plan
-from validation.norms._table_operations import TableOperations
-from validation.norms.society._events import Rules
-from validation.norms.society._json import member_to_dict
-from validation.norms.society._member import OPPOSITE, Member
-from validation.norms.society._questions import Questions
-from validation.norms.society._simulate import Streams
+from meanfield.toolbox import ResumableLog, UnparsedError
+from theory.norms import AGENTS, BEHAVIOURS, NormAgent, NormRates, default_operations
+from theory.norms._states import NORM_STATES, NormState
+from validation.norms import TableOperations
+from validation.norms._events import Rules
+from validation.norms._member import OPPOSITE, Member
+from validation.norms._questions import Questions
+from validation.norms._society import OPERATIONS, Streams
 
 SMOKING, NOISE, _ = BEHAVIOURS.values()
 K = len(NORM_STATES)
 FAST = NormRates(encounters_per_day=20.0, plans_per_day=6.0, syntheses_per_day=4.0)
-ASKED = (
-    "create", "detect_conflict", "decide_to_talk", "talk", "think", "identify", "is_consistent", "is_unique",
-    "is_type_right", "is_conflict_free", "plan", "act", "classify", "abstract",
-)  # fmt: skip
+
+
+def ordinary(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
+    """A society without entrepreneurs."""
+    return tuple(replace(agent, type="ordinary") for agent in agents)
 
 
 def table(base: xr.Dataset | None = None, **changes: Any) -> xr.Dataset:
@@ -38,25 +39,31 @@ def table(base: xr.Dataset | None = None, **changes: Any) -> xr.Dataset:
     return changed
 
 
-def member_at(states: dict[str, NormState], operations: TableOperations, name: str = "Ann") -> Member:
+def rules_of(operations: Any, behaviours: Iterable = BEHAVIOURS.values(), rates: NormRates = FAST) -> Rules:
+    asked = Questions(operations, "raise", ResumableLog(None, {}, "norm society"))
+    return Rules(asked, tuple(behaviours), rates, 5)
+
+
+def member_at(states: dict[str, NormState], operations: TableOperations) -> Member:
     """One who is in such a state for each of the behaviours; `type` is that of the last."""
     kind = list(states.values())[-1].type
-    member = Member(NormAgent(name, kind, "", {b: state.preference for b, state in states.items()}))
+    member = Member(NormAgent("Ann", kind, "", {b: state.preference for b, state in states.items()}))
     for behaviour, state in states.items():
         if state.level == "none":
             continue
-        norm, about = BEHAVIOURS[behaviour].norm(state.standard), ((behaviour, state.standard),)
-        before = OPPOSITE[state.standard]  # what it has heard earlier must not matter
-        member = member.told_of(BEHAVIOURS[behaviour].norm(before), ((behaviour, before),))
+        norm = BEHAVIOURS[behaviour].norm(state.standard)
+        # what it has heard earlier must not matter
+        member = member.told_of(BEHAVIOURS[behaviour].norm(OPPOSITE[state.standard]))
         if state.level == "informed":
-            member = member.told_of(norm, about)
+            member = member.told_of(norm)
             continue
-        member = member.accepts(norm, about)
+        member = member.accepts(norm)
         if state.level == "complying":
-            member = member.plans_by(Plan("", frozenset({norm.content})))
+            member = member.plans("", [norm.content])
         if state.level == "superseded":
-            content, kind, weights = operations.abstract(member.agent, "", (norm,), np.random.default_rng())
-            member = member.generalises([norm.content], content, kind, weights)
+            given = {"theme": "", "norms": (norm,)}
+            general = operations("abstract", member.agent, given, np.random.default_rng())
+            member = member.generalises([norm.content], *general)
     return member
 
 
@@ -66,12 +73,12 @@ def lines_of(log: Path) -> list[dict]:
 
 def databases_over_time(operations: Any, encounters: int, seed: int, rates: NormRates) -> Iterator[tuple]:
     """Each change of a member of a society: (event, name, what it held before, and after), as `simulate_society`."""
-    rules = Rules(Questions(operations), tuple(BEHAVIOURS.values()), rates, 5)
+    rules = rules_of(operations, rates=rates)
     members, streams, met = [Member(agent) for agent in AGENTS], Streams(seed), 0
     for number in count():
         event = rules.play(members, number, streams.at(number))
         for who, after in event.changed.items():
-            yield event, AGENTS[who].name, member_to_dict(members[who]), member_to_dict(after)
+            yield event, AGENTS[who].name, members[who].as_dict(), after.as_dict()
             members[who] = after
         met += event.what == "encounter"
         if met == encounters:
@@ -83,22 +90,16 @@ class Chatty(TableOperations):
 
     def __init__(self, fails: str = "", every: int = 3, lives: int = 10**9, **options: Any) -> None:
         super().__init__(**options)
-        self.lives = lives
+        self.fails, self.every, self.lives = fails, every, lives
         self.exchanges: list[dict] = [{"operation": "asked before"}]
         self.asked: list[str] = []
-        for name in ASKED:
-            setattr(self, name, self._telling(name, name == fails, every))
 
-    def _telling(self, name: str, fails: bool, every: int) -> Callable:
-        answered = getattr(super(), name)
-
-        def ask(agent: NormAgent, *asked: Any) -> Any:
-            if len(self.asked) == self.lives:
-                raise KeyboardInterrupt
-            self.asked.append(name)
-            self.exchanges.append({"operation": name, "agent": agent.name, "answer": "…"})
-            if fails and crc32(agent.name.encode()) % every == 0:
-                raise UnparsedError(f"{name}: no answer in 3 tries could be read")
-            return answered(agent, *asked)
-
-        return ask
+    def __call__(self, operation: str, agent: NormAgent, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
+        assert operation in OPERATIONS
+        if len(self.asked) == self.lives:
+            raise KeyboardInterrupt
+        self.asked.append(operation)
+        self.exchanges.append({"operation": operation, "agent": agent.name, "answer": "…"})
+        if operation == self.fails and crc32(agent.name.encode()) % self.every == 0:
+            raise UnparsedError(f"{operation}: no answer in 3 tries could be read")
+        return super().__call__(operation, agent, given, rng)

@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from policy_extraction.backends import Scores
-from policy_extraction.norms import NORMS_003, Information
+from policy_extraction.norms import NORMS_003
 from policy_extraction.prompts import Prompt
 from theory.norms import AGENTS, BEHAVIOURS
-from theory.norms._contract import Observation
 
 BOB, SAM = (next(agent for agent in AGENTS if agent.name == name) for name in ("Bob Johnson", "Sam Moore"))
 SMOKING, NOISE, _ = BEHAVIOURS.values()
 NO_SMOKING, QUIET, TIP = (behaviour.norm("for") for behaviour in BEHAVIOURS.values())
-LIGHTS = Observation("Sam Moore lights a cigarette at the table.", "Sam Moore", "smoking", "against", False)
-INFORMATION = Information("No smoking indoors.", "injunctive", 90, "Bob Johnson: No smoking here.", "chat")
+LIGHTS = {"observation": "Sam Moore lights a cigarette at the table.", "behaviour": "smoking", "shows": "against"}
+INFORMATION = {"content": "No smoking indoors.", "kind": "injunctive", "text": "Bob Johnson: No smoking here."}
 CIGARETTE = "Sam Moore lights a cigarette."
 NORM = '{"content": " No  smoking. ", "kind": "injunctive", "utility": 60}'
 
@@ -38,7 +37,7 @@ class Scripted:
         pass
 
     def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
-        assert tuple(words) == (NORMS_003.yes, NORMS_003.no)
+        assert tuple(words) == NORMS_003.words
         self.scored += prompts
         for number in reversed(range(len(prompts))):  # a back end may hand them over in any order
             with np.errstate(divide="ignore"):

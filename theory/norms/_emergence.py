@@ -9,12 +9,10 @@ import xarray as xr
 
 from meanfield import InputError, solve
 from meanfield.toolbox import check_level, stamp
-from theory.norms._model import reaction_model
+from theory.norms._model import Setting
 from theory.norms._observables import observables
-from theory.norms._operations import default_operations, operations_sha256
-from theory.norms._rates import NormRates
-from theory.norms._society import AGENTS, BEHAVIOURS, Behaviour, NormAgent, behaviours_of
-from theory.norms._start import fractions_text, initial_composition, mixture_of
+from theory.norms._rates import NormRates, rates_of
+from theory.norms._society import AGENTS, Behaviour, NormAgent, behaviours_of
 
 DAYS = 2.0
 SAVED_PER_DAY = 96
@@ -27,7 +25,7 @@ def emergence(
     agents: Sequence[NormAgent] = AGENTS,
     fractions: Mapping[tuple[str, str], float] | None = None,
     rates: NormRates | None = None,
-    times: np.ndarray | None = None,
+    times: Sequence[float] | np.ndarray | None = None,
 ) -> xr.Dataset:
     """The curves of [003] Fig. 2 from the rate equation of `reaction_model`, each behaviour on its own.
 
@@ -49,7 +47,7 @@ def emergence(
     Returns
     -------
     Dataset over (behaviour, time) with `composition` (state) and the columns of `observables`, whose shares are also
-    over `standard`.
+    over `standard`. The coordinate `made_of` (behaviour) tells all that determines a curve.
 
     Raises
     ------
@@ -59,40 +57,30 @@ def emergence(
     See Also
     --------
     emergence_measures : times and sizes in one table
-    fixed_points : where curves end
+    reaction_model : where curves end, by `meanfield.fixed_points`
     validation.norms.simulate : N agents
 
     Examples
     --------
     The share that accepts each norm at the start, after a quarter of a day, and after one day and two.
 
-    >>> from theory.norms import emergence
-    >>> curves = emergence(["smoking", "tipping"], times=np.array([0, 0.25, 1, 2]))
+    >>> curves = theory.norms.emergence(["smoking", "tipping"], times=np.array([0, 0.25, 1, 2]))
     >>> curves["accepted"].sel(standard="for").values.round(2)
     array([[0.3 , 0.9 , 0.89, 0.91],
            [0.2 , 0.71, 0.93, 0.96]])
     """
-    chosen = behaviours_of(BEHAVIOURS if behaviours is None else behaviours)
-    operations = default_operations() if operations is None else operations
     times = np.linspace(0, DAYS, int(DAYS * SAVED_PER_DAY) + 1) if times is None else times
-    mixtures = [mixture_of(one, agents, fractions) for one in chosen]
+    settings = [Setting.of(one, operations, agents, fractions, rates) for one in behaviours_of(behaviours)]
     curves = []
-    for one, mixture in zip(chosen, mixtures, strict=True):
-        model = reaction_model(operations, one, rates)
-        solution = solve(model, initial=initial_composition(mixture), times=times)
-        composition = solution["composition"].drop_vars("conserved_class")
-        curves.append(observables(model, composition).assign(composition=composition))
-    result = xr.concat(curves, dim="behaviour", combine_attrs="drop_conflicts")
-    names = [one.name for one in chosen]
-    result = result.assign_coords(behaviour=names, kind=("behaviour", [one.kind for one in chosen]))
-    return stamp(
-        result,
-        "norm_emergence",
-        operations_sha256=operations_sha256(operations),
-        agents="none" if fractions is not None else ", ".join(f"{agent.name} ({agent.type})" for agent in agents),
-        fractions="; ".join(f"{name}: {fractions_text(mix)}" for name, mix in zip(names, mixtures, strict=True)),
-        **vars(rates or NormRates()),
+    for one in settings:
+        composition = solve(one.model, initial=one.start, times=times)["composition"].drop_vars("conserved_class")
+        curves.append(observables(one.model, composition).assign(composition=composition))
+    result = xr.concat(curves, dim="behaviour", combine_attrs="drop_conflicts").assign_coords(
+        behaviour=[one.behaviour.name for one in settings],
+        kind=("behaviour", [one.behaviour.kind for one in settings]),
+        made_of=("behaviour", [one.made_of for one in settings]),
     )
+    return stamp(result, "norm_emergence", **vars(rates_of(rates)))
 
 
 def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
@@ -107,13 +95,10 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
 
     Returns
     -------
-    Dataset over the dims of `curves` except time, with
-
-    - by standard, `accepted_day` and `complying_day`, when the share reaches `level` (NaN if never); `reached_end` and
-      `complying_end`, shares at the last time; and `dip`, the largest fall of the accepted share below its maximum so
-      far;
-    - `conflicts_surge`, the largest number of conflicts over the first, and `conflicts_left`, the last over the largest
-      (NaN without conflicts).
+    Dataset over the dims of `curves` except time, with `accepted_day` and `complying_day`, when the share reaches
+    `level` (NaN if never); `reached_end` and `complying_end`, shares at the last time; `dip`, the largest fall of the
+    accepted share below its maximum so far; `conflicts_surge`, the largest number of conflicts over the first, and
+    `conflicts_left`, the last over the largest (NaN without conflicts).
 
     Raises
     ------
@@ -126,8 +111,8 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
 
     Examples
     --------
-    >>> from theory.norms import emergence, emergence_measures
-    >>> measures = emergence_measures(emergence(["smoking"])).sel(behaviour="smoking", standard="for")
+    >>> curves = theory.norms.emergence(["smoking"])
+    >>> measures = theory.norms.emergence_measures(curves).sel(behaviour="smoking", standard="for")
     >>> {name: round(float(measures[name]), 2) for name in ("accepted_day", "complying_day", "conflicts_surge")}
     {'accepted_day': 0.05, 'complying_day': 0.62, 'conflicts_surge': 2.72}
     """
@@ -138,27 +123,22 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
         raise InputError(
             f"curves have dims {tuple(curves.dims)} and coords {list(curves.coords)}: expected time in both"
         )
-    conflicts = curves["conflicts"]
+    conflicts, accepted = curves["conflicts"], curves["accepted"]
     first, most, last = conflicts.isel(time=0), conflicts.max("time"), conflicts.isel(time=-1)
-    accepted = curves["accepted"]
-    at = accepted.get_axis_num("time")
-    highest = accepted.copy(data=np.maximum.accumulate(accepted.values, axis=at))
-    days = {name: _first_time(curves[name], level) for name in ("accepted", "complying")}
+    highest = np.maximum.accumulate(accepted.values, axis=accepted.get_axis_num("time"))
     measures = {
-        "accepted_day": (days["accepted"], f"when {level:g} of the agents accept the standard", "day"),
-        "complying_day": (days["complying"], f"when {level:g} of the agents comply with the standard", "day"),
-        "reached_end": (curves["reached"].isel(time=-1), "fraction that accepted the standard, at the end", "1"),
-        "complying_end": (curves["complying"].isel(time=-1), "fraction that complies, at the end", "1"),
-        "dip": ((highest - accepted).max("time"), "fall of the accepted share from its maximum so far", "1"),
-        "conflicts_surge": ((most / first).where(first > 0), "largest number of conflicts over the first", "1"),
-        "conflicts_left": ((last / most).where(most > 0), "last number of conflicts over the largest", "1"),
+        "accepted_day": (_first_time(accepted, level), f"when {level:g} of the agents accept the standard"),
+        "complying_day": (_first_time(curves["complying"], level), f"when {level:g} of them comply with the standard"),
+        "reached_end": (curves["reached"].isel(time=-1), "fraction that accepted the standard, at the end"),
+        "complying_end": (curves["complying"].isel(time=-1), "fraction that complies, at the end"),
+        "dip": ((highest - accepted).max("time"), "fall of the accepted share from its maximum so far"),
+        "conflicts_surge": ((most / first).where(first > 0), "largest number of conflicts over the first"),
+        "conflicts_left": ((last / most).where(most > 0), "last number of conflicts over the largest"),
     }
-    return xr.Dataset(
-        {
-            name: values.drop_vars("time", errors="ignore").assign_attrs({"long_name": text, "units": unit})
-            for name, (values, text, unit) in measures.items()
-        }
-    )
+    result = xr.Dataset({name: values.drop_vars("time", errors="ignore") for name, (values, _) in measures.items()})
+    for name, (_, text) in measures.items():
+        result[name].attrs = {"long_name": text, "units": "day" if name.endswith("_day") else "1"}
+    return result
 
 
 def _first_time(share: xr.DataArray, level: float) -> xr.DataArray:
@@ -167,11 +147,8 @@ def _first_time(share: xr.DataArray, level: float) -> xr.DataArray:
 
     def first(values: np.ndarray) -> float:
         k = int(np.argmax(values >= level))
-        if values[k] < level:
-            return np.nan
-        if k == 0:
-            return float(time[0])
-        part = (level - values[k - 1]) / (values[k] - values[k - 1])
-        return float(time[k - 1] + part * (time[k] - time[k - 1]))
+        if values[k] < level or k == 0:
+            return np.nan if values[k] < level else float(time[0])
+        return float(np.interp(level, values[k - 1 : k + 1], time[k - 1 : k + 1]))
 
     return xr.apply_ufunc(first, share, input_core_dims=[["time"]], vectorize=True)

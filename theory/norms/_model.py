@@ -14,37 +14,28 @@ Separate channels let conflicts, thoughts and chats be counted. Source: [003] Se
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from scipy.sparse import csr_array, lil_array
 
-from meanfield import ReactionModel
+from meanfield import InputError, ReactionModel
 from theory.norms._operations import Chances
 from theory.norms._rates import NormRates, rates_of
-from theory.norms._society import STANDARDS, Behaviour, behaviour_of
-from theory.norms._states import INDEX, NORM_STATES, NormState
+from theory.norms._society import AGENTS, STANDARDS, Behaviour, NormAgent, behaviour_of
+from theory.norms._states import INDEX, NORM_STATES, Fractions, NormState, initial_composition
 
 SOURCES = ("normative", "habit")
 
 
 class Channel(NamedTuple):
-    """One way in which an encounter goes.
-
-    Attributes
-    ----------
-    event
-        'chat', 'thought', 'conflict thought' or 'conflict'.
-    shown
-        The standard that the responder's behaviour follows.
-    detail
-        Of a chat, the standard it is about; of a thought, whether the behaviour is 'normative' or a 'habit'; else ''.
-    """
+    """One way in which an encounter goes: 'chat', 'thought', 'conflict thought' or 'conflict'."""
 
     event: str
-    shown: str
-    detail: str = ""
+    shown: str  # the standard that the responder's behaviour follows
+    detail: str = ""  # of a chat, the standard it is about; of a thought, the source of the behaviour
 
 
 CHANNELS = (
@@ -57,9 +48,9 @@ CHANNELS = (
 def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: NormRates | None = None) -> ReactionModel:
     """How the two opposing norms for one behaviour spread, as a reaction model.
 
-    An agent's state is (type, preference, level, standard), 36 in all (`NORM_STATES`); type and preference never
-    change. Every rate is a product of operation probabilities, which are assumed independent. A norm that becomes part
-    of an abstract one counts as planned by from then on.
+    An agent's state is (type, preference, level, standard), 36 in all; type and preference never change. Every rate is
+    a product of operation probabilities, which are assumed independent. A norm that becomes part of an abstract one
+    counts as planned by from then on.
 
     Parameters
     ----------
@@ -72,7 +63,7 @@ def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: No
 
     Returns
     -------
-    ReactionModel with the states' labels and `CHANNELS`, time in days.
+    ReactionModel with the states' labels, time in days.
 
     Raises
     ------
@@ -82,14 +73,24 @@ def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: No
     See Also
     --------
     emergence : its solution
-    fixed_points : its fixed points
+    observables : what its compositions show
+    meanfield.fixed_points : its fixed points
 
     Examples
     --------
-    >>> from theory.norms import default_operations, reaction_model
-    >>> model = reaction_model(default_operations(), "smoking")
+    >>> from theory import norms
+    >>> model = norms.reaction_model(norms.default_operations(), "tipping")
     >>> len(model.states), model.states[0], model.time_unit
     (36, 'entrepreneur/for/none', 'day')
+
+    The ten agents of [003] come to rest with the norm or with its opposite; a saddle lies between.
+
+    >>> start = norms.initial_composition("tipping")
+    >>> points = meanfield.fixed_points(model, initial=start, starts=1)
+    >>> points["stability"].values, norms.observables(model, points["composition"])["reached"].values.round(2)
+    (array(['unstable', 'stable', 'stable'], dtype='<U8'), array([[0.43, 0.57],
+           [1.  , 0.  ],
+           [0.  , 1.  ]]))
     """
     return _Builder(Chances(operations), behaviour_of(behaviour), rates_of(rates)).model()
 
@@ -100,38 +101,21 @@ class _Builder(NamedTuple):
     rates: NormRates
 
     def model(self) -> ReactionModel:
-        chats = [channel.event == "chat" for channel in CHANNELS]
-        thoughts = ["thought" in channel.event for channel in CHANNELS]
         return ReactionModel(
             [state.label for state in NORM_STATES],
             [[self.observer(channel, i) for i in NORM_STATES] for channel in CHANNELS],
             [[self.actor(channel, j) for j in NORM_STATES] for channel in CHANNELS],
-            [self.learning(c) if learns else None for c, learns in zip(CHANNELS, thoughts, strict=True)],
-            [self.learning(c) if learns else None for c, learns in zip(CHANNELS, chats, strict=True)],
+            [self.learning(channel) if "thought" in channel.event else None for channel in CHANNELS],
+            [self.learning(channel) if channel.event == "chat" else None for channel in CHANNELS],
             self.alone(),
             self.rates.encounters_per_day,
             "day",
         )
 
-    def shows(self, state: NormState) -> dict[tuple[str, str], float]:
-        """{(standard, source): probability} of the acts seen of an agent in this state."""
-        operation = {"complying": "comply_in_action", "superseded": "comply_abstract"}.get(state.level)
-        follows = self.chances(operation, state.willing(state.standard)) if operation else 0.0
-        return {(state.standard, "normative"): follows, (state.preference, "habit"): 1 - follows}
-
-    def conflict(self, state: NormState, shown: str) -> float:
-        if not state.upheld:
-            return 0.0
-        seen = self.chances("detect_abstract") if state.level == "superseded" else 1.0
-        if state.upheld == shown:
-            return seen * self.chances("false_conflict")
-        return seen * self.chances("detect_conflict", self.behaviour.kind)
-
     def observer(self, channel: Channel, state: NormState) -> float:
         """α of the channel."""
-        conflict = self.conflict(state, channel.shown)
-        talk = self.chances("decide_to_talk", state.type, state.willing(state.upheld))
-        think = self.chances("generate_thought", state.holds(channel.shown))
+        conflict = self.chances.conflict(state, channel.shown, self.behaviour.kind)
+        talk, think = self.chances.talks(state), self.chances.thinks(state, channel.shown)
         if channel.event == "chat":
             return conflict * talk if state.upheld == channel.detail else 0.0
         if channel.event == "thought":
@@ -140,51 +124,73 @@ class _Builder(NamedTuple):
 
     def actor(self, channel: Channel, state: NormState) -> float:
         """β of the channel."""
-        shows = self.shows(state)
+        follows = self.chances.acts(state)
+        shows = {"normative": (state.standard, follows), "habit": (state.preference, 1 - follows)}
         sources = [channel.detail] if channel.detail in SOURCES else SOURCES
-        return sum(shows.get((channel.shown, source), 0.0) for source in sources)
+        return sum(shows[one][1] for one in sources if shows[one][0] == channel.shown)
 
-    def learning(self, channel: Channel) -> csr_array:
+    def learning(self, channel: Channel) -> np.ndarray:
         """Moves of an agent who hears of a standard in a chat, or thinks about it."""
-        standard = channel.detail if channel.event == "chat" else channel.shown
-        matrix = lil_array((len(NORM_STATES), len(NORM_STATES)))
+        matrix = np.eye(len(NORM_STATES))
         for k, state in enumerate(NORM_STATES):
-            moves = self.learns(state, standard, self.identifies(channel, state))
-            matrix[k, k] = 1 - sum(moves.values())
-            for target, chance in moves.items():
+            for target, chance in self.learns(channel, state).items():
+                matrix[k, k] -= chance
                 matrix[k, INDEX[target]] += chance
-        return csr_array(matrix)
+        return matrix
 
-    def identifies(self, channel: Channel, state: NormState) -> float:
-        kind = self.behaviour.kind
-        if channel.event == "chat":
-            told = state.level == "informed" and state.standard == channel.detail
-            return self.chances("identify_chat", kind, "reminded" if told else "first")
-        return self.chances("identify_thought" if channel.detail == "normative" else "identify_habit", kind)
-
-    def learns(self, state: NormState, standard: str, identified: float) -> dict[NormState, float]:
-        """{next state: probability} once `standard` may be identified; the rest stays."""
+    def learns(self, channel: Channel, state: NormState) -> dict[NormState, float]:
+        """{next state: probability}; the rest stays."""
+        chat, kind = channel.event == "chat", self.behaviour.kind
+        standard, source = (channel.detail, "chat") if chat else (channel.shown, channel.detail)
         held = state.holds(standard)
         if held == "same":
             return {}
-        passed = identified * self.chances.check(self.behaviour.kind, held, state.willing(standard))
+        told = state.level == "informed" and state.standard == standard
+        identified = self.chances.identifies(source, kind, told)
+        passed = identified * math.prod(self.chances.steps(state, standard, kind).values())
         if held == "abstract":
             return {state.at("complying", standard): passed}
-        moves = {state.at("qualified", standard): passed}
-        if held == "none":
-            moves[state.at("informed", standard)] = identified - passed
-        return moves
+        refused = {state.at("informed", standard): identified - passed} if held == "none" else {}
+        return {state.at("qualified", standard): passed, **refused}
 
     def alone(self) -> np.ndarray:
         """Rates of planning by a qualified norm, and of synthesis."""
         S = np.zeros((len(NORM_STATES), len(NORM_STATES)))
         for k, state in enumerate(NORM_STATES):
-            if state.level not in ("qualified", "complying"):
-                continue
             if state.level == "qualified":
                 plans = self.rates.plans_per_day * self.chances("comply_in_plan", state.willing(state.standard))
                 S[k, INDEX[state.at("complying", state.standard)]] = plans
-            if self.rates.synthesises(state.type, self.behaviour.utility):
+            own = state.level in ("qualified", "complying")
+            if own and self.rates.synthesises(state.type, self.behaviour.utility):
                 synthesis = self.rates.syntheses_per_day * self.chances("abstract")
                 S[k, INDEX[state.at("superseded", state.standard)]] = synthesis
         return S
+
+
+class Setting(NamedTuple):
+    """One behaviour among given agents, as a model and the composition in which it starts."""
+
+    behaviour: Behaviour
+    model: ReactionModel
+    start: xr.DataArray
+    made_of: str  # everything that determines both, in words
+
+    @classmethod
+    def of(
+        cls,
+        behaviour: str | Behaviour,
+        operations: xr.Dataset | None,
+        agents: Sequence[NormAgent],
+        fractions: Fractions | None,
+        rates: NormRates | None,
+    ) -> Setting:
+        """That of the arguments of `emergence`, which are checked."""
+        builder = _Builder(Chances(operations), behaviour_of(behaviour), rates_of(rates))
+        if fractions is not None and agents is not AGENTS:
+            raise InputError("agents and fractions are both given: expected one of them")
+        start = initial_composition(builder.behaviour if fractions is None else fractions, agents)
+        parts = {str(state): float(start.sel(state=state)) for state in start["state"].values[start > 0]}
+        parts |= vars(builder.rates) | {"utility": builder.behaviour.utility}
+        told = ", ".join(f"{name} {value:.12g}" for name, value in parts.items())
+        made_of = f"{told}, {builder.behaviour.kind}, operations {builder.chances.sha256[:16]}"
+        return cls(builder.behaviour, builder.model(), start, made_of)

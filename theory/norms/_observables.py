@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, ReactionModel
-from meanfield.toolbox import real_numbers
+from meanfield.toolbox import real_numbers, whole_number
 from theory.norms._model import CHANNELS
 from theory.norms._society import STANDARDS
 from theory.norms._states import NORM_STATES
@@ -27,7 +27,9 @@ SHARES = {
 }
 
 
-def observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) -> xr.Dataset:
+def observables(
+    model: ReactionModel, composition: xr.DataArray | np.ndarray, *, n_agents: int | None = None
+) -> xr.Dataset:
     """The panels of [003] Fig. 2 for a composition, from theory or a simulation.
 
     Parameters
@@ -36,6 +38,8 @@ def observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) ->
         From `reaction_model`.
     composition
         Fractions of agents, dims (..., state); arrays have the state last, in the order of the model.
+    n_agents
+        N ≥ 2 agents, of whom none meets itself. Default: infinitely many.
 
     Returns
     -------
@@ -58,7 +62,7 @@ def observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) ->
 
     >>> from theory import norms
     >>> model = norms.reaction_model(norms.default_operations(), "smoking")
-    >>> seen = norms.observables(model, norms.initial_composition(norms.starting_fractions("smoking")))
+    >>> seen = norms.observables(model, norms.initial_composition("smoking"))
     >>> float(seen["complying"].sel(standard="for")), round(float(seen["conflicts"]))
     (0.3, 14)
     """
@@ -69,14 +73,20 @@ def observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) ->
     if not (np.abs(x.sum("state") - 1) <= 1e-6).all():
         worst = float(x.sum("state").values.flat[int(np.abs(x.sum("state").values - 1).argmax())])
         raise InputError(f"composition does not sum to 1 but to {worst:.12g}: expected fractions of agents")
+
+    def seen(side: np.ndarray) -> xr.DataArray:
+        return x.dot(xr.DataArray(side, dims=("channel", "state"), coords={"state": labels}))
+
+    rate = seen(model.alpha) * seen(model.beta)
+    if n_agents is not None:  # there each would meet itself as often as any other
+        n_agents = whole_number("n_agents", n_agents, 2)
+        rate = (n_agents * rate - seen(model.alpha * model.beta)) / (n_agents - 1)
     channel = [one.event for one in CHANNELS]
-    sides = (model.alpha, model.beta)
-    observer, actor = (xr.DataArray(side, dims=("channel", "state"), coords={"state": labels}) for side in sides)
-    seen = x.dot(observer) * x.dot(actor) * model.encounter_rate
     result = xr.Dataset()
     for name, events in EVENTS.items():
         text = {"long_name": f"{name} per agent and {model.time_unit}", "units": f"1/{model.time_unit}"}
-        result[name] = seen.isel(channel=np.isin(channel, events)).sum("channel").assign_attrs(text)
+        number = rate.isel(channel=np.isin(channel, events)).sum("channel") * model.encounter_rate
+        result[name] = number.assign_attrs(text)
     for name, (levels, text) in SHARES.items():
         member = [[s.standard == standard and s.level in levels for standard in STANDARDS] for s in NORM_STATES]
         select = xr.DataArray(np.array(member, float), dims=("state", "standard"), coords={"state": labels})

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from theory.norms._personal_norm import KINDS
-from theory.norms._society import TYPES
-from theory.norms._states import HELD
+from theory.norms._society import KINDS, TYPES
+from theory.norms._states import HELD, NormState
 
 LABELS = {
     "type": TYPES,
@@ -32,16 +31,16 @@ class Operation(NamedTuple):
 
 
 OPERATIONS: dict[str, Operation] = {
-    "detect_conflict": Operation(("kind",), "finds an observation in conflict with its norm", [0.95, 0.8]),
-    "detect_abstract": Operation((), "still finds a conflict if its norm is part of an abstract one", 0.9),
-    "false_conflict": Operation((), "finds a conflict in an act that follows its norm", 0.003),
+    "detect_conflict": Operation(("kind",), "an agent finds an observation in conflict with its norm", [0.95, 0.8]),
+    "detect_abstract": Operation((), "an agent still finds a conflict if its norm is part of an abstract one", 0.9),
+    "false_conflict": Operation((), "an agent finds a conflict in an act that follows its norm", 0.003),
     "decide_to_talk": Operation(
-        ("type", "willing"), "talks to an agent in conflict with its norm", [[1.0, 0.1], [0.4, 0.05]]
+        ("type", "willing"), "an agent talks to another in conflict with its norm", [[1.0, 0.1], [0.4, 0.05]]
     ),
-    "generate_thought": Operation(("held",), "has a thought about an observation", [0.5, 0.1, 0.5, 0.15]),
-    "identify_chat": Operation(("kind", "reminded"), "finds the norm in a talk", [[0.6, 0.85], [0.5, 0.7]]),
-    "identify_thought": Operation(("kind",), "finds a norm in a thought about normative behaviour", [0.6, 0.5]),
-    "identify_habit": Operation(("kind",), "finds a norm in a thought about a habit", [0.002, 0.002]),
+    "generate_thought": Operation(("held",), "an agent has a thought about an observation", [0.5, 0.1, 0.5, 0.15]),
+    "identify_chat": Operation(("kind", "reminded"), "an agent finds the norm in a talk", [[0.6, 0.85], [0.5, 0.7]]),
+    "identify_thought": Operation(("kind",), "an agent finds a norm in a thought about a norm", [0.6, 0.5]),
+    "identify_habit": Operation(("kind",), "an agent finds a norm in a thought about a habit", [0.002, 0.002]),
     "consistent": Operation((), "the norm agrees with the talk or thought", 0.95),
     "unique": Operation(("held",), "the norm differs from all norms of the agent", [0.98, 0.05, 0.95, 0.5]),
     "correct_type": Operation(("kind",), "the kind of the norm is right", [0.97, 0.9]),
@@ -50,9 +49,9 @@ OPERATIONS: dict[str, Operation] = {
         "the norm opposes no norm of the agent, or prevails over it",
         [[0.97, 0.98, 0.7, 0.97], [0.75, 0.95, 0.65, 0.85]],
     ),
-    "comply_in_plan": Operation(("willing",), "plans by its norm", [0.95, 0.7]),
-    "comply_in_action": Operation(("willing",), "acts by a norm that it plans by", [0.995, 0.985]),
-    "comply_abstract": Operation(("willing",), "acts by a norm that is part of an abstract one", [0.99, 0.97]),
+    "comply_in_plan": Operation(("willing",), "an agent plans by its norm", [0.95, 0.7]),
+    "comply_in_action": Operation(("willing",), "an agent acts by a norm that it plans by", [0.995, 0.985]),
+    "comply_abstract": Operation(("willing",), "an agent acts by a norm that is part of an abstract one", [0.99, 0.97]),
     "abstract": Operation((), "the abstract norm covers this one and passes the check", 0.6),
 }
 
@@ -67,11 +66,11 @@ def default_operations() -> xr.Dataset:
     in the paper entrepreneurs always talk, but here the norm of a small minority would then win, since holders of the
     opposite norm see no act that they could correct. The check often lets a norm replace its opposite; in the paper
     such a norm fails, but here an evenly split behaviour would then stay split. And agents act by a norm only after
-    they have planned by it, which is part of the model itself.
+    they have planned by it.
 
     Returns
     -------
-    Dataset with one variable for each operation of `OPERATIONS`, over some of the dims
+    Dataset with one variable for each operation, over some of the dims
 
     - `type`: entrepreneur, ordinary;
     - `willing`: whether the agent likes the standard ('willing') or its opposite ('unwilling');
@@ -89,12 +88,11 @@ def default_operations() -> xr.Dataset:
 
     Examples
     --------
-    >>> from theory.norms import default_operations
-    >>> talk = default_operations()["decide_to_talk"]
+    >>> talk = theory.norms.default_operations()["decide_to_talk"]
     >>> float(talk.sel(type="entrepreneur", willing="willing")), float(talk.sel(type="ordinary", willing="willing"))
     (1.0, 0.4)
     """
-    return validate_operations(
+    return checked_operations(
         xr.Dataset(
             {name: (one.dims, one.default) for name, one in OPERATIONS.items()},
             coords={dim: list(labels) for dim, labels in LABELS.items()},
@@ -102,34 +100,10 @@ def default_operations() -> xr.Dataset:
     )
 
 
-def validate_operations(operations: xr.Dataset) -> xr.Dataset:
-    """The table with dims and labels in the order of `default_operations`, after a check that it is complete.
-
-    Parameters
-    ----------
-    operations
-        A variable for each operation of `OPERATIONS`, over its dims.
-
-    Returns
-    -------
-    Dataset as from `default_operations`.
-
-    Raises
-    ------
-    InputError
-        If an operation is missing or unknown, has other dims or labels, or a value is no probability.
-
-    See Also
-    --------
-    default_operations : a table that is complete
-
-    Examples
-    --------
-    >>> from theory.norms import default_operations, validate_operations
-    >>> cautious = validate_operations(default_operations().assign(false_conflict=0.0))
-    >>> float(cautious["false_conflict"])
-    0.0
-    """
+def checked_operations(operations: xr.Dataset | None) -> xr.Dataset:
+    """The table with dims and labels in the order of `default_operations`, which it is for None; else InputError."""
+    if operations is None:
+        return default_operations()
     if not isinstance(operations, xr.Dataset):
         kind = type(operations).__name__
         raise InputError(f"operations is a {kind}: expected a Dataset as default_operations returns it")
@@ -145,8 +119,8 @@ def _checked(name: str, values: xr.DataArray, operation: Operation) -> xr.DataAr
     if set(values.dims) != set(operation.dims):
         raise InputError(f"operations[{name!r}] has dims {values.dims}: expected {operation.dims}")
     for dim in operation.dims:
-        labels = [str(label) for label in values[dim].values] if dim in values.coords else None
-        if labels is None or sorted(labels) != sorted(LABELS[dim]):
+        labels = values[dim].values.tolist() if dim in values.coords else []
+        if set(labels) != set(LABELS[dim]) or len(labels) != len(LABELS[dim]):
             raise InputError(f"operations[{name!r}] has the labels {labels} along {dim}: expected {list(LABELS[dim])}")
     ordered = values.transpose(*operation.dims).sel({dim: list(LABELS[dim]) for dim in operation.dims})
     if ordered.dtype.kind not in "fiu":
@@ -154,31 +128,63 @@ def _checked(name: str, values: xr.DataArray, operation: Operation) -> xr.DataAr
     wrong = ordered.values[~((ordered.values >= 0) & (ordered.values <= 1))]
     if wrong.size:
         raise InputError(f"operations[{name!r}] has the value {wrong[0]}: expected probabilities, 0 to 1")
-    text = {"long_name": f"probability that an agent {operation.text}", "units": "1"}
-    if name in ("consistent", "unique", "correct_type", "conflict_free", "abstract"):
-        text["long_name"] = f"probability that {operation.text}"
-    plain = xr.DataArray(ordered.values.astype(np.float64), dims=operation.dims)
-    return plain.assign_attrs(text | ordered.attrs)
-
-
-def operations_sha256(operations: xr.Dataset) -> str:
-    """A hash of the probabilities in the order of `OPERATIONS`, for the provenance of results."""
-    checked = validate_operations(operations)
-    return hashlib.sha256(b"".join(checked[name].values.astype("<f8").tobytes() for name in OPERATIONS)).hexdigest()
+    text = {"long_name": f"probability that {operation.text}", "units": "1"}
+    return xr.DataArray(ordered.values.astype(np.float64), dims=operation.dims, attrs=text | ordered.attrs)
 
 
 class Chances:
-    """The table as plain numbers: `chances('unique', 'held' label)`, labels in the order of the operation's dims."""
+    """The table as plain numbers: `chances('unique', 'held' label)`, labels in the order of the operation's dims.
 
-    def __init__(self, operations: xr.Dataset) -> None:
-        checked = validate_operations(operations)
-        self._tables: Mapping[str, np.ndarray] = {name: checked[name].values for name in OPERATIONS}
+    `sha256` is a hash of them in the order of `OPERATIONS`, for the provenance of results.
+    """
+
+    def __init__(self, operations: xr.Dataset | None) -> None:
+        checked = checked_operations(operations)
+        plain = b"".join(checked[name].values.astype("<f8").tobytes() for name in OPERATIONS)
+        self.sha256 = hashlib.sha256(plain).hexdigest()
+        self._chances = {
+            (name, *labels): float(chance)
+            for name, one in OPERATIONS.items()
+            for labels, chance in zip(
+                product(*(LABELS[dim] for dim in one.dims)), checked[name].values.ravel(), strict=True
+            )
+        }
 
     def __call__(self, name: str, *labels: str) -> float:
-        dims = OPERATIONS[name].dims
-        return float(self._tables[name][tuple(LABELS[dim].index(one) for dim, one in zip(dims, labels, strict=True))])
+        return self._chances[name, *labels]
 
-    def check(self, kind: str, held: str, willing: str) -> float:
-        """Probability that an identified norm passes the four steps of the check."""
-        parts = (self("consistent"), self("unique", held), self("correct_type", kind))
-        return float(np.prod(parts)) * self("conflict_free", willing, held)
+    def conflict(self, state: NormState, shown: str, kind: str) -> float:
+        """That an agent finds an act by a standard in conflict with its norm."""
+        if not state.upheld:
+            return 0.0
+        seen = self("detect_abstract") if state.level == "superseded" else 1.0
+        return seen * (self("false_conflict") if state.upheld == shown else self("detect_conflict", kind))
+
+    def talks(self, state: NormState) -> float:
+        """That it talks about a conflict."""
+        return self("decide_to_talk", state.type, state.willing(state.upheld))
+
+    def thinks(self, state: NormState, shown: str) -> float:
+        """That it has a thought about an act by a standard."""
+        return self("generate_thought", state.holds(shown))
+
+    def acts(self, state: NormState) -> float:
+        """That it acts by its norm."""
+        operation = {"complying": "comply_in_action", "superseded": "comply_abstract"}.get(state.level)
+        return self(operation, state.willing(state.standard)) if operation else 0.0
+
+    def identifies(self, source: str, kind: str, told: bool) -> float:
+        """That it finds a norm in a 'chat', or in a thought about 'normative' behaviour or a 'habit'."""
+        if source == "chat":
+            return self("identify_chat", kind, "reminded" if told else "first")
+        return self("identify_thought" if source == "normative" else "identify_habit", kind)
+
+    def steps(self, state: NormState, standard: str, kind: str) -> dict[str, float]:
+        """That a norm passes each step of the check."""
+        held = state.holds(standard)
+        return {
+            "is_consistent": self("consistent"),
+            "is_unique": self("unique", held),
+            "is_type_right": self("correct_type", kind),
+            "is_conflict_free": self("conflict_free", state.willing(standard), held),
+        }

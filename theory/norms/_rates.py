@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from meanfield import InputError
 from meanfield.toolbox import one_of, real_number
-from theory.norms._personal_norm import SYNTHESIS_THRESHOLD
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,7 @@ class NormRates:
 
     Examples
     --------
-    >>> from theory.norms import NormRates
-    >>> rates = NormRates(other_utility_ordinary=200.0)
+    >>> rates = theory.norms.NormRates(other_utility_ordinary=200.0)
     >>> rates.synthesises("entrepreneur", utility=95), rates.synthesises("ordinary", utility=95)
     (True, False)
     """
@@ -50,7 +48,7 @@ class NormRates:
     syntheses_per_day: float = 1.0
     other_utility_entrepreneur: float = 340.0
     other_utility_ordinary: float = 270.0
-    threshold: float = SYNTHESIS_THRESHOLD
+    threshold: float = 350.0
 
     def __post_init__(self) -> None:
         for name, value in list(vars(self).items()):

@@ -1,22 +1,43 @@
-"""The agents and behaviours of [003] as data."""
+"""The agents and behaviours of [003] as data, and the norms that agents hold."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from types import MappingProxyType
 
 from meanfield import InputError
-from meanfield.toolbox import one_of, one_or_several
-from theory.norms._personal_norm import KINDS, PersonalNorm, is_utility
+from meanfield.toolbox import is_number, one_of, one_or_several
 
 TYPES = ("entrepreneur", "ordinary")
 STANDARDS = ("for", "against")
+KINDS = ("injunctive", "descriptive")
+STATES = ("qualified", "informed", "superseded")
+
+
+@dataclass(frozen=True)
+class PersonalNorm:
+    """A standard of behaviour as one agent holds it: its text, importance from 1 to 100, and kind.
+
+    It is 'qualified', created or accepted, 'informed', without a passed check, or 'superseded' by an abstract norm. It
+    is about (behaviour, standard) pairs, and an abstract one has the contents of its parts. Source: [003] Section 2.1.
+    """
+
+    content: str
+    utility: float
+    kind: str
+    state: str = "qualified"
+    about: tuple[tuple[str, str], ...] = ()
+    parts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_text("content", self.content)
+        _check_utility(self.utility, self.content)
+        one_of("kind", self.kind, KINDS)
+        one_of("state", self.state, STATES)
 
 
 @dataclass(frozen=True)
@@ -28,7 +49,7 @@ class Behaviour:
     name
         As in `BEHAVIOURS`.
     kind
-        Kind of its norms, 'injunctive' or 'descriptive'.
+        'injunctive' for norms that say what ought to be done, or 'descriptive' for what people do.
     utility
         Utility of its norms, 1 to 100.
     standards
@@ -38,18 +59,12 @@ class Behaviour:
     mentions
         A regular expression, of any case, that finds the behaviour in the text of a norm; '' for its name.
 
-    Raises
-    ------
-    InputError
-        If a value is not as described.
-
     Examples
     --------
-    >>> from theory.norms import Behaviour
     >>> standards = {"for": "Stand in line.", "against": "Nobody needs to queue."}
-    >>> queueing = Behaviour("queueing", "injunctive", 90, standards, {"for": "queues", "against": "jumps the queue"})
-    >>> queueing.norm("for")
-    PersonalNorm(content='Stand in line.', utility=90, kind='injunctive', activated=True, valid=True)
+    >>> shows = {"for": "queues", "against": "jumps the queue"}
+    >>> theory.norms.Behaviour("queueing", "injunctive", 90, standards, shows).norm("for").content
+    'Stand in line.'
     """
 
     name: str
@@ -60,11 +75,9 @@ class Behaviour:
     mentions: str = ""
 
     def __post_init__(self) -> None:
-        if not _is_text(self.name):
-            raise InputError(f"name = {self.name!r}: expected the name of a behaviour")
+        _check_text("name", self.name)
         one_of("kind", self.kind, KINDS)
-        if not is_utility(self.utility):
-            raise InputError(f"utility = {self.utility!r} of {self.name}: expected a number from 1 to 100")
+        _check_utility(self.utility, self.name)
         for name, texts in (("standards", self.standards), ("shows", self.shows)):
             named = isinstance(texts, Mapping) and set(texts) == set(STANDARDS)
             if not named or not all(map(_is_text, texts.values())) or texts["for"] == texts["against"]:
@@ -76,8 +89,8 @@ class Behaviour:
 
     def norm(self, standard: str) -> PersonalNorm:
         """The personal norm of an agent who accepted `standard`."""
-        check_standard("standard", standard)
-        return PersonalNorm(self.standards[standard], self.utility, self.kind)
+        content = self.standards[one_of("standard", standard, STANDARDS)]
+        return PersonalNorm(content, self.utility, self.kind, about=((self.name, standard),))
 
 
 @dataclass(frozen=True)
@@ -95,17 +108,11 @@ class NormAgent:
     prefers
         {behaviour: 'for' or 'against'}, the standard that it likes.
 
-    Raises
-    ------
-    InputError
-        If a value is not as described.
-
     Examples
     --------
-    >>> from theory.norms import NormAgent, starting_fractions
-    >>> eva = NormAgent("Eva", "entrepreneur", "Eva runs the café.", {"smoking": "for"})
-    >>> tim = NormAgent("Tim", "ordinary", "Tim smokes.", {"smoking": "against"})
-    >>> starting_fractions("smoking", [eva, tim])["ordinary", "against"]
+    >>> eva = theory.norms.NormAgent("Eva", "entrepreneur", "Eva runs the café.", {"smoking": "for"})
+    >>> tim = theory.norms.NormAgent("Tim", "ordinary", "Tim smokes.", {"smoking": "against"})
+    >>> theory.norms.initial_composition("smoking", [eva, tim]).sel(state="ordinary/against/none").item()
     0.5
     """
 
@@ -115,15 +122,14 @@ class NormAgent:
     prefers: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        if not _is_text(self.name):
-            raise InputError(f"name = {self.name!r}: expected the name of an agent")
+        _check_text("name", self.name)
         one_of("type", self.type, TYPES)
         if not isinstance(self.description, str):
             raise InputError(f"description = {self.description!r} of {self.name}: expected text")
         if not isinstance(self.prefers, Mapping):
             raise InputError(f"prefers = {self.prefers!r} of {self.name}: expected {{behaviour: standard}}")
         for behaviour, standard in self.prefers.items():
-            check_standard(f"prefers[{behaviour!r}] of {self.name}", standard)
+            one_of(f"prefers[{behaviour!r}] of {self.name}", standard, STANDARDS)
 
     def __repr__(self) -> str:
         """Short, since lists of agents are defaults of many functions."""
@@ -131,48 +137,20 @@ class NormAgent:
 
 
 def behaviour_of(behaviour: str | Behaviour) -> Behaviour:
-    """The behaviour of this name.
-
-    Parameters
-    ----------
-    behaviour
-        A name of `BEHAVIOURS`; a `Behaviour` is returned as it is.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-
-    See Also
-    --------
-    starting_fractions : who likes which of its standards
-
-    Examples
-    --------
-    >>> from theory.norms import behaviour_of
-    >>> behaviour_of("tipping").standards["for"]
-    'People leave a tip after a meal.'
-    """
-    if isinstance(behaviour, Behaviour):
-        return behaviour
-    return BEHAVIOURS[one_of("behaviour", behaviour, BEHAVIOURS)]
+    """The behaviour of this name; a `Behaviour` as it is."""
+    return behaviour if isinstance(behaviour, Behaviour) else BEHAVIOURS[one_of("behaviour", behaviour, BEHAVIOURS)]
 
 
-def behaviours_of(behaviours: Iterable[str | Behaviour]) -> tuple[Behaviour, ...]:
-    """The behaviours of these names; InputError unless they are one or more different ones."""
+def behaviours_of(behaviours: Iterable[str | Behaviour] | None) -> tuple[Behaviour, ...]:
+    """The behaviours of these names, all for None; InputError unless they are one or more different ones."""
+    if behaviours is None:
+        return tuple(BEHAVIOURS.values())
     if isinstance(behaviours, str) or not isinstance(behaviours, Iterable):
         raise InputError(f"behaviours = {behaviours!r}: expected a list of names")
-    listed = [*behaviours] if isinstance(behaviours, Mapping) else one_or_several(behaviours)
-    chosen = tuple(map(behaviour_of, listed))
+    chosen = tuple(map(behaviour_of, one_or_several([*behaviours])))
     if not chosen or len({one.name for one in chosen}) < len(chosen):
         raise InputError(f"behaviours = {[one.name for one in chosen]}: expected one or more different ones")
     return chosen
-
-
-def behaviours_sha256(behaviours: Iterable[Behaviour]) -> str:
-    """A hash of the behaviours with all their texts, for the provenance of results."""
-    plain = [[b.name, b.kind, float(b.utility), dict(b.standards), dict(b.shows), b.mentions] for b in behaviours]
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def agents_of(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
@@ -186,56 +164,27 @@ def agents_of(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
     return found
 
 
-def as_ordinary(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
-    """The same agents, all of them ordinary: a society without entrepreneurs.
-
-    Parameters
-    ----------
-    agents
-        One or more agents with different names.
-
-    Raises
-    ------
-    InputError
-        If `agents` holds anything else.
-
-    See Also
-    --------
-    emergence : takes agents
-
-    Examples
-    --------
-    >>> from theory.norms import AGENTS, as_ordinary
-    >>> [sum(agent.type == "entrepreneur" for agent in agents) for agents in (AGENTS, as_ordinary(AGENTS))]
-    [3, 0]
-    """
-    return tuple(replace(agent, type="ordinary") for agent in agents_of(agents))
-
-
-def check_standard(name: str, standard: str) -> None:
-    """InputError unless `standard` is 'for' or 'against'."""
-    one_of(name, standard, STANDARDS)
+def _check_utility(utility: object, whose: str) -> None:
+    if not is_number(utility) or not 1 <= utility <= 100:  # type: ignore[operator]
+        raise InputError(f"utility = {utility!r} of {whose!r}: expected a number from 1 to 100")
 
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
+def _check_text(name: str, value: object) -> None:
+    if not _is_text(value):
+        raise InputError(f"{name} = {value!r}: expected text")
+
+
 def _read() -> tuple[dict[str, Behaviour], tuple[NormAgent, ...]]:
     data = tomllib.loads(files("theory.norms").joinpath("society.toml").read_text(encoding="utf-8"))
     behaviours = {
-        name: Behaviour(
-            name=name,
-            kind=row["kind"],
-            utility=row["utility"],
-            standards=MappingProxyType({s: row[s] for s in STANDARDS}),
-            shows=MappingProxyType({s: row[f"shows_{s}"] for s in STANDARDS}),
-            mentions=row["mentions"],
-        )
+        name: Behaviour(**row | {"name": name} | {part: MappingProxyType(row[part]) for part in ("standards", "shows")})
         for name, row in data["behaviour"].items()
     }
-    agents = [NormAgent(**row | {"prefers": MappingProxyType(row["prefers"])}) for row in data["agent"]]
-    return behaviours, tuple(agents)
+    return behaviours, tuple(NormAgent(**row | {"prefers": MappingProxyType(row["prefers"])}) for row in data["agent"])
 
 
 BEHAVIOURS, AGENTS = _read()

@@ -1,36 +1,29 @@
-"""The 36 states of an agent with respect to one behaviour."""
+"""The 36 states of an agent with respect to one behaviour, and the composition in which a society starts."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from theory.norms._society import STANDARDS, TYPES
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError
+from meanfield.toolbox import real_number
+from theory.norms._society import AGENTS, STANDARDS, TYPES, Behaviour, NormAgent, agents_of, behaviour_of
 
 LEVELS = ("none", "informed", "qualified", "complying", "superseded")
 HELD = ("none", "same", "opposed", "abstract")
+ROUNDING = 1e-9
+
+Fractions = Mapping[tuple[str, str], float]
 
 
 class NormState(NamedTuple):
-    """An agent's type, preference and knowledge of a behaviour.
+    """An agent's type, the standard that it likes, and what it knows of a behaviour, by level and standard.
 
-    Attributes
-    ----------
-    type
-        'entrepreneur' or 'ordinary'.
-    preference
-        The standard that it likes, 'for' or 'against'.
-    level
-        'none'; 'informed' of a standard that has not passed the check; 'qualified', a personal norm; 'complying', a
-        norm that it plans by; 'superseded', a norm that is now part of an abstract one.
-    standard
-        The standard of this norm or information, 'for' or 'against'; '' at level 'none'.
-
-    Examples
-    --------
-    >>> from theory.norms import NormState
-    >>> state = NormState("ordinary", "against", "complying", "for")
-    >>> state.label, state.holds("for"), state.willing("for")
-    ('ordinary/against/complying/for', 'same', 'unwilling')
+    At level 'informed' the agent was told of a standard that has not passed its check; 'qualified', it is its norm;
+    'complying', it plans by it; 'superseded', the norm is part of an abstract one. At level 'none' the standard is ''.
     """
 
     type: str
@@ -49,8 +42,8 @@ class NormState(NamedTuple):
         return self.standard if self.level in ("qualified", "complying", "superseded") else ""
 
     def holds(self, standard: str) -> str:
-        """How its qualified norms relate to `standard`: 'none', 'same', 'opposed', or 'abstract', which contains it."""
-        if self.level in ("none", "informed"):
+        """How its qualified norms relate to `standard`, a label of `HELD`."""
+        if not self.upheld:
             return "none"
         if self.standard != standard:
             return "opposed"
@@ -73,3 +66,64 @@ NORM_STATES = tuple(
     for standard in (STANDARDS if level != "none" else ("",))
 )
 INDEX = {state: k for k, state in enumerate(NORM_STATES)}
+
+
+def starting_fractions(
+    behaviour: str | Behaviour, agents: Sequence[NormAgent] = AGENTS
+) -> dict[tuple[str, str], float]:
+    """{(type, preference): fraction of the agents}, for all four combinations."""
+    name, agents = behaviour_of(behaviour).name, agents_of(agents)
+    fractions = {(kind, preference): 0 for kind in TYPES for preference in STANDARDS}
+    for agent in agents:
+        if name not in agent.prefers:
+            expected = "expected 'for' or 'against', or fractions in place of agents"
+            raise InputError(f"agents: {agent.name} prefers nothing in {name!r}: {expected}")
+        fractions[agent.type, agent.prefers[name]] += 1
+    return {key: number / len(agents) for key, number in fractions.items()}
+
+
+def initial_composition(start: str | Behaviour | Fractions, agents: Sequence[NormAgent] = AGENTS) -> xr.DataArray:
+    """The composition in which entrepreneurs comply with the standard that they like, and other agents know none.
+
+    Parameters
+    ----------
+    start
+        A name of `BEHAVIOURS` or a `Behaviour`, for the types of `agents` and what they like; or {(type, preference):
+        fraction}, which sum to 1.
+    agents
+        Agents with different names; by default the ten of [003].
+
+    Returns
+    -------
+    Composition, dims (state).
+
+    Raises
+    ------
+    InputError
+        If an agent has no preference for the behaviour, or fractions are negative, of unknown keys, or do not sum to 1.
+
+    See Also
+    --------
+    reaction_model : the model that has these states
+
+    Examples
+    --------
+    >>> start = theory.norms.initial_composition("tipping").to_series()
+    >>> start[start > 0].to_dict()
+    {'entrepreneur/for/complying/for': 0.2, 'entrepreneur/against/complying/against': 0.1,
+     'ordinary/for/none': 0.3, 'ordinary/against/none': 0.4}
+    """
+    fractions = starting_fractions(start, agents) if isinstance(start, (str, Behaviour)) else start
+    if not isinstance(fractions, Mapping):
+        raise InputError(f"fractions = {fractions!r}: expected {{(type, preference): fraction}}")
+    x = np.zeros(len(NORM_STATES))
+    for key, fraction in fractions.items():
+        if key not in {(kind, preference) for kind in TYPES for preference in STANDARDS}:
+            raise InputError(f"fractions have {key!r}: expected ({' or '.join(TYPES)}, {' or '.join(STANDARDS)})")
+        real_number(f"fractions[{key!r}]", fraction, least=0, most=1)
+        state = NormState(*key)
+        x[INDEX[state.at("complying", state.preference) if state.type == "entrepreneur" else state]] = fraction
+    if abs(x.sum() - 1) > ROUNDING:
+        raise InputError(f"fractions sum to {x.sum()}: expected 1")
+    text = {"long_name": "fraction of agents", "units": "1"}
+    return xr.DataArray(x, dims="state", coords={"state": [state.label for state in NORM_STATES]}, attrs=text)

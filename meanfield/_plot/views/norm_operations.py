@@ -1,4 +1,4 @@
-"""Operations of norm societies: their probabilities, probes of them, their effects, and people's scores."""
+"""Operations of norm societies: their probabilities, probes of them, and people's scores."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
 from meanfield._plot.intervals import forest, name_rows
-from meanfield._plot.registry import Draw, draws
+from meanfield._plot.registry import draws
 from meanfield._plot.words import NEUTRAL, PALETTE
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -32,17 +31,6 @@ HELD = ("none", "same", "opposed", "abstract")
 PLAIN = {"color": "black", "marker": "o", "linestyle": "none"}
 HEIGHT = 0.6  # of the points in a row
 RIGHT = {"true": (1, PALETTE[0]), "not true": (0, PALETTE[1]), "no right answer": (np.nan, NEUTRAL)}
-MEASURES = {
-    "accepted_day": "acceptance (days)",
-    "complying_day": "compliance (days)",
-    "reached_end": "share reached",
-    "complying_end": "share complying",
-    "dip": "fall of accepted share",
-    "conflicts_surge": "surge of conflicts",
-    "conflicts_left": "conflicts left",
-}
-MOST = 6
-TENTH = 0.1
 SCALE = (1.0, 7.0)  # of the questionnaire's scores
 
 
@@ -114,37 +102,6 @@ def probed(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
     name_rows(axes, [name.replace("_", " ") for name in operations])
     axes.set_xlim(-0.03, 1.03)
     axes.set_xlabel("probability that the operation is true")
-
-
-def _effect_view(measure: str) -> Draw:
-    """A view for one measure of emergence."""
-
-    @draws("norm_sensitivity", view=measure, by=("behaviour",), reads=f"parameter: parameter value {measure}")
-    def effects(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-        effect = TENTH * (part[measure] * part["value"])
-        known = effect.isel(parameter=np.isfinite(effect.values))
-        order = np.argsort(-np.abs(known.values), kind="stable")
-        first, others = known.values[order[:MOST]], known.values[order[MOST:]]
-        names = [str(name).replace("[", "\n[") for name in known["parameter"].values[order[:MOST]]]
-        axes.barh(range(len(first)), first, **{"color": PALETTE[0], **style})
-        if others.size:
-            axes.barh(len(first), others[0], color=NEUTRAL)
-            names.append(f"largest of\n{others.size} others")
-        if unknown := effect.size - known.size:
-            axes.text(0.02, len(names), "level is never reached", va="center", transform=axes.get_yaxis_transform())
-            names.append(f"{unknown} unknown")
-        axes.axvline(0, color="black", linewidth=0.8)
-        name_rows(axes, names)
-        axes.tick_params(axis="y", labelsize="x-small")
-        axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.set_xlabel(f"change of {MEASURES[measure]},\nprobability + 10 %")
-
-    effects.__doc__ = f"The largest changes of {MEASURES[measure]} if a probability grows by a tenth."
-    return effects
-
-
-for _measure in MEASURES:
-    _effect_view(_measure)
 
 
 @draws(

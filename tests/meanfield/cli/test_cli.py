@@ -102,7 +102,6 @@ CALLS = {
         {"behaviours": ["tipping", "noise"], "times": np.array([0.0, 1.0]), "rates": RATES}
         | {"fractions": {("entrepreneur", "for"): 1.0}},
     ),
-    "norm-fixed-points": ("tipping --level 0.9", {"behaviour": "tipping", "level": 0.9}),
     "flag-game": (
         "-n 6,10 --runs 5 --seed 2 --parameters J=0.5",
         RUNS | {"parameters": replace(theory.flag_game.mechanism1.APPENDIX_E, J=0.5)},
@@ -113,7 +112,6 @@ CALLS = {
     ),
 }
 QUICK = ("solve", "fixed-points", "critical-mass", "simulate", "check")
-FEWER = {"norm-fixed-points": {"starts": 2}}  # which has no option
 
 
 @pytest.mark.parametrize(
@@ -132,7 +130,7 @@ def test_a_command_calls_its_function_and_writes_what_it_returns(command, monkey
     @wraps(function)
     def recorded(*policies, **options):
         if not calls:
-            calls.append((policies, options, function(*policies, **options, **FEWER.get(analysis.name, {}))))
+            calls.append((policies, options, function(*policies, **options)))
         return calls[0][-1]
 
     monkeypatch.setattr(f"{analysis.module}.{analysis.function}", recorded)
@@ -401,7 +399,6 @@ REFUSED = {
     "check absent": "absent: there is no such file",
     "norms --operations policies.nc": "operations",
     "norms --rates other=1": "rates has 'other': expected some of encounters_per_day",
-    "norm-fixed-points other": "behaviour = 'other': expected one of smoking",
     "flag-game -n 4 --parameters J=x": "parameters = 'x': expected numbers",
     "fit-flag-game absent.csv": "counts = absent.csv: there is no such file",
     "validate policies.nc -n 10 --runs 1 --out o.nc": "runs = 1: expected a whole number of at least 2",

@@ -1,4 +1,4 @@
-"""Operations of norm societies: points in rows, bars of effects, scores; and a society event by event."""
+"""Operations of norm societies: points in rows, scores; and a society event by event."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.colors import to_hex
 
 import meanfield
-from meanfield._plot.views.norm_operations import LOOKS, MEASURES
+from meanfield._plot.views.norm_operations import LOOKS
 from meanfield._plot.words import NEUTRAL, PALETTE
 from theory.norms import default_operations
 
@@ -69,26 +69,6 @@ def test_probabilities_are_coloured_by_the_right_answer(probes):
         assert x.tolist() == expected and len(set(y)) == 1
     assert true.get_ydata()[0] < 0 < false.get_ydata()[2] < 0.5, "scenes of one operation share its row"
     assert unknown.get_color() == NEUTRAL
-
-
-def test_the_largest_effects_are_bars():
-    value = np.linspace(0.1, 0.8, 9)
-    derivative = np.array([1.0, -2, 3, 4, 5, 6, 7, 8, np.nan])
-    result = xr.Dataset(
-        {
-            **{name: (("parameter", "behaviour"), derivative[:, None]) for name in MEASURES},
-            "value": ("parameter", value),
-        },
-        {"parameter": [f"op[{k}]" for k in range(9)], "behaviour": ["tipping"]},
-        {"kind": "norm_sensitivity"},
-    )
-    axes = meanfield.plot(result, view="dip")
-    effect = 0.1 * derivative * value
-    order = [7, 6, 5, 4, 3, 2, 1]
-    np.testing.assert_allclose([bar.get_width() for bar in axes.patches], effect[order])
-    assert names_of_rows(axes) == [*(f"op\n[{k}]" for k in order[:6]), "largest of\n2 others", "1 unknown"]
-    assert axes.texts[0].get_text() == "level is never reached" and axes.get_title() == "behaviour tipping"
-    assert set(MEASURES) <= set(meanfield._plot.registry.VIEWS["norm_sensitivity"])
 
 
 def test_scores_of_tasks_with_their_errors():

@@ -6,10 +6,10 @@ that are compared with those of the same generator.
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,11 +33,22 @@ from _scripted_norms import (
 )
 from meanfield import InputError, ModelError
 from meanfield.toolbox import UnparsedError
-from policy_extraction.norms import NORMS_003, Action, Information, NormOperations, Plan, probe_operations
-from policy_extraction.norms._asking import MAX_TOKENS
+from policy_extraction.norms import NORMS_003, NormOperations, probe_operations
+from policy_extraction.norms._operations import MAX_TOKENS
+from policy_extraction.norms._prompts import NormPrompts
 from policy_extraction.prompts import Prompt
-from theory.norms import AGENTS, BEHAVIOURS, PersonalNorm
-from theory.norms._contract import SocietyOperations
+from theory.norms import AGENTS, BEHAVIOURS
+
+BOTH = (NO_SMOKING, TIP)
+
+
+def prompts_with(**changes: Any) -> NormPrompts:
+    return NormPrompts({**NORMS_003.table, **changes})
+
+
+def prefix_of(name: str) -> str:
+    return NORMS_003.table["writing"][name]["answer_prefix"]
+
 
 # Questions
 
@@ -50,7 +61,7 @@ def test_p_yes_is_the_mean_over_both_orders_of_the_softmax_at_the_temperature():
     for temperature, expected in ((1.0, (3 / 4 + 1 / 5) / 2), (0.5, (9 / 10 + 1 / 17) / 2)):
         backend = Scripted(lambda prompt: (0.6, 0.2) if yes_first(prompt) else (0.02, 0.08))
         operations = NormOperations(backend, temperature=temperature)
-        operations.detect_conflict(BOB, LIGHTS, (NO_SMOKING,), rng())
+        operations("detect_conflict", BOB, LIGHTS | {"norms": (NO_SMOKING,)}, rng())
         (exchange,) = operations.exchanges
         assert exchange["p_yes"] == pytest.approx(expected, abs=1e-12)
         assert exchange["captured_mass"] == pytest.approx((0.8 + 0.1) / 2, abs=1e-12)
@@ -60,7 +71,7 @@ def test_p_yes_is_the_mean_over_both_orders_of_the_softmax_at_the_temperature():
 def test_answers_are_drawn_with_p_yes():
     operations = NormOperations(Scripted(lambda prompt: (0.06, 0.24)))
     generator, same = rng(5), rng(5)
-    drawn = [operations.is_consistent(BOB, INFORMATION, generator) for _ in range(200)]
+    drawn = [operations("is_consistent", BOB, INFORMATION, generator) for _ in range(200)]
     assert drawn == (same.random(200) < 0.2).tolist()
     assert 20 < sum(drawn) < 60
     assert [one["answer"] for one in operations.exchanges] == ["yes" if one else "no" for one in drawn]
@@ -70,60 +81,59 @@ def test_a_question_is_scored_once():
     backend = Scripted()
     operations = NormOperations(backend)
     for seed in range(5):
-        operations.is_consistent(BOB, INFORMATION, rng(seed))
-        operations.is_consistent(SAM, INFORMATION, rng(seed))
+        operations("is_consistent", BOB, INFORMATION, rng(seed))
+        operations("is_consistent", SAM, INFORMATION, rng(seed))
     assert len(backend.scored) == 2  # the question describes nobody, and is asked in both orders
-    operations.is_consistent(BOB, replace(INFORMATION, text="Be quiet."), rng())
+    operations("is_consistent", BOB, INFORMATION | {"text": "Be quiet."}, rng())
     assert len(backend.scored) == 4
     assert len(operations.exchanges) == 11
 
 
 ASKED = {
-    "detect_conflict": (True, lambda ops: ops.detect_conflict(BOB, LIGHTS, (NO_SMOKING, TIP), rng())),
-    "decide_to_talk": (True, lambda ops: ops.decide_to_talk(BOB, LIGHTS, (NO_SMOKING, TIP), rng())),
-    "is_consistent": (True, lambda ops: ops.is_consistent(BOB, INFORMATION, rng())),
-    "is_unique": (False, lambda ops: ops.is_unique(BOB, INFORMATION, (NO_SMOKING, TIP), rng())),
-    "is_type_right": (True, lambda ops: ops.is_type_right(BOB, INFORMATION, rng())),
-    "is_conflict_free": (False, lambda ops: ops.is_conflict_free(BOB, INFORMATION, (NO_SMOKING, TIP), rng())),
+    "detect_conflict": LIGHTS | {"norms": BOTH},
+    "decide_to_talk": LIGHTS | {"norms": BOTH},
+    "is_consistent": INFORMATION,
+    "is_unique": INFORMATION | {"norms": BOTH},
+    "is_type_right": INFORMATION,
+    "is_conflict_free": INFORMATION | {"norms": BOTH},
 }
 HOLDS = {
-    "detect_conflict": (NO_SMOKING.content, TIP.content, LIGHTS.text, BOB.description),
-    "decide_to_talk": (NO_SMOKING.content, TIP.content, LIGHTS.text, BOB.description, "You campaign for your norms"),
-    "is_consistent": (INFORMATION.content, INFORMATION.text),
-    "is_unique": (f"New norm: {INFORMATION.content}", f"1. {NO_SMOKING.content}", TIP.content),
-    "is_type_right": (INFORMATION.content, "Is this norm injunctive?"),
-    "is_conflict_free": (f"New norm: {INFORMATION.content}", f"1. {NO_SMOKING.content}", BOB.description),
+    "detect_conflict": (NO_SMOKING.content, TIP.content, LIGHTS["observation"], BOB.description),
+    "decide_to_talk": (NO_SMOKING.content, LIGHTS["observation"], BOB.description, "You campaign for your norms"),
+    "is_consistent": (INFORMATION["content"], INFORMATION["text"]),
+    "is_unique": (f"New norm: {INFORMATION['content']}", f"1. {NO_SMOKING.content}", TIP.content),
+    "is_type_right": (INFORMATION["content"], "Is this norm injunctive?"),
+    "is_conflict_free": (f"New norm: {INFORMATION['content']}", f"1. {NO_SMOKING.content}", BOB.description),
 }
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_what_yes_means(name):
     """A duplicate is not unique, and a conflict not free of conflict; all else is true if the answer is yes."""
-    if_yes, ask = ASKED[name]
-    assert ask(NormOperations(Scripted(YES))) is if_yes
-    assert ask(NormOperations(Scripted(NO))) is not if_yes
+    if_yes = name not in ("is_unique", "is_conflict_free")
+
+    def ask(*options: Any) -> bool:
+        return NormOperations(*options)(name, BOB, ASKED[name], rng())
+
+    assert ask(Scripted(YES)) is if_yes
+    assert ask(Scripted(NO)) is not if_yes
     turned = {
-        key: replace(one, true_if={"yes": "no", "no": "yes"}[one.true_if]) for key, one in NORMS_003.questions.items()
+        key: one | {"true_if": {"yes": "no", "no": "yes"}[one["true_if"]]}
+        for key, one in NORMS_003.table["question"].items()
     }
-    assert ask(NormOperations(Scripted(YES), replace(NORMS_003, questions=turned))) is not if_yes
+    assert ask(Scripted(YES), prompts_with(question=turned)) is not if_yes
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_what_is_asked_holds_what_it_is_about(name):
     operations = NormOperations(Scripted(YES))
-    ASKED[name][1](operations)
+    operations(name, BOB, ASKED[name], rng())
     (exchange,) = operations.exchanges
     assert (exchange["operation"], exchange["agent"], exchange["answer"]) == (name, "Bob Johnson", "yes")
     text = exchange["prompt"]["system"] + exchange["prompt"]["user"]
     assert all(part in text for part in HOLDS[name])
     assert exchange["prompt"]["user"].replace("Yes or No", "No or Yes") == exchange["user_no_first"]
     json.dumps(exchange, allow_nan=False)
-
-
-def test_roles_tell_entrepreneurs_from_others():
-    for agent, role in ((BOB, "entrepreneur"), (SAM, "ordinary")):
-        asked = NORMS_003.question("decide_to_talk", agent, norms="", observation="")
-        assert NORMS_003.roles[role] in asked.yes_first.user
 
 
 class Bounded(Scripted):
@@ -138,7 +148,7 @@ class Bounded(Scripted):
 
 def test_a_word_that_is_only_bounded_counts_at_its_bound_and_is_told():
     operations = NormOperations(Bounded(lambda prompt: (0.9, 0.1)))
-    operations.detect_conflict(BOB, LIGHTS, (NO_SMOKING,), rng())
+    operations("detect_conflict", BOB, LIGHTS | {"norms": (NO_SMOKING,)}, rng())
     (exchange,) = operations.exchanges
     assert exchange["p_yes"] == pytest.approx(0.9)
     assert exchange["undecided"] == pytest.approx(0.1)
@@ -149,7 +159,7 @@ def test_words_that_are_both_only_bounded_are_no_answer():
     backend.both = True
     message = "backend = scripted: neither 'Yes' nor 'No' is among its most probable answers"
     with pytest.raises(UnparsedError, match=message):
-        NormOperations(backend).is_consistent(BOB, INFORMATION, rng())
+        NormOperations(backend)("is_consistent", BOB, INFORMATION, rng())
     with pytest.raises(ModelError, match=message):
         probe_operations(backend, AGENTS[:2], BEHAVIOURS, cache=False)
 
@@ -160,13 +170,12 @@ def test_words_that_are_both_only_bounded_are_no_answer():
 def test_a_refused_text_is_asked_for_again_with_what_was_wrong():
     good = f"[{NORM}]"
     bad = good.replace("60", "600")
-    prefix = NORMS_003.writings["create"].answer_prefix
+    prefix = prefix_of("create")
     texts = ["Here:", bad.removeprefix(prefix), good.removeprefix(prefix)]
     backend = Scripted(texts=texts)
     operations = NormOperations(backend, writing_temperature=0.25, retries=2)
-    created = operations.create(BOB, 1, rng(3))
+    created = operations("create", BOB, {"n": 1}, rng(3))
     assert created == [{"content": "No smoking.", "kind": "injunctive", "utility": 60.0}]
-    assert PersonalNorm(**created[0]).content == "No smoking.", "it fits the objects of the theory"
     (first, options), (second, _), (third, _) = backend.written
     assert options == {"max_tokens": MAX_TOKENS["create"][1], "temperature": 0.25, "seed": options["seed"]}
     assert len({one["seed"] for _, one in backend.written}) == 3
@@ -186,7 +195,7 @@ def test_a_text_that_never_parses_is_one_clear_line(retries):
     backend = Scripted(texts=["I think\nthat " + "x" * 300])
     operations = NormOperations(backend, retries=retries)
     with pytest.raises(UnparsedError) as error:
-        operations.classify(SAM, (NO_SMOKING, TIP), rng())
+        operations("classify", SAM, {"norms": BOTH}, rng())
     message = str(error.value)
     assert message.startswith(
         f"classify of Sam Moore: none of {1 + retries} answers can be used; the last one was '1:I think"
@@ -202,12 +211,12 @@ def test_a_text_that_never_parses_is_one_clear_line(retries):
 def test_a_talk_is_what_both_say():
     backend = Scripted(texts=["Please don't\nsmoke.", "All right."])
     operations = NormOperations(backend)
-    talk = operations.talk(BOB, SAM, LIGHTS, (NO_SMOKING,), rng())
+    talk = operations("talk", BOB, LIGHTS | {"norms": (NO_SMOKING,), "partner": SAM}, rng())
     assert talk == "Bob Johnson: Please don't smoke.\nSam Moore: All right."
     (said, _), (replied, _) = backend.written
     assert BOB.description in said.system
     assert "Say to Sam Moore" in said.user
-    assert LIGHTS.text in said.user
+    assert LIGHTS["observation"] in said.user
     assert NO_SMOKING.content in said.user
     assert SAM.description in replied.system
     assert "Bob Johnson says to you:\nPlease don't smoke." in replied.user
@@ -217,23 +226,23 @@ def test_a_talk_is_what_both_say():
 def test_a_thought_is_written_only_where_there_is_one():
     backend = Scripted(YES, ["One should not smoke here."])
     operations = NormOperations(backend)
-    assert operations.think(SAM, LIGHTS, (TIP,), rng()) == "One should not smoke here."
+    assert operations("think", SAM, LIGHTS | {"norms": (TIP,)}, rng()) == "One should not smoke here."
     assert [one["operation"] for one in operations.exchanges] == ["has_thought", "think"]
-    assert all(LIGHTS.text in one["prompt"]["user"] for one in operations.exchanges)
+    assert all(LIGHTS["observation"] in one["prompt"]["user"] for one in operations.exchanges)
     assert all(TIP.content in one["prompt"]["user"] for one in operations.exchanges)
     backend = Scripted(NO)
-    assert NormOperations(backend).think(SAM, LIGHTS, (), rng()) is None
+    assert NormOperations(backend)("think", SAM, LIGHTS | {"norms": ()}, rng()) is None
     assert not backend.written
 
 
 @pytest.mark.parametrize("source", ["chat", "thought"])
 def test_a_norm_is_written_only_where_one_is_identified(source):
     good = '{"content": "No smoking.", "kind": "descriptive", "utility": 60} That is it.'
-    backend = Scripted(YES, [good.removeprefix(NORMS_003.writings["identify"].answer_prefix)])
+    backend = Scripted(YES, [good.removeprefix(prefix_of("identify"))])
     operations = NormOperations(backend)
-    informed = (replace(QUIET, activated=False, valid=False),)
-    found = operations.identify(SAM, "Said so.", source, LIGHTS, informed, rng())
-    assert found == Information("No smoking.", "descriptive", 60.0, "Said so.", source)
+    given = LIGHTS | {"text": "Said so.", "source": source, "informed": (replace(QUIET, state="informed"),)}
+    found = operations("identify", SAM, given, rng())
+    assert found == {"content": "No smoking.", "kind": "descriptive", "utility": 60.0}
     assert [one["operation"] for one in operations.exchanges] == [f"identify_{source}", "identify"]
     for one in operations.exchanges:
         assert "Said so." in one["prompt"]["user"]
@@ -241,45 +250,44 @@ def test_a_norm_is_written_only_where_one_is_identified(source):
         assert "cigarette" not in one["prompt"]["user"]
     assert f"is a {source}.\nText: Said so." in operations.exchanges[1]["prompt"]["user"]
     backend = Scripted(NO)
-    assert NormOperations(backend).identify(SAM, "Hello.", source, LIGHTS, (), rng()) is None
+    assert NormOperations(backend)("identify", SAM, given | {"text": "Hello."}, rng()) is None
     assert not backend.written
-    with pytest.raises(InputError, match="source = 'dream': expected one of chat, thought"):
-        NormOperations(backend).identify(SAM, "Hello.", "dream", LIGHTS, (), rng())
 
 
 def test_a_plan_follows_the_norms_that_it_is_found_to_keep_to():
     backend = Scripted(lambda prompt: NO(prompt) if QUIET.content in prompt.user else YES(prompt), ["I go out."])
     operations = NormOperations(backend)
-    plan = operations.plan(SAM, (NO_SMOKING, QUIET, TIP), rng())
-    assert plan == Plan("I go out.", frozenset({NO_SMOKING.content, TIP.content}))
+    plan = operations("plan", SAM, {"norms": (NO_SMOKING, QUIET, TIP)}, rng())
+    assert plan == {"text": "I go out.", "follows": [NO_SMOKING.content, TIP.content]}
     assert [one["operation"] for one in operations.exchanges] == ["plan", *["plan_follows"] * 3]
     assert all("Plan: I go out." in one["prompt"]["user"] for one in operations.exchanges[1:])
-    assert NormOperations(backend).plan(SAM, (), rng()).follows == frozenset()
+    assert NormOperations(backend)("plan", SAM, {"norms": ()}, rng())["follows"] == []
 
 
 @pytest.mark.parametrize("shows", ["for", "against"])
 def test_an_action_shows_the_standard_that_it_is_found_to_keep_to(shows):
     """By whichever standard is asked for; a model that always says yes prefers none of the standards."""
     right = SMOKING.standards[shows]
-    plan = Plan("", frozenset({NO_SMOKING.content}))
+    given = {"behaviour": SMOKING, "norms": (TIP,), "plan": "", "follows": {NO_SMOKING.content}}
     asked = Counter()
     for seed in range(20):
         backend = Scripted(lambda prompt: YES(prompt) if right in prompt.user else NO(prompt), [CIGARETTE])
         operations = NormOperations(backend)
-        assert operations.act(SAM, SMOKING, (TIP,), plan, rng(seed)) == Action(CIGARETTE, shows, False)
+        assert operations("act", SAM, given, rng(seed)) == {"text": CIGARETTE, "shows": shows, "normative": False}
         (_, question) = operations.exchanges
         asked.update(one for one in ("for", "against") if SMOKING.standards[one] in question["prompt"]["user"])
     assert sum(asked.values()) == 20
     assert min(asked.values()) >= 3  # of 20 fair draws, fewer than 3 of a kind in one seed of 2,400
-    always = {NormOperations(Scripted(YES, ["x"])).act(SAM, SMOKING, (), plan, rng(seed)).shows for seed in range(20)}
-    assert always == {"for", "against"}
+    always = (NormOperations(Scripted(YES, ["x"]))("act", SAM, given | {"norms": ()}, rng(seed)) for seed in range(20))
+    assert {one["shows"] for one in always} == {"for", "against"}
 
 
 def test_an_action_is_normative_where_a_norm_that_is_planned_by_asks_for_it():
-    plan = Plan("I stay in.", frozenset({NO_SMOKING.content, "Superseded."}))
+    follows = {NO_SMOKING.content, "Superseded."}
+    given = {"behaviour": SMOKING, "norms": (NO_SMOKING, QUIET), "plan": "I stay in.", "follows": follows}
     for law, normative in ((YES, True), (NO, False)):
         operations = NormOperations(Scripted(law, [CIGARETTE]))
-        assert operations.act(SAM, SMOKING, (NO_SMOKING, QUIET), plan, rng()).normative is normative
+        assert operations("act", SAM, given, rng())["normative"] is normative
         written, shown, asked = operations.exchanges
         assert "Your plan: I stay in." in written["prompt"]["user"]
         assert all(SMOKING.shows[one] in written["prompt"]["user"] for one in ("for", "against"))
@@ -288,23 +296,20 @@ def test_an_action_is_normative_where_a_norm_that_is_planned_by_asks_for_it():
         assert QUIET.content not in asked["prompt"]["user"]
         assert QUIET.content in written["prompt"]["user"]
     operations = NormOperations(Scripted(YES, [CIGARETTE]))
-    assert operations.act(SAM, SMOKING, (QUIET,), plan, rng()).normative is False
+    assert operations("act", SAM, given | {"norms": (QUIET,)}, rng())["normative"] is False
     assert [one["operation"] for one in operations.exchanges] == ["act", "action_follows"]
 
 
 def test_norms_are_sorted_and_summed_up():
     operations = NormOperations(Scripted(texts=[" Peace\n2: Money\n3: peace"]))
-    themes = operations.classify(BOB, (NO_SMOKING, TIP, QUIET), rng())
-    assert themes == [("peace", (NO_SMOKING.content, QUIET.content)), ("money", (TIP.content,))]
-    prefix = NORMS_003.writings["abstract"].answer_prefix
+    themes = operations("classify", BOB, {"norms": (NO_SMOKING, TIP, QUIET)}, rng())
+    assert themes == [["peace", [NO_SMOKING.content, QUIET.content]], ["money", [TIP.content]]]
+    prefix = prefix_of("abstract")
     text = '{"content": "Be kind.", "kind": "injunctive", "weights": [1, 3]}'
     assert text.startswith(prefix)
     backend = Scripted(texts=[text.removeprefix(prefix)])
-    assert NormOperations(backend).abstract(BOB, "Peace", (NO_SMOKING, QUIET), rng()) == (
-        "Be kind.",
-        "injunctive",
-        (1, 3),
-    )
+    given = {"theme": "Peace", "norms": (NO_SMOKING, QUIET)}
+    assert NormOperations(backend)("abstract", BOB, given, rng()) == ["Be kind.", "injunctive", [1, 3]]
     ((prompt, _),) = backend.written
     assert f"2 norms about Peace:\n1. {NO_SMOKING.content}\n2. {QUIET.content}" in prompt.user
 
@@ -315,13 +320,11 @@ ROW = {"content": "Be quiet.", "kind": "injunctive", "utility": 80}
 def test_norms_to_start_with_may_be_given():
     backend = Scripted(texts=["Nothing."])
     operations = NormOperations(backend, retries=0, created={"Bob Johnson": [ROW, ROW | {"content": "Tip."}]})
-    assert operations.create(BOB, 5, rng()) == [ROW, ROW | {"content": "Tip."}]
+    assert operations("create", BOB, {"n": 5}, rng()) == [ROW, ROW | {"content": "Tip."}]
     assert operations.created_for == ("Bob Johnson",)
     assert not backend.written
     with pytest.raises(UnparsedError, match="create of Sam Moore"):
-        operations.create(SAM, 1, rng())
-    with pytest.raises(InputError, match="n = 0: expected a whole number from 1 to"):
-        operations.create(BOB, 0, rng())
+        operations("create", SAM, {"n": 1}, rng())
 
 
 @pytest.mark.parametrize(
@@ -332,16 +335,8 @@ def test_norms_to_start_with_are_checked(norms):
         NormOperations(Scripted(), created={"Bob Johnson": norms})
 
 
-def test_it_keeps_the_contract_of_the_society():
-    methods = {name: one for name, one in vars(SocietyOperations).items() if inspect.isfunction(one) and name[0] != "_"}
-    assert "detect_conflict" in methods
-    for name, method in methods.items():
-        mine = inspect.signature(getattr(NormOperations, name))
-        assert list(mine.parameters) == list(inspect.signature(method).parameters), name
-
-
 def test_the_identity_tells_models_and_options_apart():
-    turned = replace(NORMS_003, no_norms="none")
+    turned = prompts_with(no_norms="none")
     other = Scripted()
     other.identity = "scripted/2"
     made = [

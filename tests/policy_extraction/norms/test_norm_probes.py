@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import xarray as xr
 
-import meanfield
 import policy_extraction
 import theory.norms
 from _scripted_norms import BOB, INFORMATION, NO, NO_SMOKING, NOISE, SAM, SMOKING, TIP, YES, Scripted, rng
 from meanfield import InputError
-from policy_extraction.norms import (
-    NORMS_003,
-    Information,
-    NormOperations,
-    NormPrompts,
-    Plan,
-    operation_probabilities,
-    probe_operations,
-)
-from policy_extraction.norms._cells import cells_of
-from policy_extraction.norms._probed_table import LABELS, SOURCES
-from policy_extraction.norms._prompts import QUESTIONS
-from policy_extraction.norms._scenes import SCENES
+from policy_extraction.norms import NORMS_003, NormOperations, operation_probabilities, probe_operations
+from policy_extraction.norms._probe import LABELS, SOURCES
+from policy_extraction.norms._prompts import QUESTIONS, NormPrompts
+from policy_extraction.norms._scenes import SCENES, Scene, cells_of
 from policy_extraction.prompts import Prompt
 from theory.norms import AGENTS, BEHAVIOURS, default_operations
-from theory.norms._contract import Observation
+from theory.norms._operations import OPERATIONS, checked_operations
+
+
+def name_of(scene: Scene) -> str:
+    return f"{scene.operation}/{scene.situation}"
+
 
 # Probes
 
@@ -70,7 +64,7 @@ def test_no_prompt_has_two_right_answers():
 
 def test_every_yes_or_no_operation_is_probed_in_scenes_that_differ(probed):
     assert {scene.operation for scene in SCENES} == set(QUESTIONS)
-    assert len({scene.name for scene in SCENES}) == len(SCENES)
+    assert len({name_of(scene) for scene in SCENES}) == len(SCENES)
     cell = cells_of(AGENTS, list(BEHAVIOURS.values()))[0]
     assert len({scene.asked(cell, NORMS_003) for scene in SCENES}) == len(SCENES)
 
@@ -93,16 +87,6 @@ def test_a_model_that_knows_the_answers_agrees_with_them(probed):
     assert (probes["undecided"] == 0).all()
 
 
-def test_a_model_that_pays_no_heed_has_no_contrast():
-    probes = probe_operations(Scripted(lambda prompt: (0.3, 0.1)), AGENTS[:3], BEHAVIOURS, cache=False)
-    np.testing.assert_allclose(probes["contrast"].dropna("operation"), 0, atol=1e-12)
-    np.testing.assert_allclose(probes["p_yes"], 0.75, atol=1e-12)
-    assert probes["agreement"].sel(operation="is_consistent") == pytest.approx(0.5)
-    assert probes["agreement"].sel(operation="comply_in_plan") == pytest.approx(0.75)
-    # With none, the same, an opposed and an abstract norm held, three are free of conflict, which 'no' says
-    assert probes["agreement"].sel(operation="is_conflict_free") == pytest.approx((3 * 0.25 + 0.75) / 4)
-
-
 def test_only_entrepreneurs_who_like_the_standard_have_to_talk(probed):
     right = probed[0]["right"].sel(scene="decide_to_talk/opposite")
     must = (probed[0]["type"] == "entrepreneur") & (probed[0]["willing"] == "willing")
@@ -114,61 +98,41 @@ def test_only_entrepreneurs_who_like_the_standard_have_to_talk(probed):
     ]
 
 
-def test_equal_prompts_are_asked_once(probed):
-    _, backend = probed
-    assert len(backend.scored) == len(set(backend.scored)) == len(right_answers())
-    assert len(backend.scored) < 2200 < 2 * len(SCENES) * 60
-
-
-def test_the_temperature_sharpens(probed):
-    cold = probe_operations(probed[1], AGENTS, BEHAVIOURS, temperature=0.5, cache=False)
-    np.testing.assert_allclose(cold["p_yes"].sel(scene="is_unique/same"), 0.81 / 0.82, atol=1e-12)
-    assert cold.attrs["option_temperature"] == 0.5
-
-
 def test_probes_ask_what_the_operations_ask():
     """The society's questions about the same scenes are the probed ones."""
     asked = {
-        scene.name: scene.asked(cell, NORMS_003)
+        name_of(scene): scene.asked(cell, NORMS_003)
         for cell in cells_of(AGENTS, list(BEHAVIOURS.values()))
         if (cell.agent, cell.behaviour, cell.standard) == (BOB, SMOKING, "for")
         for scene in SCENES
     }
-    seen = Observation("Isabella Rodriguez lights a cigarette at the table.", "", "smoking", "against", False)
+    seen = {"observation": "Isabella Rodriguez lights a cigarette at the table."}
     talk = (
         f"Isabella Rodriguez: Let me say something about what I saw. {NO_SMOKING.content} That is how it is here.\n"
         "A guest: I understand."
     )
-    information = Information(NO_SMOKING.content, "injunctive", 90, talk, "chat")
-    opposed = (SMOKING.norm("against"),)
-    for name, ask in {
-        "detect_conflict/opposite": lambda ops: ops.detect_conflict(BOB, seen, (NO_SMOKING,), rng()),
-        "decide_to_talk/opposite": lambda ops: ops.decide_to_talk(BOB, seen, (NO_SMOKING,), rng()),
-        "identify_chat/first": lambda ops: ops.identify(BOB, talk, "chat", seen, (), rng()),
-        "identify_chat/reminded": lambda ops: ops.identify(BOB, talk, "chat", seen, (NO_SMOKING,), rng()),
-        "is_consistent/right": lambda ops: ops.is_consistent(BOB, information, rng()),
-        "is_unique/opposed": lambda ops: ops.is_unique(BOB, information, opposed, rng()),
-        "is_unique/none": lambda ops: ops.is_unique(BOB, information, (TIP,), rng()),
-        "is_type_right/right": lambda ops: ops.is_type_right(BOB, information, rng()),
-        "is_type_right/wrong": lambda ops: ops.is_type_right(BOB, replace(information, kind="descriptive"), rng()),
-        "is_conflict_free/opposed": lambda ops: ops.is_conflict_free(BOB, information, opposed, rng()),
-        "is_conflict_free/same": lambda ops: ops.is_conflict_free(BOB, information, (NO_SMOKING,), rng()),
+    information = {"content": NO_SMOKING.content, "kind": "injunctive", "text": talk}
+    opposed, chat = (SMOKING.norm("against"),), {"text": talk, "source": "chat"}
+    for name, given in {
+        "detect_conflict/opposite": seen | {"norms": (NO_SMOKING,)},
+        "decide_to_talk/opposite": seen | {"norms": (NO_SMOKING,)},
+        "identify_chat/first": chat | {"informed": ()},
+        "identify_chat/reminded": chat | {"informed": (NO_SMOKING,)},
+        "is_consistent/right": information,
+        "is_unique/opposed": information | {"norms": opposed},
+        "is_unique/none": information | {"norms": (TIP,)},
+        "is_type_right/right": information,
+        "is_type_right/wrong": information | {"kind": "descriptive"},
+        "is_conflict_free/opposed": information | {"norms": opposed},
+        "is_conflict_free/same": information | {"norms": (NO_SMOKING,)},
     }.items():
         operations = NormOperations(Scripted(NO if name.startswith("identify") else YES))
-        ask(operations)
+        operations(name.partition("/")[0].replace("identify_chat", "identify"), BOB, given, rng())
         (exchange,) = operations.exchanges
         both = asked[name]
         assert exchange["prompt"]["system"] == both.yes_first.system, name
         assert exchange["prompt"]["user"] == both.yes_first.user, name
         assert exchange["user_no_first"] == both.no_first.user, name
-
-
-def test_probes_go_into_a_file(probed, tmp_path):
-    meanfield.save(probed[0], tmp_path / "probes.nc")
-    again = meanfield.load(tmp_path / "probes.nc")
-    xr.testing.assert_allclose(again["probability"], probed[0]["probability"])
-    assert again.attrs["option_prompts"] == "norms-003/1"
-    assert operation_probabilities(again, default_operations())["unique"].sel(held="same") == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(
@@ -225,53 +189,27 @@ def numbered(probed) -> xr.Dataset:
     return probed[0].assign(probability=probability.copy(data=rng(1).random(probability.shape)))
 
 
-def by_hand(probes: xr.Dataset, scene: str, about: Callable[..., bool]) -> float:
-    found = [
-        float(probes["probability"].sel(scene=scene, agent=agent.name, behaviour=behaviour.name, standard=standard))
-        for agent in AGENTS
-        for behaviour in BEHAVIOURS.values()
-        for standard in ("for", "against")
-        if about(agent, behaviour, agent.prefers[behaviour.name] == standard)
-    ]
-    assert found
-    return float(np.mean(found))
-
-
 def test_probabilities_are_means_over_what_they_are_about(numbered):
+    """Each entry by hand, over the agents, behaviours and standards to which its labels apply."""
     table = operation_probabilities(numbered, default_operations())
-    every = by_hand(numbered, "is_consistent/right", lambda agent, behaviour, willing: True)
-    assert table["consistent"] == pytest.approx(every)
-    for number, kind in enumerate(("injunctive", "descriptive")):
-        of_kind = lambda agent, behaviour, willing, kind=kind: behaviour.kind == kind  # noqa: E731
-        for name, scene in (
-            ("detect_conflict", "detect_conflict/opposite"),
-            ("identify_thought", "identify_thought/normative"),
-            ("identify_habit", "identify_thought/habit"),
-            ("correct_type", "is_type_right/right"),
-        ):
-            assert table[name][number] == pytest.approx(by_hand(numbered, scene, of_kind)), name
-        for place, reminded in enumerate(("first", "reminded")):
-            expected = by_hand(numbered, f"identify_chat/{reminded}", of_kind)
-            assert table["identify_chat"][number, place] == pytest.approx(expected)
-    for number, likes in enumerate((True, False)):
-        who = lambda agent, behaviour, willing, likes=likes: willing is likes  # noqa: E731
-        for name, scene in (
-            ("comply_in_plan", "comply_in_plan/own"),
-            ("comply_in_action", "comply_in_action/own"),
-            ("comply_abstract", "comply_in_action/abstract"),
-        ):
-            assert table[name][number] == pytest.approx(by_hand(numbered, scene, who)), name
-        for place, held in enumerate(("none", "same", "opposed", "abstract")):
-            expected = by_hand(numbered, f"is_conflict_free/{held}", who)
-            assert table["conflict_free"][number, place] == pytest.approx(expected)
-        for place, kind in enumerate(("entrepreneur", "ordinary")):
-            about = lambda a, b, w, kind=kind, likes=likes: (a.type, w) == (kind, likes)  # noqa: E731
-            expected = by_hand(numbered, "decide_to_talk/opposite", about)
-            assert table["decide_to_talk"][place, number] == pytest.approx(expected)
-    for place, held in enumerate(("none", "same", "opposed", "abstract")):
-        for name, scene in (("unique", "is_unique"), ("generate_thought", "has_thought")):
-            assert table[name][place] == pytest.approx(by_hand(numbered, f"{scene}/{held}", lambda *_: True))
-    assert table["false_conflict"] == pytest.approx(by_hand(numbered, "detect_conflict/same", lambda *_: True))
+    entries = 0
+    for name, source in SOURCES.items():
+        for place in np.ndindex(table[name].shape) if source.scene and not source.over else ():
+            labels = {dim: LABELS[dim][k] for dim, k in zip(source.dims, place, strict=True)}
+            found = [
+                float(numbered["probability"].sel(agent=a.name, behaviour=b.name, standard=one, scene=scene))
+                for scene in [source.scene.format(**labels)]
+                for a in AGENTS
+                for b in BEHAVIOURS.values()
+                for one in ("for", "against")
+                if labels.get("type", a.type) == a.type
+                and labels.get("kind", b.kind) == b.kind
+                and (labels.get("willing", "willing") == "willing")
+                == (a.prefers[b.name] == one or "willing" not in labels)
+            ]
+            assert table[name].values[place] == pytest.approx(np.mean(found)), (name, labels)
+            entries += 1
+    assert entries == sum(table[name].size for name in SOURCES) - 2
 
 
 @pytest.mark.parametrize(("abstract", "expected"), [(0.3, 0.5), (0.6, 1.0), (0.9, 1.0)])
@@ -325,9 +263,9 @@ def test_the_reaction_model_takes_them(probed):
 
     Later, norms that it finds in habits, where there are none, take some of that back.
     """
-    assert theory.norms.validate_operations(default_operations()).sizes == {k: len(v) for k, v in LABELS.items()}
-    assert set(SOURCES) == set(theory.norms.OPERATIONS)
-    table = theory.norms.validate_operations(operation_probabilities(probed[0], default_operations()))
+    assert checked_operations(default_operations()).sizes == {k: len(v) for k, v in LABELS.items()}
+    assert set(SOURCES) == set(OPERATIONS)
+    table = checked_operations(operation_probabilities(probed[0], default_operations()))
     assert table["detect_conflict"].values.tolist() == pytest.approx([0.9, 0.9])
     assert table["unique"].values.tolist() == pytest.approx([0.9, 0.1, 0.9, 0.5])
     assert table["conflict_free"].values[0].tolist() == pytest.approx([0.9, 0.9, 0.1, 0.9])
@@ -348,14 +286,15 @@ def test_a_model_of_transformers_is_asked():
 
     backend = open_backend(tiny())
     operations = NormOperations(backend, temperature=0.5, writing_temperature=1.0)
-    operations.is_type_right(BOB, INFORMATION, rng())
-    both = NORMS_003.question("is_type_right", BOB, content=INFORMATION.content, kind=INFORMATION.kind)
+    operations("is_type_right", BOB, INFORMATION, rng())
+    both = NORMS_003.question("is_type_right", BOB, **INFORMATION)
     (scores,) = backend.score(list(both), NORMS_003.words)
     log_p = scores.log_probability[np.argsort(scores.numbers)]
     expected = np.mean([1 / (1 + math.exp((no - yes) / 0.5)) for yes, no in log_p])
     assert operations.exchanges[0]["p_yes"] == pytest.approx(expected, abs=1e-6)
     assert operations.exchanges[0]["captured_mass"] == pytest.approx(np.exp(log_p).sum(1).mean(), rel=1e-5)
-    acts = [operations.act(BOB, SMOKING, (), Plan("", frozenset()), rng(seed)).text for seed in (1, 1, 2)]
+    given = {"behaviour": SMOKING, "norms": (), "plan": "", "follows": ()}
+    acts = [operations("act", BOB, given, rng(seed))["text"] for seed in (1, 1, 2)]
     assert acts[0] == acts[1] != acts[2]
 
 
@@ -375,6 +314,6 @@ def test_smollm2_is_probed():
     assert 0.05 < float(probes["mean_mass"].min()) < float(probes["mean_mass"].max()) < 0.8
     # A prompt written another way moves a probability by about 0.03; a contrast is a mean over many
     assert float(abs(probes["contrast"]).max()) < 0.1
-    table = theory.norms.validate_operations(operation_probabilities(probes, default_operations()))
+    table = checked_operations(operation_probabilities(probes, default_operations()))
     curves = theory.norms.emergence(operations=table)
     assert np.isfinite(curves["accepted"]).all()

@@ -10,10 +10,10 @@ from policy_extraction.norms._replies import parse_abstract, parse_norm, parse_n
 
 
 def test_a_norm_is_read():
-    assert parse_norm(NORM) == ("No smoking.", "injunctive", 60.0)
+    assert parse_norm(NORM) == {"content": "No smoking.", "kind": "injunctive", "utility": 60.0}
     assert parse_norm(f"\n{NORM}\nThis is the norm.") == parse_norm(NORM)
-    assert parse_norm(NORM.replace("60", "1")).utility == 1
-    assert parse_norm(NORM.replace("60", "100.0")).utility == 100
+    assert parse_norm(NORM.replace("60", "1"))["utility"] == 1
+    assert parse_norm(NORM.replace("60", "100.0"))["utility"] == 100
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_norm_that_is_not_as_asked_for_is_refused(old, new, problem):
 
 def test_lists_of_norms():
     other = NORM.replace("smoking", "noise")
-    assert [norm.content for norm in parse_norms(f"[{NORM}, {other}]", 2)] == ["No smoking.", "No noise."]
+    assert [norm["content"] for norm in parse_norms(f"[{NORM}, {other}]", 2)] == ["No smoking.", "No noise."]
     for text, n, problem in (
         (f"[{NORM}, {other}]", 3, "it is not a JSON list of 3 norms"),
         (f"[{NORM}, {other}]", 1, "it is not a JSON list of 1 norms"),
@@ -57,7 +57,7 @@ def test_lists_of_norms():
 
 def test_general_norms():
     text = '{"content": "Be kind.", "kind": "descriptive", "weights": [1, 2.5]}'
-    assert parse_abstract(text, 2) == ("Be kind.", "descriptive", (1.0, 2.5))
+    assert parse_abstract(text, 2) == {"content": "Be kind.", "kind": "descriptive", "weights": [1.0, 2.5]}
     wrong = "[1]", "[1, 2, 3]", "[1, 0]", "[1, -2]", "[1, true]", '[1, "2"]', "3", "[1, Infinity]", "[1, 1e300]"
     for weights in wrong:
         with pytest.raises(ReplyError, match="expected a list of 2 positive numbers"):

@@ -13,31 +13,26 @@ import pytest
 import xarray as xr
 
 import meanfield
+from _norm_societies import ordinary
 from _paths import ROOT
 from meanfield import InputError
+from theory import norms
 from theory.norms import (
     AGENTS,
     BEHAVIOURS,
-    NORM_STATES,
-    OPERATIONS,
     Behaviour,
     NormAgent,
-    NormDatabase,
     NormRates,
-    NormState,
-    PersonalNorm,
-    as_ordinary,
-    behaviour_of,
     default_operations,
     emergence,
     emergence_measures,
     initial_composition,
     observables,
     reaction_model,
-    sensitivity,
-    starting_fractions,
-    validate_operations,
 )
+from theory.norms._operations import OPERATIONS, checked_operations
+from theory.norms._society import PersonalNorm
+from theory.norms._states import NORM_STATES, NormState, starting_fractions
 
 LABELS = [state.label for state in NORM_STATES]
 TEXTS = {"for": "a", "against": "b"}
@@ -75,48 +70,6 @@ def mixture(**fractions: float) -> xr.DataArray:
     return initial_composition(
         {("entrepreneur", "for"): fractions["leading"], ("ordinary", "against"): 1 - fractions["leading"]}
     )
-
-
-# --- norms and their database ---
-
-
-def test_life_of_a_norm() -> None:
-    smoke, quiet = PersonalNorm("No smoking.", 90, "injunctive"), PersonalNorm("Be quiet.", 60, "injunctive")
-    told = NormDatabase().informed_of(smoke).informed_of(quiet)
-    assert [norm.state for norm in told.norms] == ["informed", "informed"]
-    assert told.total_utility == 0
-    both = told.accepted("No smoking.").accepted("Be quiet.")
-    assert both.total_utility == 150
-    names = ["No smoking.", "Be quiet."]
-    general = both.synthesised(names, "Respect others.", "injunctive", weights=[3, 1])
-    assert [norm.state for norm in general.norms] == ["superseded", "superseded", "qualified"]
-    assert general.total_utility == pytest.approx(82.5)
-    assert both.total_utility == 150  # the old one is as it was
-    for wrong, message in (
-        (lambda: general.accepted("No smoking."), "is superseded"),
-        (lambda: both.accepted("Tip."), "expected a norm of the database"),
-        (lambda: told.accepted("No smoking.").synthesised(names, "All.", "injunctive"), "expected qualified norms"),
-        (lambda: both.synthesised(names[:1], "All.", "injunctive"), "two or more different"),
-        (lambda: both.synthesised(names[:1] * 2, "All.", "injunctive"), "two or more different"),
-        (lambda: both.synthesised(names, "All.", "injunctive", weights=[1, 0]), "positive numbers"),
-    ):
-        with pytest.raises(InputError, match=message):
-            wrong()
-
-
-def test_synthesis_threshold() -> None:
-    """More than 350, of qualified norms only."""
-    norms = [PersonalNorm(f"Norm {k}.", 70, "injunctive") for k in range(5)]
-    database = NormDatabase(tuple(norms))
-    assert not database.informed_of(PersonalNorm("Told.", 100, "injunctive")).needs_synthesis()
-    assert NormDatabase((*norms[:4], replace(norms[4], utility=70.5))).needs_synthesis()
-    assert database.needs_synthesis(349)
-
-
-def test_mean_utility_never_leaves_the_range() -> None:
-    norms = tuple(PersonalNorm(f"Norm {k}.", 100, "injunctive") for k in range(3))
-    general = NormDatabase(norms).synthesised([n.content for n in norms], "All.", "injunctive", [0.1, 0.7, 0.3])
-    assert general.total_utility == 100
 
 
 # --- agents and behaviours ---
@@ -157,9 +110,9 @@ def test_start() -> None:
 
 def test_tables_of_operations_may_be_in_any_order() -> None:
     good = default_operations()
-    xr.testing.assert_identical(validate_operations(good), good)
+    xr.testing.assert_identical(checked_operations(good), good)
     shuffled = good.isel(held=[2, 0, 3, 1], type=[1, 0]).transpose()
-    xr.testing.assert_identical(validate_operations(shuffled), good)
+    xr.testing.assert_identical(checked_operations(shuffled), good)
 
 
 # --- the model against an enumeration of what can happen in an encounter ---
@@ -213,7 +166,7 @@ def enumerated(p: Callable[..., float], kind: str, i: NormState, j: NormState) -
 
 @pytest.mark.parametrize("behaviour", ["smoking", "tipping"])
 def test_the_tensor_is_that_of_the_enumeration(behaviour: str) -> None:
-    table, eps, kind = random_operations(3), 7.0, behaviour_of(behaviour).kind
+    table, eps, kind = random_operations(3), 7.0, BEHAVIOURS[behaviour].kind
     p = cache(lambda name, **labels: float(table[name].sel(labels)))
     happens = cache(lambda a, b: enumerated(p, kind, NORM_STATES[a], NORM_STATES[b]))
     model = reaction_model(table, behaviour, NormRates(encounters_per_day=eps))
@@ -338,31 +291,6 @@ def test_acceptance_comes_before_compliance(curves: xr.Dataset) -> None:
     assert (hasty["complying_day"] < 0.25).all()
 
 
-def test_injunctive_norms_come_before_descriptive_ones(curves: xr.Dataset) -> None:
-    days = followed(curves)
-    for name in ("accepted_day", "complying_day"):
-        assert days[name].sel(behaviour="tipping") > 1.5 * days[name].sel(behaviour=["smoking", "noise"]).max()
-
-
-def test_the_kind_alone_delays_a_norm() -> None:
-    """Among the same agents; not where the operations make nothing of the kind."""
-    tipping = BEHAVIOURS["tipping"]
-    kinds = [tipping, replace(tipping, name="tipping as a duty", kind="injunctive")]
-    agents = [replace(a, prefers={one.name: a.prefers["tipping"] for one in kinds}) for a in AGENTS]
-    days = followed(emergence(kinds, agents=agents))
-    for name in ("accepted_day", "complying_day"):
-        assert days[name][0] > days[name][1] + 0.05
-    table = default_operations()
-    alike = table.copy(deep=True)
-    for name in OPERATIONS:
-        if "kind" in table[name].dims:
-            one = table[name].sel(kind="injunctive", drop=True).broadcast_like(table[name]).transpose(*table[name].dims)
-            alike[name] = table[name].dims, one.values
-    same = followed(emergence(kinds, agents=agents, operations=alike))
-    for name in ("accepted_day", "complying_day"):
-        assert float(same[name][0] - same[name][1]) == pytest.approx(0, abs=1e-6)
-
-
 def test_conflicts_surge_and_vanish(curves: xr.Dataset, deaf: xr.Dataset) -> None:
     """They double, and an eighth is left of injunctive ones; not if agents do half of the time as they please."""
     measures = followed(curves)
@@ -379,7 +307,7 @@ def test_conflicts_surge_and_vanish(curves: xr.Dataset, deaf: xr.Dataset) -> Non
 
 def test_entrepreneurs_decide_about_the_evenly_split_norm(curves: xr.Dataset) -> None:
     """Two of three make it emerge, none leaves a draw, and one of three makes the opposite norm emerge."""
-    none = emergence(["tipping"], agents=as_ordinary(AGENTS))
+    none = emergence(["tipping"], agents=ordinary(AGENTS))
     np.testing.assert_allclose(
         none["accepted"].sel(standard="for"), none["accepted"].sel(standard="against"), atol=1e-7
     )
@@ -424,41 +352,15 @@ def test_measures_of_known_curves() -> None:
     assert float(emergence_measures(made_up, level=0.1)["accepted_day"][0]) == 0
 
 
-@pytest.mark.parametrize("chance", [0.6, 1.0])
-def test_sensitivity_of_the_logistic_case(chance: float) -> None:
-    """A(t) with the rate εc: dA/dc = ε t A(1 - A), and dt*/dc = -t*/c; at c = 1 from inside."""
-    eps, first, end = 4.0, 0.05, 1.5
-    found = sensitivity(
-        ["smoking"],
-        operations=operations(consistent=chance),
-        names=["consistent"],
-        fractions={("entrepreneur", "for"): first, ("ordinary", "against"): 1 - first},
-        rates=NormRates(encounters_per_day=eps, plans_per_day=0, syntheses_per_day=0),
-        times=np.linspace(0, end, 1501),
-    )
-    assert found["parameter"].values.tolist() == ["consistent"]
-    A = first / (first + (1 - first) * np.exp(-eps * chance * end))
-    assert float(found["reached_end"].squeeze()) == pytest.approx(eps * end * A * (1 - A), rel=1e-4)
-    day = np.log(0.7 / 0.3 * (1 - first) / first) / (eps * chance)
-    expected = -day / chance if day < end else np.nan
-    assert float(found["accepted_day"].squeeze()) == pytest.approx(expected, rel=1e-3, nan_ok=True)
-
-
-def test_sensitivity_names_its_parameters() -> None:
-    found = sensitivity(["smoking"], names=["decide_to_talk"], times=np.linspace(0, 0.5, 26))
-    assert found["parameter"].values.tolist() == [
-        f"decide_to_talk[{kind}, {will}]" for kind in ("entrepreneur", "ordinary") for will in ("willing", "unwilling")
-    ]
-    assert float(found["accepted_day"].sel(parameter="decide_to_talk[entrepreneur, willing]").squeeze()) < -0.01
-
-
 def test_curves_are_saved_and_loaded(curves: xr.Dataset, tmp_path) -> None:
     meanfield.save(curves, tmp_path / "curves.nc")
     xr.testing.assert_allclose(meanfield.load(tmp_path / "curves.nc"), curves)
     other = emergence(
         ["smoking"], operations=operations(default_operations(), abstract=0.5), times=np.linspace(0, 2, 9)
     )
-    assert other.attrs["option_operations_sha256"] != curves.attrs["option_operations_sha256"]
+    made_of = [one["made_of"].sel(behaviour="smoking").item() for one in (curves, other)]
+    assert made_of[0] != made_of[1]
+    assert "complying/for 0.3, ordinary/for/none 0.4, ordinary/against/none 0.3, encounters_per_day 160" in made_of[0]
 
 
 DOCUMENT = ROOT / "docs" / "results" / "norms.md"
@@ -484,7 +386,6 @@ def test_the_document_has_the_numbers_of_the_model(curves: xr.Dataset) -> None:
 
 ALL = default_operations()
 BOTH = {("ordinary", "for"): 1.1, ("ordinary", "against"): -0.1}
-TIP = PersonalNorm("Tip.", 80, "descriptive")
 NOISE = BEHAVIOURS["noise"]
 
 
@@ -497,9 +398,7 @@ NOISE = BEHAVIOURS["noise"]
         ),
         (lambda: PersonalNorm("  ", 80, "injunctive"), "content"),
         (lambda: PersonalNorm("Tip.", 80, "moral"), "kind = 'moral'"),
-        (lambda: PersonalNorm("Tip.", 80, "descriptive", activated=True, valid=False), "activated, valid"),
-        (lambda: NormDatabase((TIP, replace(TIP, utility=90))), "2 times"),
-        (lambda: NormDatabase(("Be kind.",)), "norms = 'Be kind.': expected a PersonalNorm"),
+        (lambda: PersonalNorm("Tip.", 80, "descriptive", "valid"), "state = 'valid'"),
         (lambda: NormAgent("Ann", "leader", "", {}), "type = 'leader'"),
         (lambda: NormAgent("Ann", "ordinary", "", {"noise": "F"}), r"prefers\['noise'\] of Ann = 'F'"),
         (lambda: NormAgent(" ", "ordinary", "", {}), "name = ' '"),
@@ -507,38 +406,32 @@ NOISE = BEHAVIOURS["noise"]
         (lambda: NormAgent("Al", "ordinary", "", ["for"]), r"prefers = \['for'\] of Al"),
         (lambda: NOISE.norm("maybe"), "standard = 'maybe'"),
         (lambda: replace(NOISE, utility=101), "utility = 101"),
-        (lambda: behaviour_of("queueing"), r"behaviour = 'queueing': expected one of smoking, noise, tipping"),
         (lambda: Behaviour("", "injunctive", 5, TEXTS, TEXTS), "name = ''"),
         (lambda: Behaviour("x", "injunctive", 5, {"for": "a", "against": "a"}, TEXTS), "expected different texts"),
-        (lambda: Behaviour("x", "injunctive", 5, TEXTS, None), "shows of x = None"),
         (lambda: Behaviour("x", "injunctive", 5, TEXTS, TEXTS, "("), r"mentions of x = '\('"),
         (lambda: initial_composition({("ordinary", "for"): 0.9}), "sum to"),
         (lambda: initial_composition(BOTH), "from 0 to 1"),
         (lambda: initial_composition({("citizen", "for"): 1.0}), "fractions have"),
         (lambda: starting_fractions("noise", [NormAgent("Ann", "ordinary", "", {})]), "Ann prefers nothing in 'noise'"),
-        (lambda: starting_fractions("noise", []), "expected one or more NormAgents"),
-        (lambda: validate_operations(ALL.drop_vars("abstract")), "lack 'abstract'"),
-        (lambda: validate_operations(ALL.assign(smile=0.5)), "unknown 'smile'"),
+        (lambda: checked_operations(ALL.drop_vars("abstract")), "lack 'abstract'"),
+        (lambda: checked_operations(ALL.assign(smile=0.5)), "unknown 'smile'"),
         *(
-            (lambda value=value: validate_operations(operations(ALL, abstract=value)), r"\['abstract'\] has the value")
+            (lambda value=value: checked_operations(operations(ALL, abstract=value)), r"\['abstract'\] has the value")
             for value in (-0.01, 1.01, np.nan)
         ),
-        (lambda: validate_operations(ALL.assign(correct_type=0.5)), r"\['correct_type'\] has dims"),
-        (lambda: validate_operations(ALL.assign_coords(held=["none", "same", "opposed", "x"])), "labels .* along held"),
+        (lambda: checked_operations(ALL.assign(correct_type=0.5)), r"\['correct_type'\] has dims"),
+        (lambda: checked_operations(ALL.assign_coords(held=["none", "same", "opposed", "x"])), "labels .* along held"),
         (lambda: NormRates(encounters_per_day=0.0), "encounters_per_day"),
         (lambda: NormRates(plans_per_day=-1.0), "plans_per_day"),
-        (lambda: NormRates(plans_per_day="2"), "plans_per_day"),
         (lambda: NormRates(threshold=float("nan")), "threshold"),
         (lambda: NormRates().synthesises("Entrepreneur", 30), "type = 'Entrepreneur'"),
         (lambda: reaction_model(ALL, "queueing"), "behaviour = 'queueing'"),
-        (lambda: emergence(3), "behaviours = 3: expected a list of names"),
         (lambda: emergence("smoking"), "behaviours = 'smoking': expected a list of names"),
         (lambda: emergence(["noise", "noise"]), "behaviours = "),
         (lambda: emergence(agents=["Bob"]), "expected one or more NormAgents"),
         (lambda: emergence(agents=AGENTS[:2] * 2), "expected different names"),
         (lambda: emergence(agents=AGENTS[:5], fractions={("ordinary", "for"): 1.0}), "agents and fractions"),
         (lambda: emergence(fractions=[0.5, 0.5]), r"fractions = \[0.5, 0.5\]: expected"),
-        (lambda: emergence(fractions={("ordinary", "for"): "1"}), "expected a number from 0 to 1"),
         (lambda: emergence(rates={"plans_per_day": 1}), "expected NormRates"),
         (lambda: emergence(times="soon"), "times = 'soon': expected numbers"),
         (lambda: emergence(operations=ALL.assign(abstract=xr.DataArray("x"))), "expected numbers"),
@@ -558,12 +451,6 @@ NOISE = BEHAVIOURS["noise"]
             ),
             "expected time in both",
         ),
-        (lambda: sensitivity(names="consistent"), "names = 'consistent': expected a list"),
-        (lambda: sensitivity(names=["talk"]), "names have 'talk'"),
-        (lambda: sensitivity(["noise"], names=[]), "names = "),
-        (lambda: sensitivity(step="small"), "step = 'small'"),
-        (lambda: sensitivity(step=0), "step = 0"),
-        (lambda: sensitivity(["noise"], names=["abstract"], step=0.4), "step = "),
     ],
 )
 def test_arguments_that_cannot_be_are_named(unchecked_types, call, message) -> None:
@@ -572,8 +459,32 @@ def test_arguments_that_cannot_be_are_named(unchecked_types, call, message) -> N
     assert "\n" not in str(error.value)
 
 
-def test_weights_of_any_size_have_a_mean() -> None:
-    norms = [PersonalNorm(f"Be {k}.", utility, "injunctive") for k, utility in enumerate((20, 90))]
-    for weight in (1e-300, 1.0, 1e308):
-        database = NormDatabase(tuple(norms)).synthesised(["Be 0.", "Be 1."], "Be.", "injunctive", [weight, weight])
-        assert database.find("Be.").utility == pytest.approx(55)
+def test_former_names_warn() -> None:
+    with pytest.warns(DeprecationWarning, match="as_ordinary.* use "):
+        assert {agent.type for agent in norms.as_ordinary(AGENTS)} == {"ordinary"}
+    for name, match in (
+        ("behaviour_of", "use BEHAVIOURS"),
+        ("STANDARDS", "goes"),
+        ("starting_fractions", "use initial"),
+    ):
+        with pytest.warns(DeprecationWarning, match=f"{name}.*{match}"):
+            assert getattr(norms, name)
+    with pytest.warns(DeprecationWarning, match="validate_operations"):
+        xr.testing.assert_identical(norms.validate_operations(ALL), ALL)
+    with pytest.warns(DeprecationWarning, match=r"use meanfield.fixed_points\(reaction_model"):
+        assert norms.fixed_points("smoking", starts=1)["reached"].sel(standard="for").item() == pytest.approx(
+            1, abs=1e-3
+        )
+
+
+@pytest.mark.slow
+def test_former_analyses_find_what_they_found() -> None:
+    with pytest.warns(DeprecationWarning, match="entrepreneur_threshold"):
+        found = norms.entrepreneur_threshold("smoking", opposing=0.2, times=[2.0])
+    assert found["threshold"].item() == pytest.approx(0.193, abs=1e-3)
+    with pytest.warns(DeprecationWarning, match="sensitivity"):
+        effect = norms.sensitivity(["smoking"], names=["comply_in_plan"]).isel(behaviour=0)
+    assert effect["complying_day"].to_series().round(1).to_dict() == {
+        "comply_in_plan[willing]": -0.2,
+        "comply_in_plan[unwilling]": -0.2,
+    }

@@ -17,9 +17,11 @@ from scipy.stats import chi2_contingency, chisquare
 
 import meanfield
 import theory
-from _norm_societies import FAST, K, table
+from _norm_societies import FAST, K, ordinary, table
 from meanfield import ReactionModel
-from theory.norms import AGENTS, BEHAVIOURS, NORM_STATES, NormRates, as_ordinary, default_operations
+from theory.norms import AGENTS, BEHAVIOURS, NormRates, default_operations
+from theory.norms._observables import SHARES
+from theory.norms._states import NORM_STATES, starting_fractions
 from validation import reactions
 from validation.norms import TableOperations, simulate_society
 
@@ -61,24 +63,12 @@ def test_whole_runs_have_the_law_of_the_model(tipping: dict[str, np.ndarray]) ->
 
     def by_protocol(operations: xr.Dataset) -> dict[str, np.ndarray]:
         protocol = protocol_of(theory.norms.reaction_model(operations, "tipping", FAST), FAST)
-        start = (
-            (10 * theory.norms.initial_composition(theory.norms.starting_fractions("tipping")).values)
-            .round()
-            .astype(int)
-        )
+        start = (10 * theory.norms.initial_composition("tipping").values).round().astype(int)
         runs = reactions.simulate(protocol, start, runs=4000, seed=1, max_rounds=20, record_rounds=20)
         count = runs["count"].sel(round=[4, 20]).values
-        levels = {
-            "accepted": ("qualified", "complying"),
-            "complying": ("complying", "superseded"),
-            "reached": ("qualified", "complying", "superseded"),
-            "informed": ("informed",),
-        }
         member = {
-            name: np.array(
-                [[s.standard == standard and s.level in of for standard in ("for", "against")] for s in NORM_STATES]
-            )
-            for name, of in levels.items()
+            name: np.array([[s.standard == one and s.level in of for one in ("for", "against")] for s in NORM_STATES])
+            for name, (of, _) in SHARES.items()
         }
         return {name: np.einsum("rts,sk->rtk", count, belongs.astype(int)) for name, belongs in member.items()}
 
@@ -101,21 +91,14 @@ class Recorder(TableOperations):
         self.met: list[tuple[str, str, str]] = []
         self.alone: list[tuple[str, str]] = []
 
-    def act(self, agent, behaviour, norms, plan, rng):
-        self.acts = agent.name, behaviour.name
-        return super().act(agent, behaviour, norms, plan, rng)
-
-    def think(self, agent, observation, norms, rng):
-        self.met.append((agent.name, *self.acts))
-        return super().think(agent, observation, norms, rng)
-
-    def plan(self, agent, norms, rng):
-        self.alone.append(("plan", agent.name))
-        return super().plan(agent, norms, rng)
-
-    def classify(self, agent, norms, rng):
-        self.alone.append(("synthesis", agent.name))
-        return []
+    def __call__(self, operation, agent, given, rng):
+        if operation == "act":
+            self.acts = agent.name, given["behaviour"].name
+        if operation == "think":
+            self.met.append((agent.name, *self.acts))
+        if operation in ("plan", "classify"):
+            self.alone.append((operation, agent.name))
+        return [] if operation == "classify" else super().__call__(operation, agent, given, rng)
 
 
 def test_events_and_pairs_come_as_often_as_they_should() -> None:
@@ -129,7 +112,7 @@ def test_events_and_pairs_come_as_often_as_they_should() -> None:
     assert chisquare(observed, np.array([5, 7, 4]) / 16 * observed.sum()).pvalue < ALPHA
     met, alone = Counter(recorder.met), Counter(recorder.alone)
     assert len(met) == 3 * 2 * 3 and chisquare(list(met.values())).pvalue > ALPHA
-    for number, name in zip(observed[1:], ("plan", "synthesis"), strict=True):
+    for number, name in zip(observed[1:], ("plan", "classify"), strict=True):
         each = [alone[name, agent.name] for agent in agents]
         assert sum(each) == number and chisquare(each).pvalue > ALPHA
     assert sum(met.values()) == observed[0]
@@ -145,13 +128,13 @@ def test_time_is_that_of_the_events() -> None:
 def test_the_start_is_that_of_the_model() -> None:
     run = simulate_society(TableOperations(), encounters=1, seed=1).isel(event=0)
     for name in BEHAVIOURS:
-        of = theory.norms.starting_fractions(name)
+        of = starting_fractions(name)
         for standard in ("for", "against"):
             for share in ("accepted", "complying", "reached"):
                 found = float(run[share].sel(behaviour=name, standard=standard))
                 assert found == pytest.approx(of["entrepreneur", standard])
     assert float(run["informed"].sum()) == 0
-    nobody = simulate_society(TableOperations(table(identify_habit=0)), as_ordinary(AGENTS), encounters=200, seed=1)
+    nobody = simulate_society(TableOperations(table(identify_habit=0)), ordinary(AGENTS), encounters=200, seed=1)
     assert float(nobody["reached"].max()) == 0 and int(nobody["conflicts"].max()) == 0
 
 
@@ -162,3 +145,12 @@ def test_runs_are_reproducible_and_saved(tmp_path: Path) -> None:
     xr.testing.assert_identical(meanfield.load(meanfield.save(one, tmp_path / "run.nc")), one)
     part = simulate_society(TableOperations(), encounters=60, seed=7)
     xr.testing.assert_equal(one.isel(event=slice(0, part.sizes["event"]))["accepted"], part["accepted"])
+
+
+def test_rates_are_those_of_the_table_or_without_other_norms() -> None:
+    assert simulate_society(TableOperations(rates=FAST), encounters=2, seed=1).attrs["option_plans_per_day"] == 6
+    nameless = TableOperations(rates=FAST).__call__
+    own = simulate_society(nameless, encounters=2, seed=1).attrs
+    assert own["option_other_utility_ordinary"] == 0 and own["option_encounters_per_day"] == 160
+    given = simulate_society(TableOperations(), encounters=2, seed=1, rates=FAST).attrs
+    assert given["option_syntheses_per_day"] == 4

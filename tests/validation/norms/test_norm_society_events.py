@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
 
-from _norm_societies import NOISE, K, member_at, table
+from _norm_societies import K, member_at, rules_of, table
 from theory import norms
-from theory.norms import BEHAVIOURS, CHANNELS, NORM_STATES, OPERATIONS, NormRates, NormState, default_operations
+from theory.norms import BEHAVIOURS, NormRates, default_operations
+from theory.norms._model import CHANNELS
+from theory.norms._operations import OPERATIONS
+from theory.norms._states import NORM_STATES, NormState
 from validation.norms import TableOperations
-from validation.norms.society._events import Event, Rules
-from validation.norms.society._member import Member
-from validation.norms.society._questions import Questions
-from validation.norms.society._simulate import Streams
+from validation.norms._events import Event, Rules
+from validation.norms._member import Member
+from validation.norms._society import Streams
 
 LABELS = [state.label for state in NORM_STATES]
 
@@ -29,18 +32,14 @@ def random_table(seed: int) -> xr.Dataset:
     return table(base, **{name: rng.uniform(0.05, 0.95, base[name].shape) for name in OPERATIONS})
 
 
-def rules_of(operations: TableOperations) -> Rules:
-    return Rules(Questions(operations), operations.behaviours, operations.rates, 5)
-
-
 def state_of(member: Member, behaviour: str) -> NormState:
     start = NormState(member.agent.type, member.agent.prefers[behaviour])
     held = {standard: level for (about, standard), level in member.held.items() if about == behaviour}
     assert len(held) <= 1
     for standard, level in held.items():
         return start.at(level, standard)
-    told = member.informed_last.get(behaviour)
-    return start.at("informed", told) if told else start
+    told = [standard for norm in member.informed for about, standard in norm.about if about == behaviour]
+    return start.at("informed", told[-1]) if told else start
 
 
 class Branches:
@@ -49,12 +48,12 @@ class Branches:
     def __init__(self) -> None:
         self.chosen: list[bool] = []
 
-    def all(self, rules: Rules, play: Callable[[], Event]) -> Iterator[tuple[float, Event]]:
+    def all(self, rules: Rules, play: Callable[[], Any]) -> Iterator[tuple[float, Any]]:
         while True:
             self.place, self.weight = 0, 1.0
             with rules.ask.of_event(0, self):  # type: ignore[arg-type]
-                event = play()
-            yield self.weight, event
+                result = play()
+            yield self.weight, result
             while self.chosen and not self.chosen[-1]:
                 self.chosen.pop()
             if not self.chosen:
@@ -85,7 +84,7 @@ def states_after(members: list[Member], event: Event, behaviour: str) -> tuple[i
 def test_an_encounter_has_the_law_of_the_model(behaviour: str, every: int) -> None:
     """All outcomes of all pairs of states, or a fifth, and how often there are conflicts, thoughts and chats."""
     operations = TableOperations(random_table(1), [behaviour])
-    rules, about = rules_of(operations), BEHAVIOURS[behaviour]
+    rules, about = rules_of(operations, operations.behaviours), BEHAVIOURS[behaviour]
     model = norms.reaction_model(random_table(1), behaviour)
     P = model.tensor()
     kinds = {
@@ -102,7 +101,7 @@ def test_an_encounter_has_the_law_of_the_model(behaviour: str, every: int) -> No
     for i, j in list(np.ndindex(K, K))[::every]:
         members = [member_at({behaviour: NORM_STATES[k]}, operations) for k in (i, j)]
         law, seen = np.zeros((K, K)), dict.fromkeys(kinds, 0.0)
-        for weight, event in Branches().all(rules, lambda m=members: rules.encounter(m, 0, 1, about)):  # type: ignore[misc]
+        for weight, event in Branches().all(rules, lambda m=members: rules._encounter(m, 0, 1, about)):  # type: ignore[misc]
             law[states_after(members, event, behaviour)] += weight
             for name in event.seen:
                 seen[name] += weight
@@ -113,13 +112,12 @@ def test_an_encounter_has_the_law_of_the_model(behaviour: str, every: int) -> No
 def spontaneous(behaviour: str, rates: NormRates) -> np.ndarray:
     """Rates of moves alone in the society."""
     operations = TableOperations(random_table(2), [behaviour], rates)
-    rules, S = rules_of(operations), np.zeros((K, K))
+    rules, S = rules_of(operations, operations.behaviours, rates), np.zeros((K, K))
     for k, state in enumerate(NORM_STATES):
-        members = [member_at({behaviour: state}, operations)]
-        for happens, per_day in ((rules.plan, rates.plans_per_day), (rules.synthesis, rates.syntheses_per_day)):
-            for weight, event in Branches().all(rules, lambda m=members, f=happens: f(m, 0)):  # type: ignore[misc]
-                (after,) = states_after(members, event, behaviour)
-                S[k, after] += per_day * weight
+        member = member_at({behaviour: state}, operations)
+        for happens, per_day in ((rules._plan, rates.plans_per_day), (rules._synthesis, rates.syntheses_per_day)):
+            for weight, after in Branches().all(rules, lambda f=happens, m=member: f(m)):  # type: ignore[misc]
+                S[k, LABELS.index(state_of(after, behaviour).label)] += per_day * weight
     np.fill_diagonal(S, 0)
     return S
 
@@ -147,7 +145,7 @@ def test_several_behaviours_are_independent_but_for_the_threshold() -> None:
         pair = [{**other, "noise": NORM_STATES[k]} for other, k in zip(others, (i, j), strict=True)]
         members = [member_at(states, operations) for states in pair]
         law = np.zeros((K, K))
-        for weight, event in Branches().all(rules, lambda m=members: rules.encounter(m, 0, 1, NOISE)):  # type: ignore[misc]
+        for weight, event in Branches().all(rules, lambda m=members: rules._encounter(m, 0, 1, BEHAVIOURS["noise"])):  # type: ignore[misc]
             law[states_after(members, event, "noise")] += weight
             for behaviour in ("smoking", "tipping"):
                 expected = tuple(LABELS.index(states[behaviour].label) for states in pair)
@@ -159,16 +157,13 @@ def test_utilities_of_all_behaviours_count_for_synthesis() -> None:
     """100 outside and 95 + 85 are too few; 80 more are enough, and then each norm is generalised independently."""
     rates = NormRates(other_utility_ordinary=100)
     operations = TableOperations(table(abstract=0.6), rates=rates)
-    rules = rules_of(operations)
+    rules = rules_of(operations, rates=rates)
     held = NormState("ordinary", "for").at("complying", "for")
-    none = NormState("ordinary", "for")
-    few = member_at({"smoking": held, "noise": held, "tipping": none}, operations)
-    assert few.database.total_utility == 180
-    assert not any(event.changed for _, event in Branches().all(rules, lambda: rules.synthesis([few], 0)))
+    few = member_at({"smoking": held, "noise": held, "tipping": NormState("ordinary", "for")}, operations)
+    assert all(after == few for _, after in Branches().all(rules, lambda: rules._synthesis(few)))
     enough = member_at({"smoking": held, "noise": held, "tipping": held}, operations)
     law: dict = defaultdict(float)
-    for weight, event in Branches().all(rules, lambda: rules.synthesis([enough], 0)):
-        after = event.changed.get(0, enough)
+    for weight, after in Branches().all(rules, lambda: rules._synthesis(enough)):
         law[tuple(state_of(after, b).level for b in BEHAVIOURS)] += weight
     assert len(law) == 8
     for levels, weight in law.items():

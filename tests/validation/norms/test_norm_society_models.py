@@ -5,7 +5,6 @@ A scripted model answers as a function of the prompt and the seed, so that equal
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import warnings
@@ -16,13 +15,15 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from _norm_societies import ordinary
 from _scripted_norms import BOB, SAM, Scripted
 from meanfield import InputError
 from policy_extraction.norms import NormOperations
-from policy_extraction.norms._prompts import QUESTIONS, WRITINGS
+from policy_extraction.norms._operations import MAX_TOKENS
+from policy_extraction.norms._prompts import QUESTIONS
 from policy_extraction.prompts import Prompt
-from theory.norms import AGENTS, NormRates, as_ordinary
-from validation.norms import evaluation_form, simulate_society
+from theory.norms import AGENTS, NormRates
+from validation.norms import simulate_society
 
 RATES = NormRates(
     encounters_per_day=10,
@@ -105,7 +106,7 @@ def test_the_society_asks_all_that_a_model_can_be_asked(whole):
     run, log, _ = whole
     asked = {one["operation"] for one in exchanges_of(log)}
     probes_only = {"comply_in_plan", "comply_in_action"}
-    assert asked == (set(QUESTIONS) | set(WRITINGS)) - probes_only
+    assert asked == (set(QUESTIONS) | set(MAX_TOKENS)) - probes_only
     assert any(one.get("problem") for one in exchanges_of(log))  # a text that was refused is kept too
     assert int(run["unparsed"].sum()) == 0
     for name in ("conflicts", "thoughts", "chats"):
@@ -158,59 +159,6 @@ def test_a_run_whose_model_dies_goes_on_to_the_same_end(whole, lives, again, tmp
         simulate_society(NormOperations(Author(), temperature=0.5), **SOCIETY, log=part)
 
 
-@pytest.mark.slow
-def test_the_questionnaire_is_made_from_the_log(tmp_path):
-    """A longer one: an entrepreneur has done all that is asked about, the others have created nothing."""
-    log = tmp_path / "log"
-    simulate_society(NormOperations(Author()), **SOCIETY | {"encounters": 150}, log=log)
-    kept = exchanges_of(log)
-    for agent in (BOB, SAM):
-        form = evaluation_form(log, agent.name, per_question=4, seed=1)
-        assert (form["agent"], form["description"]) == (agent.name, agent.description)
-        used = [one for one in kept if one["agent"] == agent.name and not one.get("problem")]
-        prompts, answers = [one["prompt"] for one in used], [one["answer"] for one in used]
-        for task in form["tasks"]:
-            numbers = [len(question["items"]) for question in task["questions"]]
-            assert max(numbers) <= 4
-            assert min(numbers) > 0 if agent == BOB else task["name"] != "Creation" or numbers == [0, 0, 0]
-            for item in (item for question in task["questions"] for item in question["items"]):
-                assert item["input"] in prompts and item["score"] is None
-                if task["name"] == "Creation":
-                    assert item["output"]["content"] in CONTENTS
-                else:
-                    assert item["output"] in answers
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
-def test_a_society_of_a_model_of_transformers_goes_on_to_the_same_end(tmp_path):
-    """A model that writes letters by chance: what needs a form is never usable."""
-    from _tiny_models import tiny
-    from policy_extraction import open_backend
-
-    model, tokenizer = tiny(context=8192)
-    model.save_pretrained(tmp_path / "tiny")
-    tokenizer.save_pretrained(tmp_path / "tiny")
-    norms = [{"content": "Nobody smokes at the table.", "kind": "injunctive", "utility": 80}]
-
-    def run(log: Path | None) -> xr.Dataset:
-        created = {BOB.name: norms}
-        operations = NormOperations(open_backend(tmp_path / "tiny"), retries=0, created=created)
-        society = {"agents": (BOB, SAM), "behaviours": ["smoking"], "encounters": 2, "seed": 4, "rates": RATES}
-        return simulate_society(operations, **society, on_unparsed="no", log=log)
-
-    log = tmp_path / "log"
-    whole = run(log)
-    assert {"act", "detect_conflict"} <= {one["operation"] for one in exchanges_of(log)}
-    content = log.read_bytes()
-    lines = content.splitlines(keepends=True)
-    log.write_bytes(b"".join(lines[:-1]) + lines[-1][:20])
-    xr.testing.assert_identical(run(log), whole)
-    assert log.read_bytes() == content
-    assert [one["operation"] for one in exchanges_of(log)].count("act") == 2
-    assert evaluation_form(log, "Sam Moore", seed=1)["agent"] == "Sam Moore"
-
-
 def test_norms_for_nobody_are_named():
     """A name with a slip in it, and an agent who is no entrepreneur. Too many norms are refused."""
     norms = [{"content": f"Rule {k}.", "kind": "injunctive", "utility": 80} for k in range(2)]
@@ -222,7 +170,7 @@ def test_norms_for_nobody_are_named():
     with pytest.warns(UserWarning, match="norms for Bob Jonson, Sam Moore: expected them for .* society, Bob Johnson$"):
         start("Bob Johnson", "Bob Jonson", "Sam Moore")
     with pytest.warns(UserWarning, match="norms for Bob Johnson: expected them for .* society, which has none$"):
-        start("Bob Johnson", agents=as_ordinary((BOB, SAM)))
+        start("Bob Johnson", agents=ordinary((BOB, SAM)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         start("Bob Johnson")

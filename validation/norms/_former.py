@@ -1,0 +1,31 @@
+"""Names of the release before this one; they warn, and go with the next."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+
+def average(simulation: xr.Dataset) -> xr.Dataset:
+    """Means over the runs and their standard errors."""
+    _warn("average(simulation)", "simulation.mean('run')")
+    numbers = simulation.drop_vars(["events", "count"], errors="ignore")
+    errors = numbers.std("run", ddof=1) / np.sqrt(simulation.sizes["run"])
+    means = numbers.mean("run", keep_attrs=True)
+    return means.assign({f"{name}_standard_error": errors[name] for name in errors.data_vars})
+
+
+def read_evaluation(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """A form that was filled in."""
+    _warn("read_evaluation(path)", "json.loads(Path(path).read_text()); questionnaire_scores checks the forms")
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def _warn(old: str, new: str) -> None:
+    warnings.warn(f"{old} goes with the next release: use {new}", DeprecationWarning, stacklevel=3)

@@ -1,0 +1,153 @@
+"""An agent with its norms and its plan, as it changes in a society."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from meanfield import InputError
+from meanfield.toolbox import is_number
+from theory.norms import NormAgent
+from theory.toolbox import PersonalNorm
+
+OPPOSITE = {"for": "against", "against": "for"}
+LEVELS = ("superseded", "qualified", "complying")  # the later ones count before the earlier ones
+
+Norms = tuple[PersonalNorm, ...]
+
+
+@dataclass(frozen=True)
+class Member:
+    """An agent with its norms and its plan; every change gives a new member.
+
+    Parameters
+    ----------
+    agent
+        The agent.
+    norms
+        In order of arrival; no two with the same content.
+    plan
+        The text of the last plan.
+    follows
+        Contents of all qualified norms that it has planned by so far.
+    """
+
+    agent: NormAgent
+    norms: Norms = ()
+    plan: str = ""
+    follows: frozenset[str] = frozenset()
+
+    @cached_property
+    def qualified(self) -> Norms:
+        """Its qualified norms."""
+        return tuple(norm for norm in self.norms if norm.state == "qualified")
+
+    @cached_property
+    def held(self) -> Mapping[tuple[str, str], str]:
+        """{(behaviour, standard): level} of its qualified norms, a name of `LEVELS`; 'superseded' as a part."""
+        levels: dict[tuple[str, str], str] = {}
+        for norm in self.qualified:
+            level = "superseded" if norm.parts else "complying" if norm.content in self.follows else "qualified"
+            for standard in norm.about:
+                levels[standard] = max(levels.get(standard, level), level, key=LEVELS.index)
+        return levels
+
+    @cached_property
+    def informed(self) -> Norms:
+        """Norms it knows of and has not accepted, except for behaviours with a norm of its own; the last one last."""
+        decided = {behaviour for behaviour, _ in self.held}
+        told = (norm for norm in self.norms if norm.state == "informed")
+        return tuple(norm for norm in told if decided.isdisjoint(b for b, _ in norm.about))
+
+    def upheld(self, behaviour: str) -> str:
+        """The standard for this behaviour that it holds, '' if there is none."""
+        return next((standard for other, standard in self.held if other == behaviour), "")
+
+    def among(self, contents: Sequence[str]) -> Norms:
+        """Its qualified norms with these contents; InputError unless they are one or more different ones."""
+        found = tuple(norm for content in contents for norm in self.qualified if norm.content == content)
+        if not found or len(found) < len(contents) or len({norm.content for norm in found}) < len(found):
+            raise InputError(f"contents = {contents!r}: expected one or more different qualified norms")
+        return found
+
+    def told_of(self, norm: PersonalNorm) -> Member:
+        """With `norm` as the last in its information; norms that it holds or has superseded stay as they are."""
+        if any(other.content == norm.content and other.state != "informed" for other in self.norms):
+            return self
+        rest = (other for other in self.norms if other.content != norm.content)
+        return self._with((*rest, replace(norm, state="informed")), self.follows)
+
+    def accepts(self, norm: PersonalNorm) -> Member:
+        """With `norm` qualified, in place of all norms that it contradicts.
+
+        Norms that lose become information. Of an abstract norm that loses, the parts that are not contradicted hold
+        again. A norm that was superseded is planned by at once, as its abstract norm was, and an abstract norm is
+        dropped where all of its parts hold again.
+        """
+        norms = {other.content: other for other in self.norms}
+        before = norms.setdefault(norm.content, norm)
+        norms[norm.content] = replace(before, about=norm.about)
+        follows = set(self.follows)
+        opposed = {(behaviour, OPPOSITE[standard]) for behaviour, standard in norm.about}
+
+        def lose(content: str) -> None:
+            parts = norms[content].parts
+            norms[content] = replace(norms[content], state="informed", parts=())
+            for part in parts:
+                if norms[part].state == "superseded" and opposed.isdisjoint(norms[part].about):
+                    norms[part] = replace(norms[part], state="qualified")
+                    follows.add(part)
+                elif norms[part].state == "superseded":
+                    lose(part)
+
+        for held in self.qualified:
+            if not opposed.isdisjoint(held.about):
+                lose(held.content)
+        before = norms.pop(norm.content)
+        if before.state == "superseded":
+            follows.add(norm.content)
+        norms[norm.content] = replace(norm, state="qualified", parts=before.parts)
+        whole = [one for one in norms.values() if all(norms[part].state == "qualified" for part in one.parts)]
+        for one in whole:
+            if one.parts:
+                lose(one.content)
+        return self._with(norms.values(), follows)
+
+    def plans(self, text: str, follows: Iterable[str]) -> Member:
+        """With another plan; it goes on to plan by the norms of earlier ones."""
+        return replace(self._with(self.norms, self.follows.union(follows)), plan=text)
+
+    def generalises(self, contents: Sequence[str], abstract: str, kind: str, weights: Sequence[float]) -> Member:
+        """With the qualified norms `contents` superseded by a general one that says `abstract`.
+
+        One norm is enough, since an agent may have others that its database does not keep.
+        """
+        subset = self.among(contents)
+        if len(weights) != len(contents) or not all(is_number(w) and w > 0 for w in weights):
+            raise InputError(f"weights = {weights!r}: expected {len(contents)} positive numbers")
+        utilities, shares = [norm.utility for norm in subset], [w / max(weights) for w in weights]  # no sum overflows
+        mean = sum(w * u for w, u in zip(shares, utilities, strict=True)) / sum(shares)
+        utility = min(max(mean, min(utilities)), max(utilities))  # a mean of 100s may round to more than 100
+        about = dict.fromkeys(one for norm in subset for one in norm.about)
+        general = PersonalNorm(abstract, utility, kind, about=tuple(about), parts=tuple(contents))
+        rest = (n for n in self.norms if n.content != abstract or n.state != "informed")
+        norms = (replace(n, state="superseded") if n in subset else n for n in rest)
+        return self._with((*norms, general), self.follows)
+
+    def _with(self, norms: Iterable[PersonalNorm], follows: Iterable[str]) -> Member:
+        norms = tuple(norms)
+        kept = frozenset(follows).intersection(norm.content for norm in norms if norm.state == "qualified")
+        return replace(self, norms=norms, follows=kept)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The norms and the plan, as JSON."""
+        norms = [
+            {"content": norm.content, "utility": norm.utility, "kind": norm.kind}
+            | {"activated": norm.state == "qualified", "valid": norm.state != "informed"}
+            | {"about": [list(one) for one in norm.about]}
+            | ({"parts": list(norm.parts)} if norm.parts else {})
+            for norm in self.norms
+        ]
+        return {"norms": norms, "plan": {"text": self.plan, "follows": sorted(self.follows)}}

@@ -1,1 +1,0 @@
-"""The questionnaire of [003] Appendix E: forms, filled forms and their scores."""
