@@ -156,7 +156,7 @@ def _objection(model: Model, points: xr.Dataset) -> str:
 
 
 def marginal(words: tuple[str, ...], points: xr.Dataset) -> str:
-    """What a marginal fixed point leaves open."""
+    """Reason why a marginal fixed point leaves the law open."""
     point = points.isel(fixed_point=points["stability"].values.tolist().index("marginal"))
     where, eigenvalue = place(words, point), f"leading eigenvalue {point['eigenvalue'].item():.1g}"
     return f"the fixed point {where} is marginal ({eigenvalue}): linear theory does not tell whether it attracts"

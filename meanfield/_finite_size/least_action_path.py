@@ -86,7 +86,7 @@ class LeastActionPath(NamedTuple):
 
     @property
     def weights(self) -> Vector:
-        """Of nodes in integrals over all times; after the last p decays exponentially."""
+        """Weights of nodes in integrals over all times; after the last p decays exponentially."""
         weights = quadrature(self.mesh.pace[::2])
         weights[-1] += 1 / self.ends.growth
         return weights

@@ -251,7 +251,7 @@ def validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 def _bar(told: str, n_steps: int, progress: bool | None) -> tqdm:
-    """Of the blocks of both programs; by default on terminals only."""
+    """Progress bar over the blocks of both programs; by default on terminals only."""
     hidden = None if progress is None else not progress
     return tqdm(desc=told, total=2 * (n_steps // BLOCK + 1), unit="block", disable=hidden, leave=False)
 

@@ -58,7 +58,7 @@ class Hamiltonian:
         return Curvature(*self._at(curvatures, x, p, self.tangent))
 
     def met_others(self, x: States, p: States) -> Float[np.ndarray, " nodes"]:
-        """What H gains of order 1/N because agents never meet themselves."""
+        """Gain of H of order 1/N, because agents never meet themselves."""
         (gained,) = self._at(met_others, x, p)
         return gained
 

@@ -40,7 +40,7 @@ def cut_words(words: Sequence[str], letters: int) -> list[str]:
 
 
 def texts_in(part: xr.Dataset) -> Iterator[str]:
-    """What a panel may write that others named: words, of each pair, and models."""
+    """Texts of a panel that others named: words, of each pair, and models."""
     for name in ("word", "word_label", "model", "pair", "component_policy"):
         if name in part.variables:
             yield from map(str, part[name].values.flat)

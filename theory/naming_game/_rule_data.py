@@ -1,4 +1,4 @@
-"""What a rule is fitted to: probabilities of a policy, weighted by memory, or counted choices."""
+"""Data to which a rule is fitted: probabilities of a policy, weighted by memory, or counted choices."""
 
 from __future__ import annotations
 

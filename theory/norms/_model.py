@@ -184,7 +184,7 @@ class Setting(NamedTuple):
         fractions: Fractions | None,
         rates: NormRates | None,
     ) -> Setting:
-        """That of the arguments of `emergence`, which are checked."""
+        """The model of the arguments of `emergence`, which are checked."""
         builder = _Builder(Chances(operations), behaviour_of(behaviour), rates_of(rates))
         if fractions is not None and agents is not AGENTS:
             raise InputError("agents and fractions are both given: expected one of them")

@@ -183,7 +183,7 @@ def _matrix(topology: Any) -> tuple[csr_array, list[Any] | None]:
 
 
 def _complaints(matrix: csr_array, nodes: list[Any] | None) -> list[str]:
-    """What is wrong with a graph."""
+    """Faults of a graph."""
 
     def named(numbers: np.ndarray) -> str:
         some = ", ".join(str(k if nodes is None else nodes[k]) for k in numbers[:MOST_TOLD].tolist())

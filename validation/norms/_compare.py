@@ -84,7 +84,7 @@ def compare(
 
 
 def differing(curves: xr.Dataset, simulation: xr.Dataset) -> str:
-    """What curves and simulation of one behaviour are made of, if it is not the same; else ''."""
+    """Differences in what curves and simulation of one behaviour are made of, or ''."""
     theirs, ours = (str(one["made_of"].item()) for one in (curves, simulation))
     name = simulation["behaviour"].item()
     return f"curves of {name} are made of {theirs}, and the simulation of {ours}" if theirs != ours else ""

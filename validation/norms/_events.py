@@ -122,7 +122,7 @@ class Rules:
         return member.plans(plan["text"], plan["follows"])
 
     def _synthesis(self, member: Member) -> Member:
-        """Of norms with utilities above the threshold those of each theme are replaced by a general one.
+        """Norms with utilities above the threshold are replaced, theme by theme, by a general one.
 
         A theme of one norm is passed over, unless rates give the agent norms that are not in its database.
         """

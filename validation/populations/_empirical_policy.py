@@ -153,7 +153,7 @@ def why_not_tabulable(n_words: int, memory_length: int) -> str:
 
 
 def mean_of(alpha: np.ndarray) -> np.ndarray:
-    """Of a Dirichlet distribution in each row."""
+    """Mean of a Dirichlet distribution in each row."""
     return alpha / alpha.sum(1, keepdims=True)
 
 

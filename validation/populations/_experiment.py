@@ -1,4 +1,4 @@
-"""What a log tells about one model, options and memory length: its runs, their conditions, meetings and choices."""
+"""The contents of a log for one model, options and memory length: its runs, their conditions, meetings and choices."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Experiment:
 
     @classmethod
     def all_of(cls, populations: RealPopulations) -> list[Experiment]:
-        """Those of a log; InputError where runs are not in order."""
+        """Experiments of a log; InputError where runs are not in order."""
         instance("populations", populations, RealPopulations)
         events, runs = populations.events, populations.runs
         if events is None or "run" not in runs:
@@ -143,7 +143,7 @@ class Experiment:
     def conditions(
         self, window: int | None, tested: np.ndarray | None = None
     ) -> Iterator[tuple[dict[str, object], list[Condition], int]]:
-        """What rows of results begin with, the conditions of equal experiments, sizes and starts, and runs without one.
+        """First columns of results: conditions of equal experiments, sizes and starts, and runs without one.
 
         The latter have agents who are committed from mid-run on. Runs that are not `tested` (run,) only tell when the
         others stop.

@@ -237,7 +237,7 @@ class Residuals:
 
 
 def _sums(group: np.ndarray, values: np.ndarray, n_groups: int) -> np.ndarray:
-    """Of values (direction, choice) by the group of each choice, (direction, group)."""
+    """Sums of values (direction, choice) by the group of each choice, (direction, group)."""
     return np.stack([np.bincount(group, one, minlength=n_groups) for one in values])
 
 

@@ -75,7 +75,7 @@ class Played(NamedTuple):
     words: tuple[str, ...]
 
     def outcomes(self, quantity: str) -> tuple[np.ndarray, np.ndarray]:
-        """Of the real and of the simulated runs."""
+        """A number for each of the real and of the simulated runs."""
         both = self.real, self.simulated
         if quantity != "flips":
             real, simulated = (getattr(ends, FIELDS[quantity]) for ends in both)
