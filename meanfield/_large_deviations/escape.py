@@ -16,7 +16,7 @@ from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.spectrum import spectrum
 from meanfield._large_deviations.boundary_value_path import followed, polished
 from meanfield._large_deviations.descent import Descent, descents
-from meanfield._large_deviations.exit_path import WRONG, agents_of, exit_path, path_prefactor
+from meanfield._large_deviations.exit_path import NO_PATH, WRONG, agents_of, exit_path, path_prefactor
 from meanfield._large_deviations.exits import Exit, Extinction, NoExit, exits_of
 from meanfield._large_deviations.linearised import Ends, bend, ends_of
 from meanfield._large_deviations.path import Path
@@ -133,9 +133,11 @@ def escape(ground: Landscape, way: Exit | Extinction, *, with_prefactor: bool) -
     solved = agents if isinstance(agents, str) else exit_path(way, agents)
     few = ends if directions <= MOST_POLISHED else None
     if isinstance(agents, str) or isinstance(solved, str):
-        path = None if few is None or isinstance(way, Extinction) else followed(way, few)
-        if few is None or path is None or not path.error < WRONG * path.barrier:
+        if few is None or isinstance(way, Extinction):
             return Escape(way, None, None, str(solved))
+        path = followed(way, few)
+        if path is None or not path.error < WRONG * path.barrier:
+            return Escape(way, None, None, NO_PATH if agents == WITHOUT_FIELDS else str(solved))
         exact, slow, prefactor_of = path, "", partial(transported, path, few)
     else:
         exact = polished(solved.path, few, way.decay) if few else None

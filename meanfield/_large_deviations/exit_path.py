@@ -38,6 +38,7 @@ from meanfield.core._path_search import (
     resting,
 )
 
+NO_PATH = "no path to its end was found"
 COARSE = 1.6  # first step, in units of the fastest rate
 FIRST, MIN_STEPS = 4, 16  # the first path has this part of all steps
 FEWEST = 5  # steps between which fields are interpolated
@@ -175,7 +176,7 @@ def exit_path(way: Exit | Extinction, agents: Agents) -> Solved | str:
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds: None
         coarse = _raised(way, agents, n_steps) if dies_out else _followed(way, agents, n_steps)
         if coarse is None:
-            return "no path to its end was found"
+            return NO_PATH
         problem, found = coarse
         for _ in range(LONGER):
             excess = abs(_energy(problem, found)[0])
@@ -189,18 +190,18 @@ def exit_path(way: Exit | Extinction, agents: Agents) -> Solved | str:
             problem = agents.problem(way.attractor, n_steps * step, n_steps, found.strength)
             found = problem.solve(longer, FINE, LAST_SEARCH)
             if found is None:
-                return "no path to its end was found"
+                return NO_PATH
         parts, change = 1, np.inf
         while change > SETTLED and parts < FINEST:
             parts, before = 2 * parts, found.action
             finer = _refined(problem, found)
             if finer is None:
-                return "no path to its end was found"
+                return NO_PATH
             problem, found = finer
             change = abs(found.action / before - 1)
     path = _path(way, agents, problem, found, change)
     if not path.error < WRONG * path.barrier:
-        return "no path to its end was found"
+        return NO_PATH
     return Solved(path, problem, found)
 
 
