@@ -4,7 +4,7 @@ Hamilton's equations dx/dt = ∂H/∂p, dp/dt = -∂H/∂x are solved by colloca
 from x = attractor + Cp to p = s·l next to the saddle. The linearised equations take the approximate path closer to both
 before.
 
-Where agents do not only meet in pairs no fields lead to an approximate path. It is then followed, from points ever
+Where agents do more than meet in pairs no fields lead to an approximate path. It is then followed, from points ever
 farther down the way from the saddle to the attractor.
 """
 
@@ -24,7 +24,7 @@ from meanfield._large_deviations.path import Path, all_weights
 TOLERANCE, ROUGH = 1e-9, 1e-3  # residual of the equations, relative to the rates, at last and on the way
 MAX_NODES = 5000
 CLOSER_TO_SADDLE = 100.0  # how many times
-FIRST_MOMENTUM = 1e-4  # at the start, larger numbers first are made this small
+FIRST_MOMENTUM = 1e-4  # at the start, against the largest: a larger one first is made this small
 STEP, FEWEST = 0.5, 64  # of the first mesh, in units of the fastest rate, and its nodes
 STRETCHES = 8  # in which the path is followed at first
 MOST_TURNS, SETTLED = 60, 1e-12  # of the size of momenta
@@ -98,7 +98,8 @@ def _solved(ends: Ends, guess: _Course, conditions: Callable, tolerance: float) 
     def rates(time: np.ndarray, state: np.ndarray) -> np.ndarray:
         x, p = _points(ends, state)
         _, velocity, force = h.flow(x, p)
-        return np.concatenate([tangent.T @ velocity.T, -tangent.T @ force.T, (p * velocity).sum(1)[None]])
+        slopes = np.concatenate([tangent.T @ velocity.T, -tangent.T @ force.T, (p * velocity).sum(1)[None]])
+        return slopes / h.fastest
 
     def derivatives(time: np.ndarray, state: np.ndarray) -> np.ndarray:
         x, p = _points(ends, state)
@@ -109,18 +110,26 @@ def _solved(ends: Ends, guess: _Course, conditions: Callable, tolerance: float) 
         matrix[d : 2 * d, :d], matrix[d : 2 * d, d : 2 * d] = -xx, -xp
         matrix[-1, :d] = np.einsum("in,ijn->jn", momentum, moved)
         matrix[-1, d : 2 * d] = np.einsum("in,ijn->jn", momentum, pp) + tangent.T @ h.flow(x, p).by_p.T
-        return matrix
+        return matrix / h.fastest
 
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds
-        found: Any = solve_bvp(rates, conditions, *guess, fun_jac=derivatives, tol=tolerance, max_nodes=MAX_NODES)
-    return _Course(found.x, found.y) if found.success else None
+        found: Any = solve_bvp(
+            rates,
+            conditions,
+            guess.time * h.fastest,
+            guess.state,
+            fun_jac=derivatives,
+            tol=tolerance,
+            max_nodes=MAX_NODES,
+        )
+    return _Course(found.x / h.fastest, found.y) if found.success else None
 
 
 def _longer(path: Path, ends: Ends, decay: float) -> _Course:
     """A path that goes on at both ends."""
     step, growth = float(path.time[1] - path.time[0]), ends.ending.growth
     x, p = (path.x - ends.attractor) @ ends.tangent, path.p @ ends.tangent
-    before = np.arange(step, np.log(np.abs(p[0]).max() / FIRST_MOMENTUM) / decay, step)[::-1]
+    before = np.arange(step, np.log(np.abs(p[0]).max() / (FIRST_MOMENTUM * np.abs(p).max())) / decay, step)[::-1]
     earlier = np.array([expm(ends.jacobian.T * time) @ p[0] for time in before]).reshape(-1, p.shape[1])
     after = np.arange(step, np.log(CLOSER_TO_SADDLE) / growth, step)
     later = np.exp(-growth * after)[:, None] * (path.p[-1] @ ends.tangent)

@@ -84,6 +84,8 @@ class Landscape:
 
     def ways_out(self, number: int) -> list[Exit | Extinction] | NoExit:
         """Ways out of the attractor with this number."""
+        if len(self.model.changes) and self.model.n_states - self.model.n_classes > MOST_POLISHED:
+            return NoExit(WITHOUT_FIELDS)
         status = self.points["stability"].values.tolist()
         return exits_of(self.model, self.compositions, status, number, self.unstable, self.descents)
 

@@ -47,6 +47,7 @@ class Hamiltonian:
         self, model: ReactionModel, face: Bool[np.ndarray, " all"], tangent: Float[np.ndarray, "all directions"]
     ) -> None:
         self.arrays, self.face, self.tangent = model.game, np.flatnonzero(face), tangent
+        self.fastest = model.fastest
 
     def flow(self, x: States, p: States) -> Flow:
         """H and its first derivatives."""

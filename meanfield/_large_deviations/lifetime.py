@@ -70,11 +70,12 @@ def lifetime(
 
     An attractor has no barrier if it is the only one and no state dies out, if the rate equation leads to it from no
     saddle, if a fixed point is marginal, if no path is found, if agents of a reaction model have more than 64 states
-    there (700 in an extinction; 21, and no extinction, with rates that are functions), or if the last agents die out
-    faster than the others relax, as in one of two independent epidemics. One way out that is not known makes the
-    lifetime NaN. The prefactor is found for memories of any length; in an extinction the others have to relax 1.5 times
-    as fast as the last agents die out. There is none where the path may reach the saddle sideways, along a direction in
-    which fluctuations fade more slowly than the unstable one grows: the action has no second derivatives there.
+    there (700 in an extinction; with rates that are functions, in more than 20 directions or any extinction), or if the
+    last agents die out faster than the others relax, as in one of two independent epidemics. One way out that is not
+    known makes the lifetime NaN. The prefactor is found for memories of any length; in an extinction the others have to
+    relax 1.5 times as fast as the last agents die out. There is none where the path may reach the saddle sideways,
+    along a direction in which fluctuations fade more slowly than the unstable one grows: the action has no second
+    derivatives there.
 
     Raises
     ------

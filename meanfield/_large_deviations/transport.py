@@ -1,4 +1,4 @@
-"""The prefactor of a mean lifetime without fields, for games of few states whose agents do not only meet in pairs.
+"""The prefactor of a mean lifetime without fields, for games of few states whose agents do more than meet in pairs.
 
 Beside the path the quasi-stationary law of N agents is R(x) exp(-Nφ(x)), p = ∇φ. With Z = ∇∇φ and N·H + H₁ for the
 rates of N agents (H₁ since agents do not meet themselves), the master equation gives along the path
@@ -33,7 +33,10 @@ def transported(path: Path, ends: Ends) -> Prefactor | None:
     """
     size = np.ptp(path.p, axis=1)
     stop = len(size) - int(np.argmax(size[::-1] > LAST * size.max())) + 1
+    stop -= 1 - stop % 2  # every second node ends with the last
     later = int(np.argmax(size > 2 * size[0]))
+    if not 0 < later < stop:
+        return None
     found = [_integral(path, ends, slice(*nodes)) for nodes in ((0, stop), (later, stop), (0, stop, 2))]
     known = [one for one in found if one]
     if len(known) < len(found):

@@ -36,18 +36,20 @@ def fonts_for(texts: Iterable[str], axes: Iterable[Axes]) -> Iterator[None]:
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
         mpl.rcParams["font.family"] = [*mpl.rcParams["font.family"], *families]
         mpl.rcParams["text.parse_math"] = False
-        _use(families, axes)  # labels that are there already
+        theirs = {text for one in axes for text in one.findobj(Text) if text.get_text() and text.get_parse_math()}
+        _use(families, axes, theirs)  # labels that are there already
         yield
-        _use(families, axes)
+        _use(families, axes, theirs)
         _read_numbers(axes)
     written = {letter for one in axes for text in one.figure.findobj(Text) for letter in text.get_text()}
     if named := " ".join(sorted(missing & written)):
         warnings.warn(f"no installed font has {named}, drawn as boxes: install one, such as Noto", stacklevel=4)
 
 
-def _use(families: list[str], axes: Iterable[Axes]) -> None:
+def _use(families: list[str], axes: Iterable[Axes], theirs: set[Text]) -> None:
+    """Fonts for all texts; what was written before keeps its mathematics."""
     for text in (text for one in axes for text in one.findobj(Text)):
-        text.set_parse_math(False)
+        text.set_parse_math(text in theirs)
         text.set_fontfamily(list(dict.fromkeys([*text.get_fontfamily(), *families])))
 
 

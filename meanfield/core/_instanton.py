@@ -381,7 +381,7 @@ def flow(
 def met_others_of_rates(
     arrays: tuple[Array, ...], x: Float[Array, "nodes ..."], p: Float[Array, "nodes ..."]
 ) -> tuple[Float[Array, " nodes"]]:
-    """Gain of a `RateGame`'s H of order 1/N at points, since pairs are of two different agents.
+    """Gain of H of order 1/N at points, since the pairs of a reaction model are of two different agents.
 
     Rates that are functions of the composition are those of all agents, and gain nothing.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.sparse import coo_array, csr_array, issparse, triu
 from scipy.sparse.csgraph import connected_components
 
 from meanfield import InputError
-from meanfield.toolbox import one_of, shown, whole_number
+from meanfield.toolbox import one_of, shown
 from theory.pairs import NO_EDGES
 from theory.streams import HALF_BITS, seed_streams
 from validation._engine.batches import draw_below
@@ -41,6 +42,11 @@ class Graph(NamedTuple):
     def n_edges(self) -> int:
         return len(self.edges[0])
 
+    @property
+    def nbytes(self) -> int:
+        """About, with a name for each node."""
+        return sum(part.nbytes for part in self.edges) + 2 * self.degree.nbytes
+
 
 @dataclass(frozen=True)
 class Topology:
@@ -59,6 +65,12 @@ class Topology:
         one_of("pick", pick, PICKS)
         if isinstance(committed_nodes, str) and committed_nodes != HUBS:
             raise InputError(f"committed_nodes = {committed_nodes!r}: expected {HUBS!r} or a sequence of nodes")
+        if committed_nodes is not None and not isinstance(committed_nodes, str):
+            try:
+                committed_nodes = list(committed_nodes)
+                set(committed_nodes)
+            except TypeError:
+                raise InputError(f"committed_nodes = {shown(committed_nodes)}: expected a sequence of nodes") from None
         return cls(topology if callable(topology) else graph_of(topology, pick), pick, committed_nodes)
 
     def graphs(self, n_agents: int, seed: int, runs: np.ndarray) -> list[Graph]:
@@ -92,7 +104,7 @@ class Topology:
             return np.empty(0, np.int64)
         if isinstance(self.committed_nodes, str):
             return np.argsort(-graph.degree, kind="stable")[:number]
-        nodes = list(self.committed_nodes)
+        nodes = self.committed_nodes
         if len(nodes) != number:
             raise InputError(
                 f"committed_nodes has {len(nodes)} nodes: expected one for each of {number} committed agents"
@@ -111,7 +123,8 @@ class Topology:
     def option(self) -> str:
         """For the stamp of a result."""
         if isinstance(self.graph, Graph):
-            return f"graph of {self.graph.n_agents} nodes and {self.graph.n_edges} edges"
+            digest = sha256(b"".join(part.tobytes() for part in self.graph.edges)).hexdigest()[:16]
+            return f"graph of {self.graph.n_agents} nodes and {self.graph.n_edges} edges, {digest}"
         return f"graphs of {getattr(self.graph, '__name__', type(self.graph).__name__)}"
 
 
@@ -120,6 +133,7 @@ def graph_of(topology: Any, pick: str) -> Graph:
     matrix, nodes = _matrix(topology)
     if complaints := _complaints(matrix, nodes):
         raise InputError(f"topology {'; '.join(complaints)}")
+    matrix = matrix / matrix.data.max()
     if abs(matrix - matrix.T).sum() > 0:  # who is named first does not matter
         matrix = csr_array(matrix + matrix.T)
     upper = coo_array(triu(matrix, 1))
@@ -155,7 +169,7 @@ def placed(start, committed, stream, states):
 
 def _matrix(topology: Any) -> tuple[csr_array, list[Any] | None]:
     """Weights of edges as a square matrix, and names of nodes."""
-    if type(topology).__module__.startswith("networkx") and hasattr(topology, "adj"):
+    if hasattr(topology, "adj") and hasattr(topology, "nodes"):
         import networkx
 
         if not len(topology):
@@ -165,19 +179,24 @@ def _matrix(topology: Any) -> tuple[csr_array, list[Any] | None]:
     if issparse(topology):
         if topology.shape[0] != topology.shape[1]:
             raise InputError(f"topology is a matrix of shape {topology.shape}: expected a square one")
-        return csr_array(topology, dtype=float), None
+        matrix = csr_array(topology, dtype=float, copy=True)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        return matrix, None
     try:
         rows = np.asarray(topology)
     except ValueError:
         raise InputError(f"topology = {shown(topology)}: {EXPECTED}") from None
     if rows.ndim != 2 or rows.shape[1] not in (2, 3) or not len(rows):
         raise InputError(f"topology is of shape {rows.shape}: {EXPECTED}")
-    if rows.dtype.kind not in "iuf" or (rows[:, :2] != np.floor(rows[:, :2])).any() or rows[:, :2].min() < 0:
+    if rows.dtype.kind not in "iuf" or not (rows[:, :2] == np.floor(rows[:, :2])).all() or rows[:, :2].min() < 0:
         raise InputError(
             "topology has edges between other nodes than numbers from 0 on: networkx.from_edgelist(edges) takes names"
         )
+    if not rows[:, :2].max() <= len(rows):  # or it could not be connected
+        raise InputError(f"topology has {len(rows)} edges and a node {rows[:, :2].max():g}: expected a connected graph")
     ends = rows[:, :2].astype(np.int64)
-    size = whole_number("the largest node of topology", int(ends.max()), 0, LARGEST - 1) + 1
+    size = int(ends.max()) + 1
     weight = rows[:, 2].astype(float) if rows.shape[1] == 3 else np.ones(len(rows))
     return csr_array(coo_array((weight, ends.T), shape=(size, size))), None
 

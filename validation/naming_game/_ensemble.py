@@ -117,7 +117,10 @@ def play_ensemble(
     The last `n_committed` agents are committed. Without a topology everybody meets everybody.
     """
     ensemble = Ensemble.unplayed(plan, rules.q, start)
-    for part in portions(plan.runs, len(start) * rules.successors.itemsize, numba.get_num_threads()):
+    bytes_a_run = len(start) * rules.successors.itemsize
+    if topology is not None and callable(topology.graph):
+        bytes_a_run += topology.graphs(len(start), plan.seed, np.arange(1))[0].nbytes
+    for part in portions(plan.runs, bytes_a_run, numba.get_num_threads()):
         runs = np.arange(part.start, part.stop)
         streams = seed_streams(plan.seed, len(start), runs)
         states, edges = np.tile(start.astype(rules.successors.dtype), (len(runs), 1)), [NO_EDGES] * len(runs)

@@ -63,6 +63,23 @@ def test_an_audience_changes_its_mind_as_its_exact_chain_does(beta, field):
     assert abs(diffusion / one["barrier"] - 1) > 1e-3, "control: a diffusion of the same drift and noise"
 
 
+@pytest.mark.parametrize("beta", [1.02, 1.5])
+def test_the_unit_of_time_changes_nothing(beta):
+    """Rates per second in place of per hour, next to where the attractors meet and far from there."""
+
+    def scaled(unit):
+        def yes(x):
+            return (1 + jnp.tanh(beta * (x["yes"] - x["no"]) + 0.001)) / 2
+
+        rates = [lambda x: unit * yes(x), lambda x: unit * (1 - yes(x))]
+        return lifetime(ReactionModel.from_rules({"no": "yes", "yes": "no"}, rates), n_agents=[200])
+
+    fast, slow = scaled(1.0), scaled(1e-5)
+    np.testing.assert_allclose(slow["barrier"], fast["barrier"], rtol=1e-6)
+    np.testing.assert_allclose(1e-5 * slow["lifetime"], fast["lifetime"], rtol=1e-3)
+    assert (fast["prefactor_error"] < 5e-3).all()
+
+
 PAIRS = {"A + U": "2 A", "B + U": "2 B", "A + B": "2 U", "A": "U", "B": "U"}
 SHUNNED = 0.4  # rate at which many of one opinion drive those of the other to doubt
 

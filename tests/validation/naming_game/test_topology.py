@@ -163,6 +163,8 @@ def test_committed_agents_at_a_hub_are_heard_by_all():
         (lambda n: networkx.path_graph(n), r"fails with TypeError .*: expected a function of the number of agents"),
         (lambda n, seed: networkx.path_graph(n + 1), "has 5 nodes"),
         (7, "expected a graph of networkx"),
+        ([(0, 4_000_000_000)], "has 1 edges and a node 4e"),
+        ([(0, np.inf)], "has 1 edges and a node inf|numbers from 0 on"),
     ],
 )
 def test_what_is_no_connected_graph_is_refused(topology, complaint):
@@ -178,6 +180,8 @@ def test_arguments_of_graphs_are_checked():
         ({"topology": path, "committed": {"a": 1}, "committed_nodes": [9]}, "committed_nodes has .9.: expected nodes"),
         ({"topology": path, "committed": {"a": 2}, "committed_nodes": [1, 1]}, "expected different nodes"),
         ({"topology": path, "committed": {"a": 1}, "committed_nodes": [1, 2]}, "one for each of 1 committed agents"),
+        ({"topology": path, "committed": {"a": 1}, "committed_nodes": 7}, "committed_nodes = 7: expected a sequence"),
+        ({"topology": path, "committed": {"a": 1}, "committed_nodes": [[0]]}, "expected a sequence of nodes"),
         ({"topology": path, "committed_nodes": "leaves"}, "expected 'hubs' or a sequence of nodes"),
     ):
         with pytest.raises(InputError, match=complaint):
