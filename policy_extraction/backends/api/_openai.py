@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from policy_extraction.backends.api._pool import each
 from policy_extraction.backends.api._reply import text_after, text_of, top_tokens_after
 from policy_extraction.backends.api._request import CONTINUES, Prefill, Request, chat_request, request_for, user_message
 from policy_extraction.backends.api._retries import Server
-from policy_extraction.backends.api._words import Ask, TopTokens, begins_anew, measure, openings_after
+from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
 from policy_extraction.prompts._template import Prompt, checked_prompts, longest
 
 MOST_LISTED = 1_000_000  # tokens; no vocabulary has more
@@ -247,9 +248,7 @@ class OpenAIBackend:
                 if exactly is not None:
                     log_p = await exactly.measure(client, prompt, words)
                     return Scores(np.array([number]), log_p[None], np.zeros((1, len(words)), dtype=bool))
-                return await self._measured(
-                    number, prompt, words, lambda begun: self._server.ask(client, *self._question(prompt, begun))
-                )
+                return await self._measured(number, prompt, words, partial(self._server.ask, client))
 
             return measured
 
@@ -274,22 +273,15 @@ class OpenAIBackend:
         batches = Batches(
             self._server, self._poll, Journal(journal), tell, lambda top: self._check_continues(top, prefix, words)
         )
-
-        def job(number: int) -> Any:
-            def measured() -> Any:
-                prompt = prompts[number]
-                return self._measured(number, prompt, words, lambda begun: batches.ask(*self._question(prompt, begun)))
-
-            return lambda client: batches.job(measured)
-
-        async def run(client: Any) -> None:
-            await batches.run(client, wait)
-
-        batches.alive = len(prompts)
-        for scores in self._each([run, *map(job, _in_order(prompts))], len(prompts) + 1):
-            if scores is not None:
-                yield scores
-                batches.taken += 1
+        for number in _in_order(prompts):
+            batches.go_on(self._measured(number, prompts[number], words, batches.ask))
+        while batches.left:
+            try:
+                (more,) = self._each([lambda client: batches.round(client, wait)])
+            finally:
+                yield from batches.taken()
+            if not more:
+                return
 
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
@@ -367,12 +359,14 @@ class OpenAIBackend:
             self._measuring = tuple(words)
             self._server.begin_count()
 
-    async def _measured(self, number: int, prompt: Prompt, words: Sequence[str], ask: Ask) -> Scores:
+    async def _measured(
+        self, number: int, prompt: Prompt, words: Sequence[str], ask: Callable[..., Awaitable[TopTokens]]
+    ) -> Scores:
         """The words as answers to a prompt, by the tokens that are listed."""
         follow_ups = FOLLOW_UPS if self._prefill in CONTINUES else 0
         # An answer in a turn of its own may open the quotation again.
         openings = openings_after("" if self._prefill == "user" else prompt.answer_prefix)
-        log_p, censored = await measure(words, ask, follow_ups, openings)
+        log_p, censored = await measure(words, lambda begun: ask(*self._question(prompt, begun)), follow_ups, openings)
         return Scores(np.array([number]), log_p[None], censored[None])
 
     def _in_turn(self, jobs: list[Any], what: object) -> Iterator[Any]:
@@ -382,9 +376,9 @@ class OpenAIBackend:
             yield from self._each(part)
             self._good = what
 
-    def _each(self, jobs: Any, concurrency: int | None = None) -> Iterator[Any]:
+    def _each(self, jobs: Any) -> Iterator[Any]:
         try:
-            for result in each(self._server.client, jobs, concurrency or self._concurrency):
+            for result in each(self._server.client, jobs, self._concurrency):
                 self._account()
                 yield result
         finally:
