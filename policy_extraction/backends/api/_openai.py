@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, instance, whole_number
+from meanfield.toolbox import LARGEST_SEED, instance, real_number, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import NoLogProbabilitiesError, Scores
 from policy_extraction.backends.api._arguments import (
     OPENAI,
     check_model,
-    check_seconds,
     checked_address,
     checked_fields,
     find_key,
@@ -159,9 +158,9 @@ class OpenAIBackend:
         top_logprobs = whole_number("top_logprobs", top_logprobs, 1, MOST_LISTED)
         concurrency = whole_number("concurrency", concurrency, 1, MOST_AT_ONCE)
         max_retries = whole_number("max_retries", max_retries, 0, LARGEST_SEED)
-        check_seconds("timeout", timeout, zero=False)
-        check_seconds("backoff", backoff, zero=True)
-        check_seconds("poll", poll, zero=False)
+        real_number("timeout", timeout, above=0)
+        real_number("backoff", backoff, least=0)
+        real_number("poll", poll, above=0)
         if reasoning_tokens is not None:
             reasoning_tokens = whole_number("reasoning_tokens", reasoning_tokens, 0, MANY)
         if batches and exact:
@@ -242,17 +241,13 @@ class OpenAIBackend:
         self._begin(words)
         exactly = self._exactly(prompts[0], words) if prompts else None
 
-        def job(number: int) -> Any:
-            async def measured(client: Any) -> Scores:
-                prompt = prompts[number]
-                if exactly is not None:
-                    log_p = await exactly.measure(client, prompt, words)
-                    return Scores(np.array([number]), log_p[None], np.zeros((1, len(words)), dtype=bool))
-                return await self._measured(number, prompt, words, partial(self._server.ask, client))
+        async def measured(number: int, client: Any) -> Scores:
+            if exactly is not None:
+                log_p = await exactly.measure(client, prompts[number], words)
+                return Scores(np.array([number]), log_p[None], np.zeros((1, len(words)), dtype=bool))
+            return await self._measured(number, prompts[number], words, partial(self._server.ask, client))
 
-            return measured
-
-        yield from self._in_turn(list(map(job, _in_order(prompts))), tuple(words))
+        yield from self._in_turn([partial(measured, number) for number in _in_order(prompts)], tuple(words))
 
     def score_later(
         self,
@@ -290,23 +285,18 @@ class OpenAIBackend:
 
         With `prefill` 'none' a text can be a little longer than `max_tokens`.
         """
-        texts = [""] * len(prompts)
 
-        def job(number: int) -> Any:
-            async def written(client: Any) -> tuple[int, str]:
-                prompt = prompts[number]
-                fields = {"temperature": temperature, "top_p": 1, "seed": _seed(seed, number)}
-                request = request_for(prompt, "", self._prefill, max_tokens, **fields)
-                by_itself = self._prefill == "none"
-                return number, await self._server.ask(
-                    client, request, lambda reply: text_after(reply, prompt.answer_prefix, required=by_itself)
-                )
+        async def written(number: int, client: Any) -> tuple[int, str]:
+            prompt = prompts[number]
+            fields = {"temperature": temperature, "top_p": 1, "seed": _seed(seed, number)}
+            request = request_for(prompt, "", self._prefill, max_tokens, **fields)
+            by_itself = self._prefill == "none"
+            return number, await self._server.ask(
+                client, request, lambda reply: text_after(reply, prompt.answer_prefix, required=by_itself)
+            )
 
-            return written
-
-        for number, text in self._in_turn(list(map(job, range(len(prompts)))), temperature):
-            texts[number] = text
-        return texts
+        texts = dict(self._in_turn([partial(written, number) for number in range(len(prompts))], temperature))
+        return [texts[number] for number in range(len(prompts))]
 
     def complete(
         self,
