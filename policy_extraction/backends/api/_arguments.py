@@ -12,7 +12,7 @@ from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from meanfield import InputError
-from meanfield.toolbox import is_number, shown
+from meanfield.toolbox import shown
 from policy_extraction._toolbox.texts import can_be_kept, check_name
 from policy_extraction.backends.api._request import Prefill
 from policy_extraction.backends.api._secrets import HIDDEN, without_login
@@ -33,12 +33,6 @@ def check_model(model: str, prefill: str) -> None:
     check_name("model", model)
     if prefill not in get_args(Prefill):
         raise InputError(f"prefill = {prefill!r}: expected one of {', '.join(get_args(Prefill))}")
-
-
-def check_seconds(name: str, value: float, *, zero: bool) -> None:
-    """InputError unless the value is a positive number of seconds; `zero` also allows 0."""
-    if not is_number(value) or value < 0 or (value == 0 and not zero):
-        raise InputError(f"{name} = {shown(value)}: expected seconds, {'0 or more' if zero else 'more than 0'}")
 
 
 def checked_address(base_url: str) -> str:

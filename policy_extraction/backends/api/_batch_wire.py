@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, NamedTuple
 
 from meanfield import InputError
@@ -98,15 +98,24 @@ async def look(server: Server, client: Any, batch: str, journal: str) -> Status:
     return await server.tried(act)
 
 
-async def fetch(server: Server, client: Any, files: Sequence[str], take: Callable[[dict[str, Any]], None]) -> None:
-    """Give all lines of these files that are JSON objects to `take`; a file that is gone has none."""
+async def fetch(server: Server, client: Any, status: Status, take: Callable[[dict[str, Any]], bool]) -> int:
+    """The number of answers that the files of a batch lack, after all lines that are JSON objects went to `take`.
 
-    async def act(attempt: int) -> None:
-        for file in files:
+    `take` tells whether a line holds an answer. Files that lack some are read again; one that is gone has no lines.
+    """
+    answered: set[str] = set()
+
+    async def act(attempt: int) -> int:
+        for file in status.files:
             async for line in _lines(client, file):
-                take(line)
+                if take(line):
+                    answered.add(line["custom_id"])
+        missing = max(0, status.answered - len(answered))
+        if missing and attempt < server.max_retries:
+            raise UnusableReplyError(f"{missing} answers are missing")
+        return missing
 
-    await server.tried(act)
+    return await server.tried(act)
 
 
 async def _lines(client: Any, file: str) -> AsyncIterator[dict[str, Any]]:

@@ -8,45 +8,41 @@ import json
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, TypeVar
+from typing import Any
 
 from meanfield import InputError
 from policy_extraction.backends.api._batch_wire import RefusedFileError, Status, begin, fetch, look, upload
-from policy_extraction.backends.api._errors import ServerError
+from policy_extraction.backends.api._errors import ServerError, may_pass
 from policy_extraction.backends.api._journal import Journal
 from policy_extraction.backends.api._limits import Usage, plus
 from policy_extraction.backends.api._reply import UnusableReplyError, usage_of
 from policy_extraction.backends.api._request import Request
-from policy_extraction.backends.api._retries import LONGEST_WAIT, PAUSE, Server
+from policy_extraction.backends.api._retries import PAUSE, Server
 
 MOST_REQUESTS = 50_000  # in a batch of OpenAI's
 MOST_BYTES = 100 * 2**20  # OpenAI takes 200 MB
-AGAIN = (408, 409, 429)  # and 5xx: the same request may succeed later
 NONE = Usage(0, 0)
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class _Failure:
-    """A request has no usable answer, but another attempt may have one."""
-
-    said: str
+Measurement = Coroutine["_Waiting", Any, Any]
 
 
 @dataclass(eq=False)
 class _Waiting:
-    """A request that waits for its answer."""
+    """A request that waits for its answer, which `await` gives to the measurement that asked."""
 
     key: str
     request: Request
     read: Callable[[dict[str, Any]], Any]
-    answer: asyncio.Future[Any]
+    measurement: Measurement = field(init=False)
     file: str = ""  # where it was uploaded last
     lost: str = ""  # a file whose batch ended without a usable answer
+    tries: int = 0  # of this process
+
+    def __await__(self) -> Generator[_Waiting, Any, Any]:
+        return (yield self)
 
 
 @dataclass
@@ -57,11 +53,11 @@ class _Open:
     known_end: bool  # an earlier process has seen how it ended
     most: Usage
     used: Usage = NONE
-    failures: dict[str, _Failure] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
 
 
 class Batches:
-    """One measurement by batches: coroutines `ask`, and `run` submits and fetches while all of them wait.
+    """Measurements by batches, coroutines that await `ask`; `round` submits and fetches what they wait for.
 
     A request has a key, made of its content, under which the journal knows the file that it was uploaded in last. A
     request that is in the journal is never submitted again unless its batch ended without an answer to it.
@@ -82,63 +78,51 @@ class Batches:
         self._uploaded: set[str] = set()  # by this process
         self._asked: Counter[str] = Counter()
         self._size, self._one_by_one = MOST_REQUESTS, False
-        self._failed = self._over = False
-        self.alive = 0  # coroutines that have not ended
-        self.given = self.taken = 0  # results, and those after which the caller went on
-        self.submitted: list[str] = []
+        self._results: list[Any] = []
+        self._error: Exception | None = None
 
-    async def job(self, measured: Callable[[], Any]) -> Any:
-        """The result of a coroutine that asks."""
-        try:
-            result = await measured()
-        except Exception:
-            self._failed = True
-            raise
-        else:
-            self.given += 1
-            return result
-        finally:
-            self.alive -= 1
-
-    async def ask(self, request: Request, read: Callable[[dict[str, Any]], T]) -> T:
-        """The answer to a request through `read`, after further attempts as in `Server.ask`."""
+    def ask(self, request: Request, read: Callable[[dict[str, Any]], Any]) -> _Waiting:
+        """An awaitable: the answer to a request through `read`, after further attempts as in `Server.ask`."""
         _, body = self._server.body(request, left_out=frozenset())  # one key, whatever this process knows
         content = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:40]
         key = f"{content}-{self._asked[content]}"
         self._asked[content] += 1
-        waiting = _Waiting(key, request, read, asyncio.get_running_loop().create_future())
-        tries = 0
-        while True:
-            if self._over:
-                raise asyncio.CancelledError
-            self._waiting[key] = waiting
-            outcome = await waiting.answer
-            if not isinstance(outcome, _Failure):
-                return outcome
-            tries += waiting.file in self._uploaded
-            if tries > self._server.max_retries:
-                raise ServerError(
-                    f"{self._server.base_url} failed {tries} times in a row for {self._server.model}; "
-                    f"the last time: {outcome.said}"
-                )
-            self._server.retries += 1
-            waiting.answer = asyncio.get_running_loop().create_future()
+        return _Waiting(key, request, read)
 
-    async def run(self, client: Any, wait: bool) -> None:
-        """Submit what is asked and fetch the answers, until nobody asks any more, or without `wait` only submit."""
+    def go_on(self, measurement: Measurement, answer: Any = None) -> None:
+        """Let a measurement begin, or go on with an answer, up to its next question or its result."""
         try:
-            while self.alive:
-                while len(self._waiting) < self.alive:
-                    await asyncio.sleep(0)
-                while self.taken < self.given:  # the caller may have no use for more
-                    await asyncio.sleep(PAUSE)
-                if self._failed or not (await self._submit(client) or wait):
-                    return
-                await (self._look(client) if self._open else asyncio.sleep(PAUSE))
-        finally:
-            self._over = True
-            for waiting in self._waiting.values():
-                waiting.answer.cancel()
+            waiting = measurement.send(answer)
+        except StopIteration as end:
+            self._results.append(end.value)
+        else:
+            waiting.measurement = measurement
+            self._waiting[waiting.key] = waiting
+
+    @property
+    def left(self) -> bool:
+        """Whether a measurement waits."""
+        return bool(self._waiting)
+
+    def taken(self) -> list[Any]:
+        """The results since the last call."""
+        results, self._results = self._results, []
+        return results
+
+    async def round(self, client: Any, wait: bool) -> bool:
+        """Submit what is asked and fetch answers, until there is a result; whether without `wait` more is to be done.
+
+        Raises the error of a measurement, or of the server; there may be results nevertheless.
+        """
+        while not self._results:
+            if await self._submit(client):
+                continue
+            if not wait:
+                return False
+            await (self._look(client) if self._open else asyncio.sleep(PAUSE))
+            if self._error is not None:
+                raise self._error
+        return True
 
     async def _submit(self, client: Any) -> bool:
         """Submit what no open batch holds; True if an answer came at once."""
@@ -222,7 +206,6 @@ class Batches:
         most = reduce(plus, (waiting.request.most for waiting in held))
         self._server.meter.hold(most, len(held))
         self._open[file] = _Open(batch, bool(end), most)
-        self.submitted.append(batch)
 
     async def _look(self, client: Any) -> None:
         """Take the answers of batches that have ended; if none has, wait."""
@@ -240,7 +223,13 @@ class Batches:
 
     async def _end(self, client: Any, file: str, batch: _Open, status: Status) -> None:
         held = {waiting.key: waiting for waiting in self._waiting.values() if waiting.file == file}
-        await self._fetch(client, batch, status, held)
+        missing = await fetch(self._server, client, status, lambda line: self._take(line, batch, held))
+        if missing:
+            warnings.warn(
+                f"{self._server.base_url}: {missing} of {status.answered} answers are missing in the files of "
+                f"{batch.batch}, and are asked for again",
+                stacklevel=2,
+            )
         del self._open[file]
         self._server.meter.settle(batch.most, batch.used, rated=False)
         async with self._journal.alone() as notes:
@@ -252,10 +241,10 @@ class Batches:
             self._refused(batch, status, held)
             return
         for key, waiting in held.items():
-            if not waiting.answer.done():
-                lost = _Failure(f"{batch.batch} is {status.status}, without an answer")
+            if key in self._waiting:
                 waiting.lost = file
-                self._settle(waiting, batch.failures.get(key, lost))
+                lost = f"{batch.batch} is {status.status}, without an answer"
+                self._ask_again(waiting, batch.failures.get(key, lost))
         if status.status == "cancelled" and not batch.known_end:
             raise ServerError(
                 f"{self._server.base_url}: {batch.batch} was cancelled; its answers are kept, and the same call "
@@ -273,29 +262,6 @@ class Batches:
         for waiting in held.values():
             waiting.file = ""
 
-    async def _fetch(self, client: Any, batch: _Open, status: Status, held: Mapping[str, _Waiting]) -> None:
-        """Take the answers; a file that lacks some is read again."""
-        server = self._server
-        missing = 0
-        for attempt in range(server.max_retries + 1):
-            answered: set[str] = set()
-
-            def take(line: dict[str, Any], answered: set[str] = answered) -> None:
-                if self._take(line, batch, held):
-                    answered.add(line["custom_id"])
-
-            await fetch(server, client, status.files, take)
-            missing = status.answered - len(answered)
-            if missing <= 0:
-                return
-            if attempt < server.max_retries:
-                await asyncio.sleep(min(LONGEST_WAIT, server.backoff * 2.0**attempt))
-        warnings.warn(
-            f"{server.base_url}: {missing} of {status.answered} answers are missing in the files of {batch.batch}, and "
-            "are asked for again",
-            stacklevel=2,
-        )
-
     def _take(self, line: Mapping[str, Any], batch: _Open, held: Mapping[str, _Waiting]) -> bool:
         """Take a line; whether it holds an answer."""
         key, response = line.get("custom_id"), line.get("response")
@@ -303,7 +269,7 @@ class Batches:
         status, body = response.get("status_code"), response.get("body")
         answer = body if status == 200 and isinstance(body, dict) else None
         waiting = held.get(key) if isinstance(key, str) else None
-        if waiting is not None and not waiting.answer.done():
+        if waiting is not None and key in self._waiting:
             if answer is None:
                 self._take_error(waiting, batch, status, line.get("error") or body)
             else:
@@ -315,7 +281,7 @@ class Batches:
             result = self._server.accepted(answer, waiting.read)
         except UnusableReplyError as error:
             # Another line may have the answer: ids can come twice.
-            batch.failures[waiting.key] = _Failure(self._server.said(error))
+            batch.failures[waiting.key] = self._server.said(error)
         else:
             batch.used = plus(batch.used, usage_of(answer) or waiting.request.most)
             self._settle(waiting, result)
@@ -325,19 +291,29 @@ class Batches:
         told = told if isinstance(told, dict) else {}
         said = self._server.said(Exception(f"HTTP {status}: {told.get('message')}"))
         code = status if type(status) is int else 0
-        refused = 400 <= code < 500 and (code not in AGAIN or told.get("code") == "insufficient_quota")
+        refused = 400 <= code < 500 and not may_pass(code, told.get("code"))
         if refused and not batch.known_end:  # what was told once is asked again
-            self._settle(
+            self._fail(
                 waiting,
                 InputError(f"model = {self._server.model}: {self._server.base_url} refuses the request ({said})"),
             )
         else:
-            batch.failures[waiting.key] = _Failure(said)
+            batch.failures[waiting.key] = said
 
-    def _settle(self, waiting: _Waiting, outcome: Any) -> None:
-        """Wake the coroutine that waits, with an answer, a failure or an error."""
+    def _ask_again(self, waiting: _Waiting, said: str) -> None:
+        """Let a request without a usable answer wait for another one, unless its attempts are used up."""
+        server = self._server
+        waiting.tries += waiting.file in self._uploaded
+        if waiting.tries <= server.max_retries:
+            server.retries += 1
+            return
+        failed = f"{server.base_url} failed {waiting.tries} times in a row for {server.model}; the last time: {said}"
+        self._fail(waiting, ServerError(failed))
+
+    def _settle(self, waiting: _Waiting, answer: Any) -> None:
         del self._waiting[waiting.key]
-        if isinstance(outcome, Exception):
-            waiting.answer.set_exception(outcome)
-        else:
-            waiting.answer.set_result(outcome)
+        self.go_on(waiting.measurement, answer)
+
+    def _fail(self, waiting: _Waiting, error: Exception) -> None:
+        del self._waiting[waiting.key]
+        self._error = self._error or error

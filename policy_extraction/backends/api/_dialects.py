@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count, islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -32,24 +32,6 @@ MOST_CHOSEN = 128  # tokens that vLLM takes at once
 # vLLM takes filters that a request leaves out from the model's files.
 DRAWN = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
 DRAWN |= {"return_tokens_as_token_ids": True}
-
-
-class Dialect(Protocol):
-    """How a server is asked."""
-
-    name: str
-
-    async def tokens(self, client: Any, request: Request) -> Tokens:
-        """The tokens in which the server reads this request; InputError if it does not tell."""
-        ...
-
-    async def check(self, client: Any, tokens: Tokens) -> None:
-        """Raise InputError if the server can't be asked for chosen tokens."""
-        ...
-
-    async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
-        """The log-probabilities of the wanted tokens right after these tokens, at temperature 1."""
-        ...
 
 
 async def recognised(server: Server, client: Any, listed: int) -> Dialect:
@@ -89,11 +71,11 @@ class VLLM:
         self._one: Callable[[Any, Tokens, int, float], Awaitable[float]] = self._allowed
 
     async def tokens(self, client: Any, request: Request) -> Tokens:
-        """See `Dialect`."""
+        """The tokens in which the server reads this request; InputError if it does not tell."""
         return await _tokenised(self._server, client, request, GO_ON_FIELDS)
 
     async def check(self, client: Any, tokens: Tokens) -> None:
-        """See `Dialect`: find the way to ask for tokens that are not listed."""
+        """Find the way to ask for tokens that are not listed; InputError if there is none."""
         _, listed = await self._list(client, tokens)
         others = list(islice((token for token in count() if token not in listed), 2))  # one of them may be drawn
         with suppress(InputError):
@@ -110,7 +92,7 @@ class VLLM:
         raise InputError("exact = True: the server gives no log-probabilities of chosen tokens, or filtered ones")
 
     async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
-        """See `Dialect`."""
+        """The log-probabilities of the wanted tokens right after these tokens, at temperature 1."""
         if self._chosen:
             parts = [wanted[first : first + MOST_CHOSEN] for first in range(0, len(wanted), MOST_CHOSEN)]
             return {t: p for part in parts for t, p in (await self._choose(client, tokens, part, every=True)).items()}
@@ -183,16 +165,16 @@ class SGLang:
         self._server = server
 
     async def tokens(self, client: Any, request: Request) -> Tokens:
-        """See `Dialect`."""
+        """See `VLLM`."""
         # It refuses to be told that no turn is to be opened.
         return await _tokenised(self._server, client, request, {"continue_final_message": True})
 
     async def check(self, client: Any, tokens: Tokens) -> None:
-        """See `Dialect`."""
+        """See `VLLM`."""
         await self.after(client, tokens, tokens[-1:])
 
     async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
-        """See `Dialect`."""
+        """See `VLLM`."""
         request = native_request(
             "/generate",
             Usage(len(tokens), 1),
@@ -228,7 +210,7 @@ class LlamaCpp:
         self._server, self._listed = server, max(2, listed)  # `check` needs a token that is not certain
 
     async def tokens(self, client: Any, request: Request) -> Tokens:
-        """See `Dialect`."""
+        """See `VLLM`."""
         text = request.fields.get("prompt")
         if text is None:
             asked = native_request("/apply-template", model=self._server.model, messages=request.fields["messages"])
@@ -237,7 +219,7 @@ class LlamaCpp:
         return await self._server.ask(client, native_request("/tokenize", model=self._server.model, **fields), _tokens)
 
     async def check(self, client: Any, tokens: Tokens) -> None:
-        """See `Dialect`."""
+        """See `VLLM`."""
         _, _, listed = await self._complete(client, tokens)
         token, log_p = min((item for item in listed.items() if np.isfinite(item[1])), key=lambda item: item[1])
         # Of two tokens one has at most half: a single one is what a filter leaves.
@@ -245,7 +227,7 @@ class LlamaCpp:
             raise InputError("exact = True: the server does not know logit_bias, or gives log-probabilities after it")
 
     async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
-        """See `Dialect`."""
+        """See `VLLM`."""
         _, _, found = await self._complete(client, tokens)
         most = min(filter(np.isfinite, found.values()))
         for token in wanted:
@@ -278,8 +260,11 @@ class LlamaCpp:
         return await self._server.ask(client, request, read)
 
 
+Dialect = VLLM | SGLang | LlamaCpp
+
+
 async def _tokenised(server: Server, client: Any, request: Request, go_on: Mapping[str, bool]) -> Tokens:
-    """As `Dialect.tokens`; `go_on` are the fields by which a server tokenises an answer that is to be continued."""
+    """As `VLLM.tokens`; `go_on` are the fields by which a server tokenises an answer that is to be continued."""
     fields = {name: value for name, value in request.fields.items() if name != "extra_body"}
     fields |= go_on if request.kind == "chat" else {}
     return await server.ask(client, native_request("/tokenize", model=server.model, **fields), _tokens)

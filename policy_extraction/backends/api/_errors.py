@@ -45,11 +45,14 @@ def transient(error: BaseException) -> bool:
     """Whether the same request may succeed later."""
     import openai
 
-    if isinstance(error, openai.RateLimitError):
-        return error.code != "insufficient_quota"
     if isinstance(error, openai.APIStatusError):
-        return error.status_code in (408, 409) or error.status_code >= 500
+        return may_pass(error.status_code, error.code)
     return isinstance(error, (openai.APIConnectionError, TimeoutError, UnusableReplyError))
+
+
+def may_pass(status: int, code: object) -> bool:
+    """Whether the same request may succeed after a refusal with this status and code."""
+    return status in (408, 409) or status >= 500 or (status == 429 and code != "insufficient_quota")
 
 
 def named_in(error: BaseException, fields: Collection[str]) -> set[str]:

@@ -14,7 +14,6 @@ from meanfield import StorageError
 from policy_extraction._toolbox.checksums import checksum
 
 LOOK = 0.1  # seconds between two attempts to open a file that another process writes
-KEYS_A_QUERY = 500  # old releases of SQLite take at most 999 parameters
 TABLES = (
     "CREATE TABLE IF NOT EXISTS files (file TEXT PRIMARY KEY, batch TEXT, ended TEXT NOT NULL, uploaded REAL NOT NULL)",
     "CREATE TABLE IF NOT EXISTS requests (key TEXT PRIMARY KEY, file TEXT NOT NULL) WITHOUT ROWID",
@@ -57,12 +56,8 @@ class Notes:
 
     def files(self, keys: Iterable[str]) -> dict[str, str]:
         """The file in which each request was uploaded last, without those that never were."""
-        keys, found = list(keys), {}
-        for first in range(0, len(keys), KEYS_A_QUERY):
-            part = keys[first : first + KEYS_A_QUERY]
-            marks = ", ".join("?" * len(part))
-            found |= dict(self._tables.execute(f"SELECT key, file FROM requests WHERE key IN ({marks})", part))
-        return found
+        found = (self._tables.execute("SELECT * FROM requests WHERE key = ?", (key,)).fetchone() for key in keys)
+        return dict(row for row in found if row)
 
     def uploaded(self, file: str, keys: Iterable[str]) -> None:
         """Note a new file of requests, which has no batch yet."""

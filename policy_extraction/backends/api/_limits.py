@@ -11,7 +11,7 @@ from functools import reduce
 from itertools import accumulate, takewhile
 
 from meanfield import InputError, ModelError
-from meanfield.toolbox import is_number, shown, whole_number
+from meanfield.toolbox import real_number, whole_number
 
 MINUTE = 60.0  # seconds
 PRICED_TOKENS = 1_000_000
@@ -79,12 +79,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value, price = getattr(self, field.name), field.name.endswith("price")
-            if value is None:
-                continue
-            if not is_number(value) or value < 0 or (value == 0 and not price):
-                expected = "a number, 0 or more" if price else "a positive number, or None"
-                raise InputError(f"{field.name} = {shown(value)}: expected {expected}")
+            value = getattr(self, field.name)
+            if value is not None:
+                real_number(field.name, value, **({"least": 0} if field.name.endswith("price") else {"above": 0}))
         if self.max_cost is not None and (self.input_price is None or self.output_price is None):
             raise InputError(f"max_cost = {self.max_cost}: expected input_price and output_price of a million tokens")
 

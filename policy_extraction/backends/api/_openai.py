@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, instance, whole_number
+from meanfield.toolbox import LARGEST_SEED, instance, real_number, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import NoLogProbabilitiesError, Scores
 from policy_extraction.backends.api._arguments import (
     OPENAI,
     check_model,
-    check_seconds,
     checked_address,
     checked_fields,
     find_key,
@@ -32,7 +32,7 @@ from policy_extraction.backends.api._pool import each
 from policy_extraction.backends.api._reply import text_after, text_of, top_tokens_after
 from policy_extraction.backends.api._request import CONTINUES, Prefill, Request, chat_request, request_for, user_message
 from policy_extraction.backends.api._retries import Server
-from policy_extraction.backends.api._words import Ask, TopTokens, begins_anew, measure, openings_after
+from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
 from policy_extraction.prompts._template import Prompt, checked_prompts, longest
 
 MOST_LISTED = 1_000_000  # tokens; no vocabulary has more
@@ -158,9 +158,9 @@ class OpenAIBackend:
         top_logprobs = whole_number("top_logprobs", top_logprobs, 1, MOST_LISTED)
         concurrency = whole_number("concurrency", concurrency, 1, MOST_AT_ONCE)
         max_retries = whole_number("max_retries", max_retries, 0, LARGEST_SEED)
-        check_seconds("timeout", timeout, zero=False)
-        check_seconds("backoff", backoff, zero=True)
-        check_seconds("poll", poll, zero=False)
+        real_number("timeout", timeout, above=0)
+        real_number("backoff", backoff, least=0)
+        real_number("poll", poll, above=0)
         if reasoning_tokens is not None:
             reasoning_tokens = whole_number("reasoning_tokens", reasoning_tokens, 0, MANY)
         if batches and exact:
@@ -241,19 +241,13 @@ class OpenAIBackend:
         self._begin(words)
         exactly = self._exactly(prompts[0], words) if prompts else None
 
-        def job(number: int) -> Any:
-            async def measured(client: Any) -> Scores:
-                prompt = prompts[number]
-                if exactly is not None:
-                    log_p = await exactly.measure(client, prompt, words)
-                    return Scores(np.array([number]), log_p[None], np.zeros((1, len(words)), dtype=bool))
-                return await self._measured(
-                    number, prompt, words, lambda begun: self._server.ask(client, *self._question(prompt, begun))
-                )
+        async def measured(number: int, client: Any) -> Scores:
+            if exactly is not None:
+                log_p = await exactly.measure(client, prompts[number], words)
+                return Scores(np.array([number]), log_p[None], np.zeros((1, len(words)), dtype=bool))
+            return await self._measured(number, prompts[number], words, partial(self._server.ask, client))
 
-            return measured
-
-        yield from self._in_turn(list(map(job, _in_order(prompts))), tuple(words))
+        yield from self._in_turn([partial(measured, number) for number in _in_order(prompts)], tuple(words))
 
     def score_later(
         self,
@@ -274,22 +268,15 @@ class OpenAIBackend:
         batches = Batches(
             self._server, self._poll, Journal(journal), tell, lambda top: self._check_continues(top, prefix, words)
         )
-
-        def job(number: int) -> Any:
-            def measured() -> Any:
-                prompt = prompts[number]
-                return self._measured(number, prompt, words, lambda begun: batches.ask(*self._question(prompt, begun)))
-
-            return lambda client: batches.job(measured)
-
-        async def run(client: Any) -> None:
-            await batches.run(client, wait)
-
-        batches.alive = len(prompts)
-        for scores in self._each([run, *map(job, _in_order(prompts))], len(prompts) + 1):
-            if scores is not None:
-                yield scores
-                batches.taken += 1
+        for number in _in_order(prompts):
+            batches.go_on(self._measured(number, prompts[number], words, batches.ask))
+        while batches.left:
+            try:
+                (more,) = self._each([lambda client: batches.round(client, wait)])
+            finally:
+                yield from batches.taken()
+            if not more:
+                return
 
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
@@ -298,23 +285,18 @@ class OpenAIBackend:
 
         With `prefill` 'none' a text can be a little longer than `max_tokens`.
         """
-        texts = [""] * len(prompts)
 
-        def job(number: int) -> Any:
-            async def written(client: Any) -> tuple[int, str]:
-                prompt = prompts[number]
-                fields = {"temperature": temperature, "top_p": 1, "seed": _seed(seed, number)}
-                request = request_for(prompt, "", self._prefill, max_tokens, **fields)
-                by_itself = self._prefill == "none"
-                return number, await self._server.ask(
-                    client, request, lambda reply: text_after(reply, prompt.answer_prefix, required=by_itself)
-                )
+        async def written(number: int, client: Any) -> tuple[int, str]:
+            prompt = prompts[number]
+            fields = {"temperature": temperature, "top_p": 1, "seed": _seed(seed, number)}
+            request = request_for(prompt, "", self._prefill, max_tokens, **fields)
+            by_itself = self._prefill == "none"
+            return number, await self._server.ask(
+                client, request, lambda reply: text_after(reply, prompt.answer_prefix, required=by_itself)
+            )
 
-            return written
-
-        for number, text in self._in_turn(list(map(job, range(len(prompts)))), temperature):
-            texts[number] = text
-        return texts
+        texts = dict(self._in_turn([partial(written, number) for number in range(len(prompts))], temperature))
+        return [texts[number] for number in range(len(prompts))]
 
     def complete(
         self,
@@ -367,12 +349,14 @@ class OpenAIBackend:
             self._measuring = tuple(words)
             self._server.begin_count()
 
-    async def _measured(self, number: int, prompt: Prompt, words: Sequence[str], ask: Ask) -> Scores:
+    async def _measured(
+        self, number: int, prompt: Prompt, words: Sequence[str], ask: Callable[..., Awaitable[TopTokens]]
+    ) -> Scores:
         """The words as answers to a prompt, by the tokens that are listed."""
         follow_ups = FOLLOW_UPS if self._prefill in CONTINUES else 0
         # An answer in a turn of its own may open the quotation again.
         openings = openings_after("" if self._prefill == "user" else prompt.answer_prefix)
-        log_p, censored = await measure(words, ask, follow_ups, openings)
+        log_p, censored = await measure(words, lambda begun: ask(*self._question(prompt, begun)), follow_ups, openings)
         return Scores(np.array([number]), log_p[None], censored[None])
 
     def _in_turn(self, jobs: list[Any], what: object) -> Iterator[Any]:
@@ -382,9 +366,9 @@ class OpenAIBackend:
             yield from self._each(part)
             self._good = what
 
-    def _each(self, jobs: Any, concurrency: int | None = None) -> Iterator[Any]:
+    def _each(self, jobs: Any) -> Iterator[Any]:
         try:
-            for result in each(self._server.client, jobs, concurrency or self._concurrency):
+            for result in each(self._server.client, jobs, self._concurrency):
                 self._account()
                 yield result
         finally:

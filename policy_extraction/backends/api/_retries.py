@@ -253,8 +253,6 @@ class Server:
 
 
 def _own(error: Exception) -> Exception:
-    """Our error, if the library has wrapped one or could not read a refusal."""
-    if isinstance(error, RecursionError):
-        return UnusableReplyError("the refusal has too many levels")
+    """Our error, if the library has wrapped one."""
     cause = error.__cause__
     return cause if isinstance(cause, (UnusableReplyError, InputError)) else error
