@@ -116,10 +116,10 @@ def assert_masses(shown, expected: meanfield.Population) -> None:
 
 
 def assert_law(shown, policy: xr.Dataset, n_agents: int) -> bool:
-    """Whether there is a law."""
+    """Whether there is a law of two attractors that are not alike, which is what the page tells."""
     law = meanfield.group_size_law(policy, n_agents=n_agents)
-    kappa = law["kappa"].item()
-    if not np.isfinite(kappa):
+    kappa = law["kappa"].item() if law["attractors"] == 2 else np.nan
+    if not (np.isfinite(kappa) and kappa > 0):
         assert not shown.numbers("kappa"), law.attrs["reason"]
         return False
     np.testing.assert_allclose(shown.number("kappa"), kappa, **CLOSE)
@@ -160,7 +160,7 @@ def assert_page(shown, policy: xr.Dataset, tempered: xr.Dataset, settings: dict[
 
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize(
-    "settings", [{}, {"committed0": 20, "committed1": 65, "start": 37, "agents": 24, "seed": 7, "memory": 3}]
+    "settings", [{}, {"committed0": 20, "committed1": 65, "start": 37, "agents": 60, "seed": 7, "memory": 3}]
 )
 def test_policies_of_all_kinds(opened, tmp_path, name, settings):
     policy = POLICIES[name]()
