@@ -90,10 +90,10 @@ def simulate(
         Observables to record: some of 'word_share' (the default), 'said' and 'success_rate'. They don't change the
         runs.
     topology
-        Who meets whom. None: everybody. A connected graph of `networkx`, with its `weight`s, a SciPy sparse matrix, or
-        an array of edges between numbers of nodes, (E, 2), or (E, 3) with weights. Directions do not matter; edges that
-        are listed several times, or in both directions where others are not, count as often. Or a function of the
-        number of agents and of a seed that makes a graph for each run. Agents are placed at random in each run.
+        Who meets whom. None: everybody. A connected graph of `networkx`, with its attribute `weight`, a SciPy sparse
+        matrix, or an array of edges between numbers of nodes, (E, 2), or (E, 3) with weights. Directions do not matter;
+        edges that are listed several times, or in both directions where others are not, count as often. Or a function
+        of the number of agents and of a seed that makes a graph for each run. Agents are placed at random in each run.
     pick
         'edge': the two who meet are the ends of an edge at random, in proportion to its weight. 'agent': an agent at
         random and one of its neighbours, in proportion to the weights of their edges. Where all nodes have edges of the
