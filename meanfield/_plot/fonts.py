@@ -56,11 +56,14 @@ def _use(families: list[str], axes: Iterable[Axes], theirs: set[Text]) -> None:
 def _read_numbers(axes: Iterable[Axes]) -> None:
     """Powers of ten at the ticks of scales that are no words."""
     for axis in (axis for one in axes for axis in (one.xaxis, one.yaxis)):
-        numbers = isinstance(axis.get_major_formatter(), ScalarFormatter | LogFormatter)
-        for tick in (*axis.get_major_ticks(len(axis.get_majorticklocs())), *axis.get_minor_ticks()):
-            tick.label1.set_parse_math(numbers)
-            tick.label2.set_parse_math(numbers)
-        axis.get_offset_text().set_parse_math(numbers)
+        for formatter, ticks in (
+            (axis.get_major_formatter(), axis.get_major_ticks()),
+            (axis.get_minor_formatter(), axis.get_minor_ticks()),
+        ):
+            numbers = isinstance(formatter, ScalarFormatter | LogFormatter)
+            for label in (label for tick in ticks for label in (tick.label1, tick.label2)):
+                label.set_parse_math(numbers)
+        axis.get_offset_text().set_parse_math(True)
 
 
 def _has(font: object, letter: str) -> bool:

@@ -96,3 +96,16 @@ def test_a_view_reads_what_its_signature_has(kind: str, view: str):
     result = results(kind)[0]
     others = set(result.variables) - drawn_of(result, kind, view)
     assert drawn(result.drop_vars(others), view) == drawn(result, view)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("kind", "view"), VIEWS)
+def test_powers_of_ten_at_ticks_show_no_dollars(kind: str, view: str):
+    (result, *_) = (one for one in results(kind) if not drawn(one, view))
+    axes = np.ravel(np.asarray(meanfield.plot(result, view=view), dtype=object))
+    axes[0].figure.canvas.draw()
+    labels = [
+        label for one in axes for label in (*one.get_xticklabels(which="both"), *one.get_yticklabels(which="both"))
+    ]
+    plt.close("all")
+    assert all(label.get_parse_math() for label in labels if "mathdefault" in label.get_text())
