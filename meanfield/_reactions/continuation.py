@@ -226,7 +226,7 @@ class _Curve:
         least = LEFT * self.fewest(here.z)  # at the border Newton's method may end at the branch of the smaller face
         while step > LEAST_STEP * spacing:
             there = self._next(here, step)
-            ends = there is not None and self.room(there.z, least) < 0
+            ends = there is not None and bool(self.room(there.z, least) < 0)
             if there is not None and self.fewest(there.z) < least and self.fewest(here.z) > FEW:
                 there = None  # first nearer
             elif ends:
