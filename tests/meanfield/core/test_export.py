@@ -38,6 +38,7 @@ def programs(monkeypatch, tmp_path):
 
 
 def fresh():
+    _export._programs.clear()
     return exported("meanfield.core._trajectory", "word_drifts")
 
 
@@ -64,6 +65,19 @@ def test_programs_are_kept_and_damaged_ones_made_anew(programs, monkeypatch):
     with monkeypatch.context() as context:
         context.setattr(_export, "_compile", refused)
         fresh()(*ARGUMENTS)
+
+
+def test_memory_holds_the_programs_used_last(programs, monkeypatch):
+    monkeypatch.setattr(_export, "KEPT_IN_MEMORY", 2)
+    call = fresh()
+    loaded = []
+    monkeypatch.setattr(_export, "_load", lambda path: loaded.append(path))
+    for batch in (1, 2, 1, 3, 1, 2):
+        assert len(call(*ARGUMENTS[:3], np.full((batch, 1, 5), 0.2))) == batch
+    one, two, three, again = loaded
+    assert again == two
+    assert len({one, two, three}) == 3
+    assert len(_export._programs) == 2
 
 
 def test_programs_run_where_no_folder_can_be_written(programs, monkeypatch):
