@@ -141,6 +141,8 @@ def composition(game: WordGame, Q: Float[Array, " words"]) -> Float[Array, "*spe
     [0.   0.25 0.25 0.25 0.25]
     """
 
+    _all_meet_alike(game)
+
     def alone(q: Float[Array, "states words"]) -> Float[Array, " states"]:
         full = (stationary(flow_chain(q, Q))[:, None] * Q).ravel()
         return jnp.concatenate([jnp.zeros(q.shape[0] - full.size, q.dtype), full])
@@ -167,9 +169,16 @@ def response(game: WordGame, Q: Float[Array, " words"]) -> Float[Array, " words"
     [0.5 0.5]
     """
 
+    _all_meet_alike(game)
+
     def alone(q: Float[Array, "states words"]) -> Float[Array, " words"]:
         return stationary(flow_chain(q, Q)).reshape(-1, q.shape[-1]).sum(0)
 
     if game.q.ndim == 2:
         return game.share * alone(game.q) + game.committed
     return game.share @ jax.vmap(alone)(game.q) + game.committed
+
+
+def _all_meet_alike(game: WordGame) -> None:
+    if game.meets is not None:
+        raise ValueError("game has species that meet at rates of their own: expected one Q that all agents hear")
