@@ -13,7 +13,7 @@ import xarray as xr
 from meanfield._population.mixture import Blocks, Mixture
 from meanfield._population.single_policy import policy_hash, single_policy, space_of, words_of
 from meanfield.core._space import MemorySpace
-from meanfield.toolbox._arguments import real_number, shown
+from meanfield.toolbox._arguments import one_of, real_number, shown
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import real_numbers, values_in_order, word_coords
 
@@ -112,6 +112,80 @@ class Population:
         self.meets = None if meets is None else _validate_meets(meets, np.array(self.fractions))
         self._bound = {} if committed is None else committed  # as it is given
         self.committed = MappingProxyType(_validate_committed(self._bound, self.words, kinds))
+
+    @classmethod
+    def by_degree(
+        cls,
+        policy: xr.Dataset,
+        degrees: Mapping[float, float] | Sequence[float] | np.ndarray,
+        *,
+        pick: str = "edge",
+        committed: Mapping[str, float] | None = None,
+        committed_nodes: str | None = None,
+    ) -> Population:
+        """Agents on a network, by the number of their neighbours: a kind for each degree (degree-based mean field).
+
+        Neighbours count as independent, of degrees that are not correlated. That neighbours remember each other is left
+        out, an error of some 1/degree, which grows with H. Where all have the same degree nothing is left of the graph.
+
+        Parameters
+        ----------
+        policy
+            The policy of all agents.
+        degrees
+            The degree of each node, or the fraction of nodes of each degree, by degree.
+        pick
+            'edge': an edge at random has those at its ends meet. 'agent': an agent at random meets a neighbour.
+        committed
+            The fraction of all agents committed to each word.
+        committed_nodes
+            'hubs': committed agents have the highest degrees, those of the first word first. Default: anywhere.
+
+        Raises
+        ------
+        InputError
+            If a degree is not positive, or an argument is out of range.
+
+        See Also
+        --------
+        validation.simulate : the same on a graph, agent by agent
+
+        Examples
+        --------
+        One agent in ten has nine times as many neighbours as the others, and so takes part in half of what is said:
+
+        >>> policy = meanfield.make_policy(np.array([0.5, 0.9, 0.5, 0.5, 0.1]), ["A", "B"])
+        >>> anywhere, hubs = (
+        ...     meanfield.Population.by_degree(policy, {1: 0.9, 9: 0.1}, committed={"A": 0.05}, committed_nodes=nodes)
+        ...     for nodes in (None, "hubs")
+        ... )
+        >>> hubs
+        Population(0.9 degree 1 + 0.1 degree 9, 0.05 committed to 'A' {A, B})
+        >>> [round(meanfield.solve(one)["word_share"].sel(word="A")[-1].item(), 3) for one in (anywhere, hubs)]
+        [0.568, 0.683]
+        """
+        one_of("pick", pick, ("edge", "agent"))
+        if isinstance(degrees, Mapping):
+            degree, fractions = (real_numbers([*part], "degrees") for part in (degrees.keys(), degrees.values()))
+        else:
+            degree, counts = np.unique(real_numbers(degrees, "degrees"), return_counts=True)
+            fractions = counts / max(1, counts.sum())
+        if not len(degree) or not (np.isfinite(degree) & (degree > 0)).all():
+            raise InputError(f"degrees = {shown(degrees)}: expected positive numbers")
+        bound: Mapping[str, float | np.ndarray] = {} if committed is None else committed
+        alone = single_policy(policy)
+        _validate_committed(bound, words_of(alone), None)
+        if committed_nodes is not None:
+            one_of("committed_nodes", committed_nodes, ("hubs",))
+            order, room, placed = np.argsort(-degree), fractions.copy(), {}
+            for word, number in bound.items():
+                taken = np.zeros(len(room))
+                taken[order] = np.clip(number - np.cumsum(room[order]) + room[order], 0, room[order])
+                room, placed[word] = room - taken, np.divide(taken, fractions, where=fractions > 0, out=0 * room)
+            bound = placed
+        meets = np.multiply.outer(degree, degree) if pick == "edge" else np.add.outer(degree, degree)
+        kinds = [alone.assign_coords(model=f"degree {number:g}") for number in degree]
+        return cls(kinds, fractions, committed=bound, meets=meets)
 
     def __repr__(self) -> str:
         return f"Population({self.name})"
@@ -273,7 +347,7 @@ def _validate_committed(
     kinds = np.ones(1) if fractions is None else fractions
     parts = {word: np.broadcast_to(share, kinds.shape) for word, share in committed.items()}
     together = sum(parts.values(), np.zeros(len(kinds)))
-    if (together > 1 + ROUNDING).any():
+    if fractions is not None and (together > 1 + ROUNDING).any():
         raise InputError(f"committed sums to {shown(together)} in the kinds: expected at most 1 in each")
     if not (total := float(together @ kinds)) < 1:
         raise InputError(f"committed sums to {total}: expected less than 1")

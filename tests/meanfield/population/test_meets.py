@@ -3,8 +3,10 @@
 import inspect
 import pickle
 import re
+from functools import partial
 
 import jax
+import networkx
 import numpy as np
 import pytest
 
@@ -133,6 +135,19 @@ def test_no_function_of_a_population_is_forgotten():
     assert take == {*WELL_MIXED, "solve", "reaction_model", "empty_memories", "consensus", "plot"}
 
 
+def test_simulations_of_two_agents_drawn_from_all_refuse(tmp_path):
+    population, plan = blocks(), {"n_agents": 200, "runs": 2}
+    for call in (
+        partial(validation.simulate, **plan, seed=1),
+        partial(validation.compare, n_agents=[200], runs=2, seed=1, rounds=2),
+        partial(validation.rare_event, word="a", **plan, seed=1),
+        partial(validation.sweep, store=tmp_path / "runs", n_agents=[200], runs=2, seeds=[1]),
+        partial(validation.naming_game.exact_population, n_agents=200),
+    ):
+        with pytest.raises(InputError, match="meet at rates of their own"):
+            call(population)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -151,8 +166,120 @@ def test_arguments_are_checked(arguments, complaint):
         Population([random_policy(m, 2, 1) for m in (1, 2)], [0.3, 0.7], **arguments)
 
 
-def test_the_response_of_the_engine_refuses():
-    game = core.WordGame(*blocks().arrays)
-    for function in (core.response, core.composition, core.fixed_point):
-        with pytest.raises(ValueError, match="one Q that all agents hear"):
-            function(game, np.array([0.5, 0.5]))
+def test_response_of_kinds_that_hear_words_of_their_own():
+    """Its root is a fixed point, and moves as the solution does."""
+    population = blocks(length=2)
+    end = meanfield.solve(population, rtol=1e-11, atol=1e-13)["composition"].values
+    with jax.enable_x64(True):
+        game = core.WordGame(*population.arrays)
+        found = core.fixed_point(game, np.full((2, 2), 0.5))
+        assert found.successful
+        np.testing.assert_allclose(core.response(game, found.word_share), found.word_share, atol=1e-14)
+        np.testing.assert_allclose(core.drift(game, found.composition), 0, atol=1e-15)
+        np.testing.assert_allclose(found.composition, end * population.arrays.share[:, None], atol=1e-7)
+
+        def second(bound):
+            moved = core.WordGame(game.q, game.share, game.committed.at[0].set([0.06 - bound, bound]), game.meets)
+            return core.fixed_point(moved, found.word_share).word_share[1, 1]
+
+        at, step = float(game.committed[0, 1]), 1e-5
+        assert at == pytest.approx(0.06)
+        difference = (second(at + step) - second(at - step)) / (2 * step)
+        assert jax.grad(second)(at) == pytest.approx(float(difference), rel=1e-6)
+        for call in (core.fixed_points, partial(core.critical_mass, word=0), partial(core.response, Q=np.full(2, 0.5))):
+            with pytest.raises(ValueError, match="Q has shape"):
+                call(game)
+
+
+# By degree
+
+POLICY = meanfield.make_policy(follow, ["a", "b"], memory_length=2)
+
+
+@pytest.mark.parametrize("pick", ["edge", "agent"])
+def test_equal_degrees_are_a_well_mixed_population(pick):
+    regular = Population.by_degree(POLICY, np.full(10, 4.0), pick=pick, committed={"a": 0.1})
+    ours, theirs = meanfield.solve(regular), meanfield.solve(Population(POLICY, committed={"a": 0.1}))
+    np.testing.assert_allclose(ours["word_share"], theirs["word_share"], atol=1e-12)
+
+
+def test_agents_at_hubs_count_by_their_degree():
+    """By edges all hear the same words, in which hubs count by their degree: fixed points are those of Q with them."""
+    hubs = Population.by_degree(
+        POLICY, {2.0: 0.6, 4.0: 0.3, 10.0: 0.1}, committed={"b": 0.08, "a": 0.12}, committed_nodes="hubs"
+    )
+    np.testing.assert_allclose(hubs.arrays.committed, [[0, 0], [0.1, 0], [0.02, 0.08]], atol=1e-15)
+    weight = np.array([2, 4, 10]) @ hubs.arrays.committed / 3.4
+    mixed = Population(POLICY, committed={"a": weight[0], "b": weight[1]})
+    ours, theirs = (meanfield.solve(one)["composition"] for one in (hubs, mixed))
+    for kind in (0, 1, 2):
+        np.testing.assert_allclose(ours.isel(component=kind), theirs.isel(component=0), atol=1e-5)
+    alike = meanfield.solve(Population(POLICY, committed=hubs.committed))["composition"]
+    assert np.abs(ours.isel(component=0) - alike.isel(component=0)).max() > 0.1, "the control"
+
+
+@pytest.mark.parametrize("pick", ["edge", "agent"])
+def test_rates_are_those_at_which_a_graph_has_classes_meet(pick):
+    """The encounters of an agent of each class, whoever its neighbours are, in a graph without correlations."""
+    degrees = np.repeat([3, 6, 12], [400, 200, 100])
+    graph = networkx.configuration_model(degrees.tolist(), seed=1)
+    each = {"edge": lambda a, b: 1.0, "agent": lambda a, b: 1 / degrees[a] + 1 / degrees[b]}[pick]
+    met = np.zeros((3, 3))
+    number = {3: 0, 6: 1, 12: 2}
+    for a, b in graph.edges():
+        for one, other in ((a, b), (b, a)):
+            met[number[degrees[one]], number[degrees[other]]] += each(one, other)
+    arrays = Population.by_degree(POLICY, degrees.astype(float), pick=pick).arrays
+    expected = arrays.meets * np.multiply.outer(arrays.share, arrays.share)
+    np.testing.assert_allclose(met / met.sum(), expected, atol=4 * np.sqrt(0.25 / graph.number_of_edges()))
+
+
+def test_theory_by_degree_against_a_scale_free_graph():
+    """Neighbours are no strangers: theory by degree is off by some 1/degree, and a theory without hubs by more."""
+    n, rounds = 4000, 10
+    graph = networkx.barabasi_albert_graph(n, 16, seed=1)
+    found = validation.simulate(
+        POLICY, n_agents=n, runs=4, seed=1, max_rounds=rounds, trajectories=True, initial="b", topology=graph,
+        committed={"a": n // 20}, committed_nodes="hubs",
+    )["word_share"].sel(word="a", round=rounds).mean().item()  # fmt: skip
+    degrees = np.array([degree for _, degree in graph.degree], float)
+    options = {"initial": meanfield.consensus(POLICY, "b"), "times": [0.0, 2.0 * rounds]}
+    hubs, anywhere = (
+        meanfield.solve(Population.by_degree(POLICY, degrees, committed={"a": 0.05}, committed_nodes=nodes), **options)
+        for nodes in ("hubs", None)
+    )
+    away = [abs(one["word_share"].sel(word="a")[-1].item() - found) for one in (hubs, anywhere)]
+    assert away[0] < 0.05
+    assert away[1] > 0.2, "the control"
+
+
+def test_half_copying_keeps_the_mean_of_what_is_said_on_every_graph():
+    """Both agents of a pair move to the mean of what they said: a word wins with its plain share at the start."""
+    policy = meanfield.make_policy(np.array([0.5, 1.0, 0.5, 0.5, 0.0]), ["a", "b"])
+    start = np.array([0.0, 0.3, 0.0, 0.0, 0.7])
+    uneven = np.stack([start, start[[0, 4, 2, 3, 1]]])
+    network = Population.by_degree(policy, {1.0: 0.8, 16.0: 0.2})
+    course = meanfield.solve(network, initial=uneven, times=[0.0, 1.0, 20.0])["word_share"].sel(word="a")
+    np.testing.assert_allclose(course, 0.8 * 0.3 + 0.2 * 0.7, atol=1e-9)
+    runs = 1000
+    won = validation.simulate(
+        policy, n_agents=40, runs=runs, seed=1, max_rounds=2000, initial=start, convention="001 strict",
+        topology=networkx.barabasi_albert_graph(40, 2, seed=1),
+    )["consensus_word"]  # fmt: skip
+    assert won.notnull().all()
+    assert abs((won == "a").mean().item() - 0.3) < 4 * np.sqrt(0.3 * 0.7 / runs)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"degrees": [1.0, 0.0]}, "positive"),
+        ({"degrees": {1.0: 0.5}}, "sum to 1"),
+        ({"degrees": [1.0], "pick": "node"}, "pick"),
+        ({"degrees": [1.0], "committed_nodes": "ends"}, "hubs"),
+        ({"degrees": [1.0], "committed": {"a": 1.2}}, "committed"),
+    ],
+)
+def test_arguments_by_degree_are_checked(arguments, complaint):
+    with pytest.raises(InputError, match=complaint):
+        Population.by_degree(POLICY, **arguments)
