@@ -152,7 +152,7 @@ class WordGame(PairGame):
 
     def hamiltonian(self, x: Float[Array, "*species states"], p: Float[Array, "*species states"]) -> Float[Array, ""]:
         g = self.fields(x * jnp.exp(-p), jnp.exp(p)) + self.constants
-        return self._energy(g, self._present(x.sum(-1)))
+        return self._energy(g, self._present(jnp.sum(x, -1)))
 
     def fields(self, u: Float[Array, "*species states"], v: Float[Array, "*species states"]) -> Float[Array, " fields"]:
         """Σ_i u_i q_a(i) v_Γ(i,a,b) over all species, or with `meets` of each, for a and b in turn."""
