@@ -18,6 +18,7 @@ from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import real_numbers, values_in_order, word_coords
 
 ROUNDING = 1e-9
+MOST_NAMED = 8  # kinds in a name
 
 
 class Population:
@@ -110,8 +111,12 @@ class Population:
         self.fractions = _validate_fractions(fractions, len(self.policies))
         kinds = None if meets is None else np.array(self.fractions)
         self.meets = None if meets is None else _validate_meets(meets, np.array(self.fractions))
-        self._bound = {} if committed is None else committed  # as it is given
-        self.committed = MappingProxyType(_validate_committed(self._bound, self.words, kinds))
+        bound = {} if committed is None else committed
+        self.committed = MappingProxyType(_validate_committed(bound, self.words, kinds))
+        # In each kind, as given; a copy, since arrays may change and a read-only mapping can't be pickled
+        self._bound = {
+            word: np.array(share, float) if np.ndim(share) else float(share) for word, share in bound.items()
+        }
 
     @classmethod
     def by_degree(
@@ -191,7 +196,6 @@ class Population:
         return f"Population({self.name})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A read-only mapping can't be pickled, and a cluster must.
         return partial(Population, fractions=self.fractions, committed=self._bound, meets=self.meets), (self.policies,)
 
     @property
@@ -202,10 +206,11 @@ class Population:
 
     @property
     def model(self) -> str:
-        """The models, their fractions and the committed fractions, without the words; '' for a single policy without a
-        name.
+        """The models (some, of many), their fractions and the committed fractions, without the words; '' for a single
+        policy without a name.
         """
-        kinds = " + ".join(f"{f:.3g} {name}" for f, name in zip(self.fractions, self.kinds, strict=True))
+        parts = [f"{f:.3g} {name}" for f, name in zip(self.fractions, self.kinds, strict=True)]
+        kinds = " + ".join(parts if len(parts) <= MOST_NAMED else [*parts[:3], f"{len(parts) - 4} others", parts[-1]])
         if len(self.kinds) == 1:
             (policy,) = self.policies
             kinds = str(policy["model"].item()) if "model" in policy.coords else ""
@@ -222,8 +227,8 @@ class Population:
         """The numbers of the population, as arrays; InputError if kinds meet at rates of their own."""
         if isinstance(self.arrays, Blocks):
             raise InputError(
-                f"{self.name} has kinds that meet at rates of their own (meets = {shown(self.meets)}): expected all "
-                "to meet alike, or reaction_model(population) in place of the population where that may be given"
+                f"{self.name} has kinds that meet at rates of their own: expected all to meet alike, or "
+                "reaction_model(population) in place of the population where that may be given"
             )
         return self.arrays
 

@@ -71,6 +71,9 @@ def follow(memory):
     return 0.5 if lead == 0 else 0.98 if lead > 0 else 0.02
 
 
+POLICY = meanfield.make_policy(follow, ["a", "b"], memory_length=2)
+
+
 def test_solve_is_what_is_simulated_on_a_graph_of_two_groups():
     """A complete graph with weights; three of ten in the first group are committed. A round is N interactions."""
     policy, n, rounds, runs = meanfield.make_policy(follow, ["a", "b"], memory_length=2), 600, 8, 200
@@ -130,6 +133,45 @@ def test_population_keeps_its_rates():
     assert more.committed == pytest.approx({**population.committed, "a": 0.5})
     assert population.committed == pytest.approx({"b": 0.3 * 0.2 + 0.7 * 0.05})
     np.testing.assert_array_equal(population.with_fraction(0.2).meets, MEETS)
+
+
+def test_committed_fractions_are_copied():
+    share = np.array([0.2, 0.0])
+    population = Population([POLICY, POLICY], [0.5, 0.5], committed={"a": share}, meets=MEETS)
+    share[0] = 0.9
+    np.testing.assert_array_equal(population.arrays.committed[:, 0], [0.1, 0])
+    same = Population(POLICY, committed=Population(POLICY, committed={"a": 0.1}).committed)
+    assert pickle.loads(pickle.dumps(same)).committed == {"a": 0.1}
+
+
+def test_names_of_many_kinds_are_short():
+    network = Population.by_degree(POLICY, np.arange(1.0, 201.0))
+    assert len(network.policies) == 200
+    assert repr(network) == (
+        "Population(0.005 degree 1 + 0.005 degree 2 + 0.005 degree 3 + 196 others + 0.005 degree 200 {a, b})"
+    )
+
+
+@pytest.mark.slow
+def test_critical_mass_of_one_group_is_a_fold():
+    """All of the committed agents are in the first group; below the fold it keeps its word, above it does not."""
+
+    def groups(c):
+        return Population([POLICY, POLICY], [0.5, 0.5], committed={"a": [2 * c, 0.0]}, meets=[[9.0, 1.0], [1.0, 9.0]])
+
+    def masses(c):
+        return model.class_masses(groups(c).fractions_of_all(meanfield.empty_memories(groups(c))))
+
+    model = meanfield.reaction_model(groups(0.1))
+    diagram = meanfield.bifurcation(model, interval=(0.01, 0.12), masses=masses, starts=4)
+    fold = diagram["parameter"].values[diagram["bifurcation"].values == "fold"].max()
+    assert fold == pytest.approx(0.08954, abs=1e-5)
+    kept = [
+        (meanfield.solve(groups(part * fold), initial=meanfield.consensus(POLICY, "b"))["composition"] @ POLICY["q"])
+        .sel(word="a", component=0).item()
+        for part in (0.99, 1.01)
+    ]  # fmt: skip
+    assert kept[0] < 0.3 < 0.9 < kept[1]
 
 
 WELL_MIXED = {
@@ -215,8 +257,6 @@ def test_response_of_kinds_that_hear_words_of_their_own():
 
 
 # By degree
-
-POLICY = meanfield.make_policy(follow, ["a", "b"], memory_length=2)
 
 
 @pytest.mark.parametrize("pick", ["edge", "agent"])
