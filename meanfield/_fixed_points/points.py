@@ -11,7 +11,7 @@ from jaxtyping import Float
 from scipy.special import expit
 
 from meanfield._fixed_points.closed_classes import closed_classes
-from meanfield._fixed_points.response import Response, responses, supports
+from meanfield._fixed_points.response import MAX_LOGIT, Response, responses, supports
 from meanfield._fixed_points.spectrum import Eigenvalues, leading_eigenvalues, leading_of_each
 from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
 from meanfield._numerics.blas import one_blas_thread
@@ -24,7 +24,6 @@ from meanfield.toolbox._errors import ConvergenceError, InputError
 
 # Policies have floors of 2e-16 ≈ expit(-36), and roots near such a floor; at ±46 a word share is 1e-20.
 LOGITS = np.array([-46.0, -23.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 23.0, 46.0])
-MAX_LOGIT = 600.0  # a share of 1e-261: products of smaller ones lose their digits
 LEAST_SLIP = np.exp(-MAX_LOGIT)
 MAX_SUPPORTS = 64  # faces of the simplex that are searched, some seconds each
 MAX_WORK = 10**7  # multiplications for a Jacobian at one of 400 starts
@@ -167,7 +166,8 @@ def interior_roots(each: list[Response]) -> list[tuple[Roots, str]]:
         g = partial(_mismatch, response)
         if not (response(word_shares(np.zeros(1))) == 0).any():
             places.append(place)
-            breaks.append(np.sort([*-_outer(lambda x, g=g: -g(-x)), *LOGITS[1:-1], *_outer(g)]))
+            reach = response.reach
+            breaks.append(np.sort([*-_outer(lambda x, g=g: -g(-x), reach), *LOGITS[1:-1], *_outer(g, reach)]))
     look, exact = (
         [partial(_mismatch, each[place], tolerance=tolerance) for place in places]
         for tolerance in (FIRST_LOOK / 100, ROUNDING)
@@ -210,22 +210,22 @@ def _report(found: Roots, end: float) -> str:
     return " ".join(report)
 
 
-def _outer(mismatch: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Breaks from 46 upwards, until g(ℓ) only moves away from zero or stays: there log(f_0/f_1) is n·ℓ + constant.
+def _outer(mismatch: Callable[[np.ndarray], np.ndarray], reach: float) -> np.ndarray:
+    """Breaks from 46 upwards to `reach`, or until g(ℓ) only moves away from zero or stays.
 
-    n is 0 where the policy has a floor, so that g falls; n is an integer where each further minority choice needs n
-    partners of the minority, so that g is constant (n = 1) or rises. Even then a floor may follow far out, at which g
-    turns: it is no asymptote unless g still goes on in this way where a share is hardly a number.
+    There log(f_0/f_1) is n·ℓ + constant. n is 0 where the policy has a floor, so that g falls; n is an integer where
+    each further minority choice needs n partners of the minority, so that g is constant (n = 1) or rises. Even then a
+    floor may follow far out, at which g turns: it is no asymptote unless g still goes on in this way at `reach`.
     """
 
     def lasts(end: float, last: float, slope: int) -> bool:
         with np.errstate(divide="ignore"):
-            far = float(mismatch(np.array([MAX_LOGIT]))[0])
-        return not np.isfinite(far) or bool(abs(far - last - slope * (MAX_LOGIT - end)) < 1)
+            far = float(mismatch(np.array([reach]))[0])
+        return not np.isfinite(far) or bool(abs(far - last - slope * (reach - end)) < 1)
 
     end = LOGITS[-1]
     breaks = [end]
-    while end < MAX_LOGIT:
+    while end < reach:
         before, last = mismatch(np.array([end - 1, end]))
         slope = last - before
         if not np.isfinite(slope):
@@ -238,7 +238,7 @@ def _outer(mismatch: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         )  # else there is a root at the very end
         if abs(slope - round(slope)) < 1e-4 and away and lasts(end, last, round(slope)):
             break
-        end = min(1.5 * end, MAX_LOGIT)
+        end = min(1.5 * end, reach)
         breaks.append(end)
     return np.array(breaks)
 

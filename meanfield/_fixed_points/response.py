@@ -12,6 +12,8 @@ from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
 from meanfield._population.mixture import Mixture
 from meanfield.toolbox._errors import InputError
 
+MAX_LOGIT = 600.0  # a share of 1e-261: products of smaller ones lose their digits
+
 
 class Response:
     """F(Q) = Σ_m s_m f_m(Q) + c, with f_m(Q) the stationary word share of agents of kind m.
@@ -22,6 +24,17 @@ class Response:
     def __init__(self, mixture: Mixture, laws: tuple[StationaryLaw, ...]) -> None:
         self._laws = laws
         self._mixture = mixture
+
+    @property
+    def reach(self) -> float:
+        """|logit Q| up to which laws are numbers.
+
+        Agents who say some words never may leave a set of memories only if they hear H rare words or more, whose
+        product underflows for smaller shares. What agents say now and then has had its effect before.
+        """
+        q, H = self._mixture.q, self._mixture.space.memory_length
+        nearer = MAX_LOGIT / (H + 1)
+        return nearer if (q == 0).any() and q[q > 0].min() > np.exp(-nearer / H) else MAX_LOGIT
 
     def of_kinds(
         self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE

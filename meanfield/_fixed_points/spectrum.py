@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from scipy.linalg import eig
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigs
 
 from meanfield._fixed_points.reduced_jacobian import ReducedJacobian
 from meanfield._numerics.extended_eigenvalues import extended_eigenvalues
@@ -283,7 +283,7 @@ def _arnoldi(matrix: ReducedJacobian, k: int) -> list[_Pair]:
         size = min(max(30, 2 * k + 2), matrix.size - 1)
         try:
             sides.append(eigs(operator, k=k, which="LR", ncv=size, v0=start, maxiter=restarts))
-        except ArpackNoConvergence:
+        except ArpackError:
             if small:
                 return _dense_pairs(matrix.apply(np.eye(matrix.size)).T, k)
             return [_Pair(0j, np.full(matrix.size, np.inf), start)]

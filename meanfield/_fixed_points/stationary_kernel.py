@@ -11,7 +11,7 @@ import numpy as np
 
 from meanfield._numerics.compiled import compiled, copy_to
 
-NOTHING = 1e-290
+NOTHING, LEAST = 1e-290, 1e-280  # a leak, and what says that there is nothing beside it
 LARGE = 1e10  # above, laws are scaled down, before a ratio of up to 1e290 overflows
 SLOWEST = 0.95  # a factor between changes from cycle to cycle that is nearer to 1 may hide a slower one
 SPARSE = 0.35  # of a row; above, a loop over all of it is faster than one over its entries
@@ -22,11 +22,13 @@ SPARSE = 0.35  # of a row; above, a loop over all of it is faster than one over 
 def eliminate(chain, law, first):
     """Write the stationary law of a chain (n, n), which is overwritten; each entry to full relative accuracy.
 
+    Returns whether every state is left; if not in a chain that is irreducible, products of its entries underflow.
+
     Diagonals are not read: a state is left at the sum of the other entries of its row. Rows and columns of states
     before `first`, which get weight 0, are zero. O(n³), and far less for sparse chains, which elimination keeps largely
     sparse. Source: Grassmann, Taksar and Heyman, Operations Research 33, 1107 (1985).
     """
-    n = len(law)
+    n, left = len(law), True
     columns = np.empty(n, np.int64)
     for k in range(n - 1, 0, -1):
         # A state from which none of the remaining ones is reached directly holds all the weight: a leak of 1e-290
@@ -37,6 +39,7 @@ def eliminate(chain, law, first):
                 leaves += chain[k, j]
                 columns[entries] = j
                 entries += 1
+        left &= leaves > LEAST
         for i in range(k):
             if chain[i, k] > 0:
                 chain[i, k] /= leaves
@@ -60,6 +63,7 @@ def eliminate(chain, law, first):
             total = 1.0
     for k in range(n):
         law[k] /= total
+    return left
 
 
 @compiled
@@ -160,7 +164,10 @@ def _change(law, before, share):
 @compiled
 @no_type_check
 def eliminated(Q, said, successors, members, laws):
-    """Write the laws for rows of Q, by elimination on all flows of a closed class, which is `members`."""
+    """Write the laws for rows of Q, by elimination on all flows of a closed class, which is `members`.
+
+    Where products of small probabilities underflow, the law is not a number.
+    """
     n, W = len(members), Q.shape[1]
     place = np.zeros(len(said), np.int64)
     for k in range(n):
@@ -175,7 +182,7 @@ def eliminated(Q, said, successors, members, laws):
                     # What lies outside the class is never reached
                     if Q[r, b] * said[flow, b, a] > 0:
                         chain[k, place[successors[flow, b, a]]] += Q[r, b] * said[flow, b, a]
-        eliminate(chain, law, 0)
+        left = eliminate(chain, law, 0)
         laws[r] = 0.0
         for k in range(n):
-            laws[r, members[k]] = law[k]
+            laws[r, members[k]] = law[k] if left else np.nan

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import eig, lu_factor, lu_solve
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigs
 
 from meanfield.core._game import Array, Game
 from meanfield.core._rates import jacobian_product
@@ -105,7 +105,7 @@ def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenva
             operator = LinearOperator((size, size), matvec=partial(product, transpose, shift), dtype=float)
             try:
                 return eigs(operator, **options, **which)
-            except ArpackNoConvergence as error:
+            except ArpackError as error:
                 raise ConvergenceError(
                     f"leading eigenvalues of a game of {size} states: no convergence of Arnoldi iteration, since many "
                     "eigenvalues lie close to the leading ones; meanfield.spectrum computes in extended precision"

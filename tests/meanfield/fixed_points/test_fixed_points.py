@@ -9,7 +9,7 @@ from scipy.special import expit
 from scipy.stats import dirichlet
 
 import meanfield
-from _battery import memories
+from _battery import FAMILIES, memories, policy_of
 from _policies import drift, loyal_policy, majority_policy, random_policy
 from meanfield import MemorySpace, make_policy
 from meanfield._fixed_points.closed_classes import closed_classes
@@ -315,3 +315,34 @@ def test_roots_at_the_end_of_the_search_are_found(beyond):
     c = expit(-46 + beyond)
     points = meanfield.fixed_points(meanfield.Population(policy, committed={"a": c}))
     np.testing.assert_allclose(points["word_share"].values[-1, 0], c, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("length", "seed", "number"), [(3, 1, 116), (5, 0, 571), (5, 1, 739), (5, 2, 515)])
+def test_words_that_are_never_said_make_no_fixed_points_of_rounding(length, seed, number):
+    """Products of the shares of rare words, of which an agent needs many in a row here, underflow far out."""
+    policy = policy_of(FAMILIES["exact_corners"](np.random.default_rng([seed, 2, length, number]), 2, length), "rare")
+    points = meanfield.fixed_points(policy)
+    q, space = policy["q"].values, MemorySpace(2, length)
+    (closed,) = closed_classes(q, space, heard=(0, 1))
+    logits = np.arange(-40, 40, 0.25)
+    law, laws = StationaryLaw(q, space, closed), np.empty((len(logits), space.n_full // 2))
+    law._eliminate(expit(np.stack([logits, -logits], axis=1)), laws)
+    g = np.log(laws[:, ::2].sum(1)) - np.log(laws[:, 1::2].sum(1)) - logits
+    assert np.count_nonzero(np.diff(np.sign(g))) == np.count_nonzero(points["branch"] >= 0)
+    assert points["residual"].max() < 1e-11
+
+
+def test_laws_that_underflow_are_no_numbers():
+    policy = policy_of(FAMILIES["exact_corners"](np.random.default_rng([1, 2, 3, 116]), 2, 3), "rare")
+    q, space = policy["q"].values, MemorySpace(2, 3)
+    laws = np.empty((2, space.n_full // 2))
+    law = StationaryLaw(q, space, closed_classes(q, space, heard=(0, 1))[0])
+    law._eliminate(expit(np.array([[100.0, -100.0], [400.0, -400.0]])), laws)
+    assert laws[0].sum() == pytest.approx(1) and np.isnan(laws[1]).any()
+
+
+def test_iteration_that_ends_without_eigenvectors_is_replaced():
+    """ARPACK can't order the Schur form of this matrix, all of whose eigenvalues but one are alike."""
+    policy = policy_of(FAMILIES["constant"](np.random.default_rng([1, 2, 5, 713]), 2, 5), "constant")
+    points = meanfield.fixed_points(policy)
+    assert points["eigenvalue"].values == pytest.approx([-1], abs=1e-6)
