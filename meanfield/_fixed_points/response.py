@@ -27,14 +27,15 @@ class Response:
 
     @property
     def reach(self) -> float:
-        """|logit Q| up to which laws are numbers.
+        """|logit Q| up to which a search makes sense.
 
-        Agents who say some words never may leave a set of memories only if they hear H rare words or more, whose
-        product underflows for smaller shares. What agents say now and then has had its effect before.
+        Agents who say some words never may leave a set of memories only if they hear H rare words, whose product
+        underflows if these are rarer; H rare answers in a row have had their effect before.
         """
         q, H = self._mixture.q, self._mixture.space.memory_length
-        nearer = MAX_LOGIT / (H + 1)
-        return nearer if (q == 0).any() and q[q > 0].min() > np.exp(-nearer / H) else MAX_LOGIT
+        return (
+            float(np.clip(-H * np.log(q[q > 0].min()), MAX_LOGIT / (H + 1), MAX_LOGIT)) if (q == 0).any() else MAX_LOGIT
+        )
 
     def of_kinds(
         self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE

@@ -22,7 +22,7 @@ SPARSE = 0.35  # of a row; above, a loop over all of it is faster than one over 
 def eliminate(chain, law, first):
     """Write the stationary law of a chain (n, n), which is overwritten; each entry to full relative accuracy.
 
-    Returns whether every state is left; if not in a chain that is irreducible, products of its entries underflow.
+    Returns whether every state with entries in its row is left at last; if not, products of entries underflow.
 
     Diagonals are not read: a state is left at the sum of the other entries of its row. Rows and columns of states
     before `first`, which get weight 0, are zero. O(n³), and far less for sparse chains, which elimination keeps largely
@@ -39,7 +39,9 @@ def eliminate(chain, law, first):
                 leaves += chain[k, j]
                 columns[entries] = j
                 entries += 1
-        left &= leaves > LEAST
+        if leaves <= LEAST:
+            for j in range(n):
+                left &= chain[k, j] == 0
         for i in range(k):
             if chain[i, k] > 0:
                 chain[i, k] /= leaves
@@ -98,7 +100,10 @@ def sweep(law, heard, said, work):
 @compiled
 @no_type_check
 def balance(law, heard, said, successors, label, chain, weight):
-    """Rescale the weight of each aggregate to the stationary law of the chain between them that `law` implies."""
+    """Rescale the weight of each aggregate to the stationary law of the chain between them that `law` implies.
+
+    Returns whether products of its entries are numbers, as `eliminate` does.
+    """
     W, n = len(heard), len(chain)
     chain[:] = 0.0
     inside = np.zeros(n)
@@ -113,10 +118,11 @@ def balance(law, heard, said, successors, label, chain, weight):
     first = 0
     while inside[first] == 0:
         first += 1
-    eliminate(chain, weight, first)
+    left = eliminate(chain, weight, first)
     for flow in range(len(law)):
         if law[flow] > 0:
             law[flow] *= weight[label[flow]] / inside[label[flow]]
+    return left
 
 
 @compiled
@@ -134,11 +140,11 @@ def iterate(Q, start, said, successors, label, tolerance, max_cycles, laws):
         change = np.inf
         for _ in range(max_cycles):
             copy_to(before, law)
-            balance(law, Q[r], said, successors, label, chain, weight)
+            left = balance(law, Q[r], said, successors, label, chain, weight)
             sweep(law, Q[r], said, work)
             last, change = change, _change(law, before, share)
             slowness = min(SLOWEST, change / last) if 0 < last < np.inf else 0.0
-            if change * max(1.0, slowness / (1 - slowness)) <= tolerance:
+            if left and change * max(1.0, slowness / (1 - slowness)) <= tolerance:
                 converged[r] = True
                 break
     return converged
