@@ -15,6 +15,7 @@ from meanfield.core._space import MemorySpace
 from meanfield.toolbox._errors import ConvergenceError
 
 ELIMINATED_FLOWS = 64  # below, elimination on all flows is faster than iteration
+CHEAP_FLOWS = 512  # elimination takes a millisecond
 LAST_RESORT_FLOWS = 8192  # above, elimination would take minutes and gigabytes for each Q
 FEWEST_CYCLES = 8
 CYCLES = 16  # passes over a law until it has converged, about
@@ -36,9 +37,9 @@ class StationaryLaw:
 
     Laws that have not converged after about the cost of elimination on all flows are solved by elimination without
     subtraction. That bounds the cost for any policy: with 512 flows (W = 2, H = 5) elimination takes a millisecond,
-    since it leaves most of the chain sparse. For more than two words elimination also solves laws for which a word is
-    hardly ever heard, since sets may be left by that alone. Memory O(S) for each Q, and O(S²) for each thread that
-    eliminates.
+    since it leaves most of the chain sparse. For more than two words, and where some words are never said, elimination
+    also solves laws for which a word is hardly ever heard, since sets may be left by that alone. Memory O(S) for each
+    Q, and O(S²) for each thread that eliminates.
 
     Parameters
     ----------
@@ -87,7 +88,8 @@ class StationaryLaw:
             converged[rows] = iterate(Q[rows], *fixed, tolerance, max_cycles, laws[rows])
 
         in_threads(solve, len(Q), CYCLES * len(start))
-        if len(self._class) <= LAST_RESORT_FLOWS and self.space.n_words > 2:
+        few = CHEAP_FLOWS if self.space.n_words == 2 else LAST_RESORT_FLOWS
+        if len(self._class) <= few and (self.space.n_words > 2 or (self._q == 0).any()):
             converged &= ~((Q > 0) & (Q < RARE)).any(1)
         if not converged.all():
             if len(self._class) > LAST_RESORT_FLOWS:

@@ -317,7 +317,9 @@ def test_roots_at_the_end_of_the_search_are_found(beyond):
     np.testing.assert_allclose(points["word_share"].values[-1, 0], c, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("length", "seed", "number"), [(3, 1, 116), (5, 0, 571), (5, 1, 739), (5, 2, 515)])
+@pytest.mark.parametrize(
+    ("length", "seed", "number"), [(3, 1, 116), (5, 0, 571), (5, 1, 739), (5, 2, 515), (5, 13, 317)]
+)
 def test_words_that_are_never_said_make_no_fixed_points_of_rounding(length, seed, number):
     """Products of the shares of rare words, of which an agent needs many in a row here, underflow far out."""
     policy = policy_of(FAMILIES["exact_corners"](np.random.default_rng([seed, 2, length, number]), 2, length), "rare")
