@@ -58,8 +58,13 @@ class Changes:
         return values_at(self.rates, x) if len(self) else np.empty((len(x), 0))
 
     def slopes(self, x: Float[np.ndarray, " states"]) -> Float[np.ndarray, "rates states"]:
-        """The derivatives of the rates by the fractions."""
-        return rates_at(self.rates, x[None])[1][0] if len(self) else np.empty((0, len(x)))
+        """The derivatives of the rates by the fractions; InputError where one is not finite."""
+        slopes = rates_at(self.rates, x[None])[1][0] if len(self) else np.empty((0, len(x)))
+        wrong = np.flatnonzero(~np.isfinite(slopes).all(1))
+        if wrong.size:
+            steep = " and ".join(self._rule(r) for r in wrong)
+            raise InputError(f"{steep} at {self._shown(x)}: expected a finite derivative, as of a smooth function")
+        return slopes
 
     def checked(self, x: Float[np.ndarray, "batch states"]) -> Float[np.ndarray, "batch rates"]:
         """The rates at compositions; InputError where one is no finite number of at least 0."""
@@ -72,8 +77,11 @@ class Changes:
 
     def _wrong(self, r: int, x: np.ndarray, values: np.ndarray, wrong: np.ndarray) -> str:
         first = int(wrong[:, r].argmax())
-        there = {name: float(f"{one:.6g}") for name, one in zip(self.names, x[first], strict=True)}
-        return f"{self._rule(r)} at {shown(there)} is {values[first, r]:.6g}: expected a finite number of at least 0"
+        there = self._shown(x[first])
+        return f"{self._rule(r)} at {there} is {values[first, r]:.6g}: expected a finite number of at least 0"
+
+    def _shown(self, x: np.ndarray) -> str:
+        return shown({name: float(f"{one:.6g}") for name, one in zip(self.names, x, strict=True)})
 
     def _rule(self, r: int) -> str:
         return f"the rate of '{self.names[self.source[r]]} → {self.names[self.target[r]]}'"

@@ -278,3 +278,10 @@ def test_what_takes_constant_rates_says_so():
     for changes in ([("A", "C", abs)], [("A", "A", abs)], [("A", "B", 2.0)], 3):
         with pytest.raises(InputError, match=r"changes.*: expected"):
             ReactionModel(["A", "B"], none, none, changes=changes)
+
+
+@pytest.mark.parametrize("ask", [meanfield.fixed_points, meanfield.transition_rates])
+def test_infinite_derivatives_are_told(ask):
+    model = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: jnp.sqrt(x["I"]), lambda x: 0.5])
+    with pytest.raises(InputError, match=r"'S → I' at {'S': 1\.0, 'I': 0\.0}: expected a finite derivative"):
+        ask(model)
