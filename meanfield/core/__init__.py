@@ -19,6 +19,7 @@ from meanfield.toolbox._lazy_door import lazy_door
 
 if TYPE_CHECKING:
     from meanfield.core._action import action as action
+    from meanfield.core._game import Flow as Flow
     from meanfield.core._game import Game as Game
     from meanfield.core._game import PairGame as PairGame
     from meanfield.core._game import RateGame as RateGame
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from meanfield.core._game import WordGame as WordGame
     from meanfield.core._game import empty_memories as empty_memories
     from meanfield.core._game import word_share as word_share
+    from meanfield.core._pairs import EdgeGame as EdgeGame
     from meanfield.core._rates import curvature as curvature
     from meanfield.core._rates import drift as drift
     from meanfield.core._rates import jacobian_product as jacobian_product
