@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
+from scipy.sparse.linalg import LinearOperator, gmres
 
 from meanfield._parameters.equilibria import Line
 from meanfield._population.mixture import Edges, Mixture
@@ -14,10 +15,12 @@ from meanfield._population.trajectories import MAX_TIME, Tolerances, integrate
 from meanfield.core._export import exported
 from meanfield.toolbox._errors import InputError
 
-held_edges = exported("meanfield.core._pairs", "held_edges")
+held_misfit = exported("meanfield.core._pairs", "held_misfit")
+held_slope = exported("meanfield.core._pairs", "held_slope")
 STEP = 0.02  # of a share; two folds that are closer are not told apart
 RESOLUTION = 1e-6  # of the share at a fold, where the fraction is known to the square of it
-HELD = 1e-10  # max|dX/dt|
+# Newton's method: max|dX/dt| at the end, steps, and the relative error and the vectors of the linear solver
+HELD, MOST_STEPS, ROUGH, VECTORS = 1e-11, 20, 1e-2, 150
 NOBODY = 1e-9  # share of agents who are not committed
 
 
@@ -36,15 +39,24 @@ def old_state(line: Line, degree: float, new: int) -> tuple[list[Held], Held | N
     """
     mixture, taken = line.at(0.0), line.at(line.end * (1 - NOBODY))
     q, edges = mixture.q[0], Edges(*(values[None] for values in (*mixture, np.array(degree))))
+    arrays = q, mixture.committed, np.array(degree)
     agreed = mixture.consensus(1 - new)[None, None]
     x = _end(edges, edges.independent(agreed)) / mixture.share
     begin, end = x.sum(1) @ q[:, new], (_end(Mixture.stacked([taken]), agreed) @ q)[0, new]
 
-    def at(said: float, guess: np.ndarray) -> Held:
-        x, fraction, misfit = held_edges(q, edges.degree[0], mixture.committed, np.int64(new), said, guess)
-        if not misfit < HELD:
-            raise InputError(f"degree = {degree:g}: the old state was lost where others say the new word by {said:.3f}")
-        return Held(said, float(fraction), x)
+    def at(said: float, x: np.ndarray) -> Held:
+        held = arrays, np.int64(new), said, x.sum(1)
+        for _ in range(MOST_STEPS):
+            misfit = held_misfit(*held, x)
+            if np.abs(misfit).max() < HELD:
+                return Held(said, x[:, len(x) + new].sum(), x)
+
+            def slope(v: np.ndarray, x: np.ndarray = x) -> np.ndarray:
+                return held_slope(*held, x, v.reshape(x.shape)).ravel()
+
+            matrix: Any = LinearOperator((x.size, x.size), slope, dtype=float)
+            x = x - gmres(matrix, misfit.ravel(), rtol=ROUGH, restart=VECTORS, maxiter=1)[0].reshape(x.shape)
+        raise InputError(f"degree = {degree:g}: the old state was lost where others say the new word by {said:.3f}")
 
     path = [Held(float(begin), 0.0, x)]
     for said in np.linspace(begin, end, 2 + int(max(end - begin, 0) / STEP))[1:-1]:

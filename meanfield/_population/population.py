@@ -155,7 +155,8 @@ class Population:
         """Agents on a network, by the number of their neighbours: a kind for each degree (degree-based mean field).
 
         Neighbours count as independent, of degrees that are not correlated. That neighbours remember each other is left
-        out, an error of some 1/degree, which grows with H. Where all have the same degree nothing is left of the graph.
+        out, an error of some 1/degree, which grows with H. Where all have the same degree nothing is left of the graph:
+        `Population(policy, degree=…)` has theirs by pairs of neighbours.
 
         Parameters
         ----------

@@ -4,7 +4,8 @@ A game is an `equinox` module with one method, its Hamiltonian; the rest are its
 functions compose with `jax.jit`, `jax.vmap` and `jax.grad`, on a CPU or a GPU, unless they say otherwise. They check
 nothing but shapes and compute in the precision of their arguments: switch on 64 bits with `jax.enable_x64`.
 
-- Games: `WordGame`, `ReactionGame`, `RateGame`, and `Game` or `PairGame` for your own.
+- Games: `WordGame`, `ReactionGame`, `RateGame`, `EdgeGame` on a random graph, and `Game`, `PairGame` or `Flow` for your
+  own.
 - Compositions: `empty_memories`, `composition`, `word_share`.
 - Rate equation: `drift`, `trajectory`, `reaction_tensor`.
 - Linearisation and noise: `jacobian_product`, `noise_product`, `curvature`.

@@ -16,14 +16,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jax.scipy.sparse.linalg import gmres
 from jaxtyping import Float, Int
 
 from meanfield.core._game import Array, Flow, keep
-
-# Newton's method: largest residual, steps, and vectors and relative error of the linear solver
-NOTHING, MOST_STEPS, KRYLOV, ROUGH = 1e-13, 20, 100, 1e-4
 
 
 class EdgeGame(Flow):
@@ -96,39 +91,33 @@ class EdgeGame(Flow):
         return (edge - x + (self.degree - 1) * others) / self.degree
 
 
-def held_edges(
-    q: Float[Array, "states words"],
-    degree: Float[Array, ""],
-    committed: Float[Array, " words"],
+def held_misfit(
+    arrays: tuple[Float[Array, ...], ...],
     word: Int[Array, ""],
     said: Float[Array, ""],
-    guess: Float[Array, "states ends"],
-) -> tuple[Float[Array, "states ends"], Float[Array, ""], Float[Array, ""]]:
-    """The fixed point at which agents who are not committed say `word` with this probability, and what that takes.
+    near: Float[Array, " states"],
+    x: Float[Array, "states ends"],
+) -> Float[Array, "states ends"]:
+    """A function of x that is 0 at fixed points at which agents who are not committed say `word` by `said`.
 
-    It is in fractions of these agents. Returned with it are the fraction of all agents who have to be committed to the
-    word, in place of those in `committed`, and max|dX/dt|. Newton's method from a guess.
+    x is in fractions of these agents, and as many are committed to the word as are in it; `arrays` are those of
+    `EdgeGame`, whose fractions committed to other words stay what they are. `near` is a composition not far off.
     """
-    game, n_states = EdgeGame(q, committed, degree), len(q)
-    near = guess.sum(1)
-    spread = jnp.outer(near, jnp.append(near, jnp.ones_like(committed)))
+    game, n_states = EdgeGame(*arrays), len(x)
+    aims = (game.committed - x[:, n_states:].sum(0)).at[word].set(said - x.sum(1) @ game.q[:, word])
+    return game.drift(x) + jnp.outer(near, jnp.append((1 - x.sum()) * near, aims))
 
-    def misfit(x: Array) -> Array:
-        aims = (committed - x[:, n_states:].sum(0)).at[word].set(said - x.sum(1) @ q[:, word])
-        return game.drift(x) + spread * jnp.append(jnp.full(n_states, 1 - x.sum()), aims)
 
-    def going_on(state: tuple[Array, Array, Array]) -> Array:
-        return (jnp.abs(state[1]).max() > NOTHING) & (state[2] < MOST_STEPS)
-
-    def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        x, off, steps = state
-        slope = jax.linearize(misfit, x)[1]
-        change, _ = gmres(slope, off, tol=ROUGH, restart=KRYLOV, maxiter=2, solve_method="incremental")
-        x = x - change
-        return x, misfit(x), steps + 1
-
-    x, off, _ = lax.while_loop(going_on, step, (guess, misfit(guess), jnp.zeros((), int)))
-    return x, x[:, n_states + word].sum(), jnp.abs(off).max()
+def held_slope(
+    arrays: tuple[Float[Array, ...], ...],
+    word: Int[Array, ""],
+    said: Float[Array, ""],
+    near: Float[Array, " states"],
+    x: Float[Array, "states ends"],
+    v: Float[Array, "states ends"],
+) -> Float[Array, "states ends"]:
+    """The derivative of `held_misfit` at x along v."""
+    return jax.jvp(lambda x: held_misfit(arrays, word, said, near, x), (x,), (v,))[1]
 
 
 def _entered(x: Float[Array, "remembered ends"]) -> Float[Array, "states ends"]:
