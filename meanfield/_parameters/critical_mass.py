@@ -156,7 +156,7 @@ def _fate_on_graph(population: Population, line: Line, word: str, old: str | Non
         said = np.where(line.committed_slope, point.said, 1 - point.said)
         return bound + (1 - bound.sum()) * said
 
-    if path[0].said > 0.5 or (fold is not None and fold.fraction < NOTHING):
+    if len(path) == 1:
         start = f"without the newcomers agreement on {other!r} does not last"
         fate = Fate(None, "none", start)
     elif fold is None:

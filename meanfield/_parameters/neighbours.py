@@ -21,6 +21,9 @@ STEP = 0.02  # of a share; two folds that are closer are not told apart
 RESOLUTION = 1e-6  # of the share at a fold, where the fraction is known to the square of it
 # Newton's method: max|dX/dt| at the end, steps, and the relative error and the vectors of the linear solver
 HELD, MOST_STEPS, ROUGH, VECTORS = 1e-11, 20, 1e-2, 150
+ROUNDING = NOTHING = 1e-9  # of a fraction
+SMALLEST_STEP = STEP / 100
+FEW = (1e-2, 1e-3, 1e-4)  # newcomers among all agents who may be
 NOBODY = 1e-9  # share of agents who are not committed
 
 
@@ -37,39 +40,61 @@ def old_state(line: Line, degree: float, new: int) -> tuple[list[Held], Held | N
 
     It begins without newcomers, where agreement on the other word leads, and would end where everybody is committed.
     """
-    mixture, taken = line.at(0.0), line.at(line.end * (1 - NOBODY))
-    q, edges = mixture.q[0], Edges(*(values[None] for values in (*mixture, np.array(degree))))
-    arrays = q, mixture.committed, np.array(degree)
+    mixture = line.at(0.0)
+    q, arrays = mixture.q[0], (mixture.q[0], mixture.committed, np.array(degree))
     agreed = mixture.consensus(1 - new)[None, None]
-    x = _end(edges, edges.independent(agreed)) / mixture.share
-    begin, end = x.sum(1) @ q[:, new], (_end(Mixture.stacked([taken]), agreed) @ q)[0, new]
 
-    def at(said: float, x: np.ndarray) -> Held:
+    def reached(part: float) -> Held:
+        """The state to which agreement leads beside this part of all agents who can be committed to the new word."""
+        there = line.at(part * line.end)
+        edges = Edges(*(values[None] for values in (*there, np.array(degree))))
+        x = _end(edges, edges.independent(agreed)) / there.share
+        return Held(float(x.sum(1) @ q[:, new]), part * line.end, x)
+
+    def at(said: float, x: np.ndarray) -> Held | None:
         held = arrays, np.int64(new), said, x.sum(1)
         for _ in range(MOST_STEPS):
             misfit = held_misfit(*held, x)
             if np.abs(misfit).max() < HELD:
-                return Held(said, x[:, len(x) + new].sum(), x)
+                return Held(said, x[:, len(x) + new].sum(), x) if x[:, : len(x)].min() > -ROUNDING else None
 
             def slope(v: np.ndarray, x: np.ndarray = x) -> np.ndarray:
                 return held_slope(*held, x, v.reshape(x.shape)).ravel()
 
             matrix: Any = LinearOperator((x.size, x.size), slope, dtype=float)
             x = x - gmres(matrix, misfit.ravel(), rtol=ROUGH, restart=VECTORS, maxiter=1)[0].reshape(x.shape)
-        raise InputError(f"degree = {degree:g}: the old state was lost where others say the new word by {said:.3f}")
+        return None
 
-    path = [Held(float(begin), 0.0, x)]
-    for said in np.linspace(begin, end, 2 + int(max(end - begin, 0) / STEP))[1:-1]:
-        before, last = path[-2:] if len(path) > 1 else 2 * path
-        path.append(at(said, 2 * last.edges - before.edges))
-        if path[-1].fraction < last.fraction:
-            ends = before.said, path[-1].said
-            fold = minimize_scalar(
-                lambda said, near: -at(said, near).fraction, args=last.edges, bounds=ends, options={"xatol": RESOLUTION}
-            )
+    # Beside some newcomers all memories occur, in which agents hear something
+    first, some = reached(0.0), next((one for one in map(reached, FEW) if one.said < 0.5), None)
+    if first.said > 0.5 or some is None:
+        return [first], None
+    path, step = [first, some], STEP
+    end = (_end(Mixture.stacked([line.at(line.end * (1 - NOBODY))]), agreed) @ q)[0, new]
+    while (said := path[-1].said + step) < end:
+        before, last = path[-2:]
+        ahead = min(step / (last.said - before.said), 1)
+        if (point := at(said, last.edges + ahead * (last.edges - before.edges))) is None:
+            step /= 2
+            if step < SMALLEST_STEP:
+                raise InputError(
+                    f"degree = {degree:g}: the old state is lost where others say a new word by {said:.3f}"
+                )
+            continue
+        path.append(point)
+        if point.fraction < NOTHING:  # all shares are at rest, as among agents who copy
+            return [first], None
+        if point.fraction < last.fraction:
+
+            def back(said: float, near: np.ndarray) -> float:
+                return 1.0 if (found := at(said, near)) is None else -found.fraction
+
+            options = {"xatol": RESOLUTION}
+            fold = minimize_scalar(back, args=last.edges, bounds=(before.said, said), method="bounded", options=options)
             return path, at(fold.x, last.edges)
     return path, None
 
 
 def _end(arrays: Mixture | Edges, start: Float[np.ndarray, "one one ..."]) -> Float[np.ndarray, ...]:
+    """The composition reached."""
     return integrate(arrays, start, np.zeros(1), MAX_TIME, Tolerances()).composition[0, 0]

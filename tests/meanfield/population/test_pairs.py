@@ -185,13 +185,28 @@ def test_critical_mass_is_that_of_a_graph():
 
 
 def test_no_critical_mass_says_why():
+    sure = meanfield.make_policy(lambda memory: round(follow(memory), 1), ["a", "b"], memory_length=2)
     short = meanfield.make_policy(follow, ["a", "b"], memory_length=1)
-    gradual = meanfield.critical_mass(Population(short, degree=4), word="a")
-    assert np.isnan(gradual["critical_mass"])
-    assert "gradually" in gradual.attrs["reason"]
-    cycle = meanfield.critical_mass(Population(POLICY, degree=2), word="a")
-    assert np.isnan(cycle["critical_mass"])
-    assert "'b' does not last" in cycle.attrs["reason"]
+    for policy, degree, reason in (
+        (sure, 3, "gradually and never vanishes; most others say the other word from 0.307 on"),
+        (POLICY, 2, "'b' does not last"),
+        (short, 4, "'b' does not last"),
+        (HALF, 4, "'b' does not last"),
+    ):
+        found = meanfield.critical_mass(Population(policy, degree=degree), word="a")
+        assert np.isnan(found["critical_mass"])
+        assert found.attrs["reason"].endswith(reason)
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_critical_mass_of_agents_who_do_not_err(length):
+    """All others agree at the start, and memories do not occur from which Newton's method could set out."""
+    sure = meanfield.make_policy(lambda memory: round(follow(memory), 1), ["a", "b"], memory_length=length)
+    far, everybody = (meanfield.critical_mass(Population(sure, degree=k), word="a") for k in (1e7, None))
+    np.testing.assert_allclose(far["critical_mass"], everybody["critical_mass"], atol=1e-5)
+
+
+def test_old_state_is_the_other_word():
     with pytest.raises(InputError, match="old = 'a'"):
         meanfield.critical_mass(Population(POLICY, degree=4), word="a", old="a")
 
