@@ -230,6 +230,44 @@ def test_errors_of_pairs_are_smaller_than_those_of_strangers():
         assert abs(pairs - found) < part * abs(strangers - found)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("length", "degree", "share", "by_pairs", "rounds", "rounds_by_pairs"),
+    [
+        (1, 16, 0.670, 0.667, 9.5, 9.5), (1, 8, 0.657, 0.653, 10.4, 10.6), (1, 4, 0.621, 0.614, 14.8, 15.4),
+        (2, 16, 0.178, 0.179, 10.4, 10.4), (2, 8, 0.199, 0.207, 11.5, 12.3), (2, 4, 0.247, 0.251, 15.7, 32.0),
+        (3, 16, 0.131, 0.134, 20.1, 21.0), (3, 8, 0.141, 0.154, 22.8, 28.9), (3, 4, 0.168, 0.198, 32.3, np.nan),
+    ],
+)  # fmt: skip
+def test_the_table_of_networks(length, degree, share, by_pairs, rounds, rounds_by_pairs):
+    """With other seeds than those of the page: simulated shares and times are within four errors of two means."""
+    policy = meanfield.make_policy(follow, ["a", "b"], memory_length=length)
+    start, n = meanfield.consensus(policy, "b"), 20_000
+
+    def courses(committed, last):
+        runs = validation.simulate(
+            policy, n_agents=n, runs=5, seed=2, max_rounds=last, record_rounds=last, initial="b",
+            committed={"a": round(committed * n)},
+            topology=lambda n, seed: networkx.random_regular_graph(degree, n, seed=seed),
+        )["word_share"].sel(word="a").squeeze().values  # fmt: skip
+        pairs = meanfield.solve(
+            Population(policy, committed={"a": committed}, degree=degree), initial=start,
+            times=np.arange(20 * last + 1) / 10, max_time=2 * last,
+        )["word_share"].sel(word="a").values  # fmt: skip
+        return runs, pairs
+
+    def reached(course, step):
+        i = np.argmax(course >= 0.9)
+        return step * (i - 1 + (0.9 - course[i - 1]) / (course[i] - course[i - 1])) if i else np.nan
+
+    runs, pairs = courses(0.1, 10)
+    assert runs[:, -1].mean() == pytest.approx(share, abs=0.012)
+    assert pairs[-1] == pytest.approx(by_pairs, abs=6e-4)
+    runs, pairs = courses(0.3, 60)
+    assert np.mean([reached(run, 1) for run in runs]) == pytest.approx(rounds, abs=4 * np.sqrt(2) * 0.43)
+    assert reached(pairs, 0.05) == pytest.approx(rounds_by_pairs, abs=0.06, nan_ok=True)
+
+
 WELL_MIXED = {
     **{name: {} for name in ("basins", "fixed_points", "group_size_law", "lifetime", "escape_path", "finite_size")},
     **{name: {} for name in ("stability_table", "transition_rates", "reaction_model")},
