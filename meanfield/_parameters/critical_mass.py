@@ -63,7 +63,8 @@ def critical_mass(
     population leaves the state. A loss of stability before the fold is not reported; `bifurcation` shows it.
 
     On a graph (`Population` with a `degree`) the old state is the one to which agreement on the other word leads. It is
-    followed as `word` is said more and more, in the pair approximation, and its first fold is the only one listed.
+    followed as `word` is said more and more, in the pair approximation as attrs["method"] tells, and its first fold is
+    the only one listed.
 
     Parameters
     ----------
@@ -110,7 +111,8 @@ def critical_mass(
     """
     games = as_games(population, "population", on_graph=True)
     word, lines = parameter_lines(games, parameter, word)
-    if isinstance(population, Population) and population.degree is not None:
+    on_graph = isinstance(population, Population) and population.degree is not None
+    if on_graph:
         found = [_fate_on_graph(population, lines[0], str(word), old)]
     else:
         found = fates_of_each(games, lines, word, old)
@@ -127,7 +129,9 @@ def critical_mass(
         for one, already in zip(columns, has, strict=True)
     ]
     result = games.labelled(columns, transition=transitions, reason=reasons).assign_attrs(counts=counts)
-    return games.stamped(result.assign_attrs(parameter=parameter, word=word or "", old=old or ""), "critical_mass")
+    method = "pair approximation" if on_graph else "mean field"
+    result = result.assign_attrs(method=method, parameter=parameter, word=word or "", old=old or "")
+    return games.stamped(result, "critical_mass")
 
 
 def fates_of_each(games: Games, lines: list[Line], word: str | None, old: str | None) -> Iterator[tuple[Fate, Columns]]:

@@ -153,7 +153,7 @@ def test_derivatives():
 def test_critical_mass_is_where_the_old_state_ends():
     found = meanfield.critical_mass(Population(POLICY, degree=8), word="a")
     fold = found["critical_mass"].item()
-    assert found.attrs["transition"] == "fold"
+    assert (found.attrs["transition"], found.attrs["method"]) == ("fold", "pair approximation")
     assert found["fold_parameter"].values == [fold]
     start = meanfield.consensus(POLICY, "b")
     below, above = (
