@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._population.mixture import Blocks, Mixture
+from meanfield._population.mixture import Blocks, Edges, Mixture
 from meanfield._population.trajectories import STEADY_RESIDUAL, Courses, Tolerances, integrate
 
 STEADY = "steady"
@@ -21,8 +21,8 @@ LOSS = 0.01
 
 
 def follow(
-    mixtures: Mixture | Blocks,
-    starts: Float[np.ndarray, "populations starts kinds states"],
+    mixtures: Mixture | Blocks | Edges,
+    starts: Float[np.ndarray, "populations starts ..."],
     times: Float[np.ndarray, " times"],
     max_time: float,
     tolerances: Tolerances,
@@ -39,7 +39,9 @@ def follow(
     return courses, outcome, period
 
 
-def _watch(alone: Mixture | Blocks, compositions: np.ndarray, tolerances: Tolerances) -> tuple[np.ndarray, np.ndarray]:
+def _watch(
+    alone: Mixture | Blocks | Edges, compositions: np.ndarray, tolerances: Tolerances
+) -> tuple[np.ndarray, np.ndarray]:
     """Outcome and period for one population from each composition; a second, longer watch decides open cases."""
     number = compositions.shape[1]
     outcome, period = np.full(number, SLOW_TRANSIENT, dtype=object), np.full(number, np.nan)

@@ -10,7 +10,7 @@ import xarray as xr
 from meanfield._dynamics.recurrence import STEADY, follow
 from meanfield._population.compositions import empty_memories, validate_fractions
 from meanfield._population.drift import TIME_PER_ROUND
-from meanfield._population.mixture import Mixture
+from meanfield._population.mixture import Edges, Mixture
 from meanfield._population.observables import convention, entropy, label_of, leading_word, success_rate
 from meanfield._population.policy_schema import validate_policy
 from meanfield._population.population import Population
@@ -49,8 +49,9 @@ def solve(
 
     For policies and populations the equation is dx/dt = A(Q)ᵀx - x, and two units of time are one population round
     ([004] Eq. 24 has the factor 2 that Eq. 27 absorbs). For a reaction model the fraction of agents in each conserved
-    class is kept to rounding. The integrator is
-    Tsitouras' method of order 5 with adaptive steps, for stiff reaction models Kvaerno's of order 5 (diffrax).
+    class is kept to rounding. A population with a `degree` is solved in the pair approximation, from neighbours who
+    know nothing of each other; attrs["method"] is 'mean field' or 'pair approximation'. The integrator is Tsitouras'
+    method of order 5 with adaptive steps, for stiff reaction models Kvaerno's of order 5 (diffrax).
 
     A trajectory of policies stops where max|dx/dt| < 1e-8, or at `max_time`; later times repeat its end. It may stop at
     a saddle, for example in a population without any bias. A trajectory that is still moving at `max_time` is followed
@@ -139,7 +140,12 @@ def solve(
     _check_memory(int(measured.sum()), starts.size // stack.mixtures.q[..., 0].size, len(saved), stack)
     mixtures = type(stack.mixtures)(*(values[measured] for values in stack.mixtures))
     x0 = starts.values.reshape(len(measured), -1, *stack.shape)[measured]
+    on_graph = isinstance(mixtures, Edges)
+    x0 = mixtures.independent(x0) if on_graph else x0
     courses, outcome, period = follow(mixtures, x0, saved, max_time, tolerances)
+    if on_graph:
+        ends = courses.composition.sum(-1)[:, :, None]
+        courses = courses._replace(composition=ends / ends.sum(-1, keepdims=True))
     solution = _label(stack, starts, saved, courses, outcome, period)
     options = {
         "initial": "empty memories" if initial is None else "given",
@@ -147,7 +153,8 @@ def solve(
         "rtol": rtol,
         "atol": atol,
     }
-    return stamp(solution, "solution", policies, **options)
+    method = "pair approximation" if on_graph else "mean field"
+    return stamp(solution, "solution", policies, **options).assign_attrs(method=method)
 
 
 class _Stack:
@@ -212,7 +219,10 @@ def _validate_start_dims(initial: xr.DataArray, stack: _Stack) -> None:
 
 
 def _check_memory(n_policies: int, n_starts: int, n_times: int, stack: _Stack) -> None:
-    a_solution = BYTES_A_SHARE * stack.space.n_words * n_times + BYTES_A_FRACTION * int(np.prod(stack.shape))
+    fractions = int(np.prod(stack.shape))
+    if isinstance(stack.mixtures, Edges):
+        fractions *= fractions + stack.space.n_words
+    a_solution = BYTES_A_SHARE * stack.space.n_words * n_times + BYTES_A_FRACTION * fractions
     asked = f"policies = {n_policies}, starts = {n_starts}, times = {n_times}"
     check_memory(n_policies * n_starts * a_solution, asked, "fewer at a time")
 

@@ -14,18 +14,21 @@ from meanfield._fixed_points.points import Points, all_points, word_shares
 from meanfield._fixed_points.response import responses
 from meanfield._numerics.stability import stability
 from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, curves_of_each, parameter_lines
+from meanfield._parameters.neighbours import Held, old_state
 from meanfield._population.mixture import Mixture
 from meanfield._population.population import Population
 from meanfield._population.single_policy import word_number
 from meanfield._population.stacks import Games, as_games
 from meanfield._population.trajectories import MAX_TIME, Tolerances, integrate
 from meanfield.toolbox._columns import Columns
+from meanfield.toolbox._errors import InputError
 
 EDGE = 45.9  # |logit Q| beyond which an equilibrium is taken for the consensus at which the curve ends
 NOTHING = 1e-9  # what is called 0 of a parameter known to 1e-10
 SAME_SHARE = 1e-6
 NEAR = 1e-2  # Σ s|x - y| within which a trajectory ends at a fixed point
 GRID = 200
+GRADUAL = "the old state changes gradually and never vanishes; most others say the other word {}"
 
 
 class _Old(NamedTuple):
@@ -59,6 +62,10 @@ def critical_mass(
     The old state is followed along c(Q) (see `bifurcation`) from c = 0 to the fold where c turns back; beyond it the
     population leaves the state. A loss of stability before the fold is not reported; `bifurcation` shows it.
 
+    On a graph (`Population` with a `degree`) the old state is the one to which agreement on the other word leads. It is
+    followed as `word` is said more and more, in the pair approximation as attrs["method"] tells, and its first fold is
+    the only one listed.
+
     Parameters
     ----------
     population, parameter, word
@@ -66,7 +73,7 @@ def critical_mass(
     old
         Which state to follow: the stable or marginal fixed point without newcomers at which a random partner says this
         word most often, and more often than the other. Default: for committed agents the one at which `word` is rarest;
-        for a second model the one that the rest reaches from empty memories.
+        for a second model the one that the rest reaches from empty memories. On a graph it is the other word's.
 
     Returns
     -------
@@ -102,9 +109,14 @@ def critical_mass(
     >>> mass["critical_mass"].round(3).item(), mass.attrs["transition"]
     (0.174, 'fold')
     """
-    games = as_games(population, "population")
+    games = as_games(population, "population", on_graph=True)
     word, lines = parameter_lines(games, parameter, word)
-    fates, columns = zip(*fates_of_each(games, lines, word, old), strict=True)
+    on_graph = isinstance(population, Population) and population.degree is not None
+    if on_graph:
+        found = [_fate_on_graph(population, lines[0], str(word), old)]
+    else:
+        found = fates_of_each(games, lines, word, old)
+    fates, columns = zip(*found, strict=True)
     transitions, reasons = ([getattr(fate, name) for fate in fates] for name in ("transition", "reason"))
     if parameter == "committed":
         counts = f"all agents committed to {word!r}, those that the population has included"
@@ -117,7 +129,9 @@ def critical_mass(
         for one, already in zip(columns, has, strict=True)
     ]
     result = games.labelled(columns, transition=transitions, reason=reasons).assign_attrs(counts=counts)
-    return games.stamped(result.assign_attrs(parameter=parameter, word=word or "", old=old or ""), "critical_mass")
+    method = "pair approximation" if on_graph else "mean field"
+    result = result.assign_attrs(method=method, parameter=parameter, word=word or "", old=old or "")
+    return games.stamped(result, "critical_mass")
 
 
 def fates_of_each(games: Games, lines: list[Line], word: str | None, old: str | None) -> Iterator[tuple[Fate, Columns]]:
@@ -128,11 +142,39 @@ def fates_of_each(games: Games, lines: list[Line], word: str | None, old: str | 
     starts = _old_states(lines, games, word, old)
     for line, curves, start in zip(lines, curves_of_each(lines), starts, strict=True):
         fate = Fate(None, "none", start) if isinstance(start, str) else _follow(curves, start, line)
-        yield fate, _columns(curves, start, fate)
+        folds = [stop for curve in curves for arc in curve.arcs for stop in arc if stop.fold]
+        yield fate, _columns(sorted(folds, key=lambda stop: stop.logit), start, fate)
 
 
-def _columns(curves: list[EquilibriumCurve], start: _Old | str, fate: Fate) -> Columns:
-    folds = sorted((stop for curve in curves for arc in curve.arcs for stop in arc if stop.fold), key=lambda s: s.logit)
+def _fate_on_graph(population: Population, line: Line, word: str, old: str | None) -> tuple[Fate, Columns]:
+    """The end of the other word among neighbours, with the columns of `critical_mass`."""
+    new, mixture = population.words.index(word), line.at(0.0)
+    other = population.words[1 - new]
+    if old not in (None, other):
+        raise InputError(f"old = {old!r}: expected {other!r}, which is not the word of the newcomers, on a graph")
+    path, fold = old_state(line, float(population.degree or 0), new)
+
+    def of_all(point: Held) -> Float[np.ndarray, " two"]:
+        """The word share of all agents."""
+        bound = mixture.committed + point.fraction * line.committed_slope
+        said = np.where(line.committed_slope, point.said, 1 - point.said)
+        return bound + (1 - bound.sum()) * said
+
+    if len(path) == 1:
+        start = f"without the newcomers agreement on {other!r} does not last"
+        fate = Fate(None, "none", start)
+    elif fold is None:
+        turn = np.interp(0.5, [point.said for point in path], [point.fraction for point in path], right=np.nan)
+        where = "at no fraction" if np.isnan(turn) else f"from {turn:.3f} on"
+        start, fate = _Old(of_all(path[0]), -1), Fate(None, "none", GRADUAL.format(where))
+    else:
+        share = of_all(fold)
+        stop = Stop(float(np.log(share[0] / share[1])), fold.fraction, fold=True)
+        start, fate = _Old(of_all(path[0]), -1), Fate(stop, "fold", "the old state meets a saddle")
+    return fate, _columns([fate.end] if fate.end else [], start, fate)
+
+
+def _columns(folds: list[Stop], start: _Old | str, fate: Fate) -> Columns:
     end = fate.end
     share = np.full(2, np.nan) if end is None else word_shares(np.array(end.logit))
     if fate.transition == "continuous":
@@ -247,4 +289,4 @@ def _gradual(curve: EquilibriumCurve, start: Stop, end: Stop) -> str:
     if turn:
         half = brentq(lambda logit: curve.said_by_others(np.array([logit]))[0, old] - 0.5, *logits[turn - 1 : turn + 1])
         where = f"from {np.clip(curve.parameter(np.array([half]))[0], 0, curve.line.end):.3f} on"
-    return f"the old state changes gradually and never vanishes; most others say the other word {where}"
+    return GRADUAL.format(where)

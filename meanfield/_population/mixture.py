@@ -60,3 +60,20 @@ class Blocks(NamedTuple):
     def present(self) -> Float[np.ndarray, " kinds"]:
         """Share of each kind among all agents, with committed ones."""
         return self.share + self.committed.sum(1)
+
+
+class Edges(NamedTuple):
+    """The arrays of a population on a graph where all have the same number of neighbours, or of several of them."""
+
+    q: Float[np.ndarray, "*several one states words"]  # choice probabilities
+    share: Float[np.ndarray, "*several one"]  # share of agents who are not committed
+    committed: Float[np.ndarray, "*several words"]  # share of agents who always say a word
+    degree: Float[np.ndarray, "*several"]  # number of neighbours
+
+    def independent(
+        self, x: Float[np.ndarray, "several starts one states"]
+    ) -> Float[np.ndarray, "several starts states ends"]:
+        """The states of `core.EdgeGame` in which neighbours know nothing of each other."""
+        rows = self.share[:, None] * x[:, :, 0]
+        committed = np.broadcast_to(self.committed[:, None], (*rows.shape[:2], self.committed.shape[-1]))
+        return rows[..., None] * np.concatenate([rows, committed], axis=-1)[:, :, None]

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 import xarray as xr
 
-from meanfield._population.mixture import Blocks, Mixture
+from meanfield._population.mixture import Blocks, Edges, Mixture
 from meanfield._population.single_policy import policy_hash, single_policy, space_of, words_of
 from meanfield.core._space import MemorySpace
 from meanfield.toolbox._arguments import one_of, real_number, shown
@@ -19,6 +19,7 @@ from meanfield.toolbox._labels import real_numbers, values_in_order, word_coords
 
 ROUNDING = 1e-9
 MOST_NAMED = 8  # kinds in a name
+MOST_STATES = 1365  # of memories on a graph, where pairs of them are followed
 
 
 class Population:
@@ -47,6 +48,10 @@ class Population:
         Relative rates at which an agent of one kind and an agent of another meet, symmetric, shape (M, M): encounters
         of kinds k and l are as frequent as φ_k φ_l meets[k, l]. Only ratios matter, since a round is N interactions
         whoever meets. Default: all meet alike.
+    degree
+        Number of neighbours of each agent, at least 2, on a graph that is random otherwise; for one policy. Agents meet
+        neighbours only, who remember each other: `solve` and `critical_mass` follow the memories at both ends of an
+        edge (pair approximation), S² numbers with S at most 1365. Default: everybody meets everybody.
 
     Raises
     ------
@@ -83,6 +88,15 @@ class Population:
     >>> end = meanfield.solve(groups, initial=meanfield.consensus(policy, "B"))["composition"]
     >>> (end @ policy["q"]).sel(word="A").values.round(2)  # of the agents of each group who are not committed
     array([0.95, 0.06])
+
+    Agents with four neighbours each, whom fewer committed agents turn:
+
+    >>> for degree in (None, 4):
+    ...     population = meanfield.Population(policy, committed={"A": 0.1}, degree=degree)
+    ...     end = meanfield.solve(population, initial=meanfield.consensus(policy, "B"))
+    ...     print(population, end["word_share"].sel(word="A")[-1].values.round(2), end.attrs["method"])
+    Population(0.1 committed to 'A' {A, B}) 0.16 mean field
+    Population(0.1 committed to 'A', degree 4 {A, B}) 0.96 pair approximation
     """
 
     def __init__(
@@ -92,6 +106,7 @@ class Population:
         *,
         committed: Mapping[str, float | Sequence[float] | np.ndarray] | None = None,
         meets: Sequence[Sequence[float]] | np.ndarray | None = None,
+        degree: float | None = None,
     ) -> None:
         if not isinstance(policies, (xr.Dataset, Sequence)) or isinstance(policies, str):
             raise InputError(f"policies is a {type(policies).__name__}: expected an xarray.Dataset or several")
@@ -111,6 +126,15 @@ class Population:
         self.fractions = _validate_fractions(fractions, len(self.policies))
         kinds = None if meets is None else np.array(self.fractions)
         self.meets = None if meets is None else _validate_meets(meets, np.array(self.fractions))
+        self.degree = None if degree is None else real_number("degree", degree, least=2)
+        beside = {"policies": len(self.policies) > 1, "meets": meets is not None}
+        if degree is not None and (wrong := [name for name, there in beside.items() if there]):
+            raise InputError(f"degree = {shown(degree)} with {' and '.join(wrong)}: expected one policy and no meets")
+        if degree is not None and self.space.n_states > MOST_STATES:
+            raise InputError(
+                f"degree = {shown(degree)} with {self.space.n_states} memories: expected at most {MOST_STATES}, whose "
+                "pairs are followed"
+            )
         bound = {} if committed is None else committed
         self.committed = MappingProxyType(_validate_committed(bound, self.words, kinds))
         # In each kind, as given; a copy, since arrays may change and a read-only mapping can't be pickled
@@ -131,7 +155,8 @@ class Population:
         """Agents on a network, by the number of their neighbours: a kind for each degree (degree-based mean field).
 
         Neighbours count as independent, of degrees that are not correlated. That neighbours remember each other is left
-        out, an error of some 1/degree, which grows with H. Where all have the same degree nothing is left of the graph.
+        out, an error of some 1/degree, which grows with H. Where all have the same degree nothing is left of the graph:
+        `Population(policy, degree=…)` has theirs by pairs of neighbours.
 
         Parameters
         ----------
@@ -196,7 +221,14 @@ class Population:
         return f"Population({self.name})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return partial(Population, fractions=self.fractions, committed=self._bound, meets=self.meets), (self.policies,)
+        return self._with, (self.policies,)
+
+    @property
+    def _with(self) -> partial[Population]:
+        """A population of the same options but policies."""
+        return partial(
+            Population, fractions=self.fractions, committed=self._bound, meets=self.meets, degree=self.degree
+        )
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -206,8 +238,8 @@ class Population:
 
     @property
     def model(self) -> str:
-        """The models (some, of many), their fractions and the committed fractions, without the words; '' for a single
-        policy without a name.
+        """The models (some, of many), their fractions, the committed fractions and the degree, without the words; ''
+        for a single policy without a name.
         """
         parts = [f"{f:.3g} {name}" for f, name in zip(self.fractions, self.kinds, strict=True)]
         kinds = " + ".join(parts if len(parts) <= MOST_NAMED else [*parts[:3], f"{len(parts) - 4} others", parts[-1]])
@@ -215,16 +247,21 @@ class Population:
             (policy,) = self.policies
             kinds = str(policy["model"].item()) if "model" in policy.coords else ""
         bound = [f"{share:.3g} committed to '{word}'" for word, share in self.committed.items() if share > 0]
-        return ", ".join([part for part in (kinds, *bound) if part])
+        graph = "" if self.degree is None else f"degree {self.degree:g}"
+        return ", ".join([part for part in (kinds, *bound, graph) if part])
 
     @property
     def name(self) -> str:
-        """The models, the committed fractions and the words, for messages and titles."""
+        """The models, the committed fractions, the degree and the words, for messages and titles."""
         return f"{self.model} {{{', '.join(self.words)}}}".strip()
 
     @cached_property
     def mixture(self) -> Mixture:
-        """The numbers of the population, as arrays; InputError if kinds meet at rates of their own."""
+        """The numbers of the population, as arrays; InputError unless all agents meet alike."""
+        if isinstance(self.arrays, Edges):
+            raise InputError(
+                f"{self.name} is on a graph, where agents meet neighbours only: expected everybody to meet everybody"
+            )
         if isinstance(self.arrays, Blocks):
             raise InputError(
                 f"{self.name} has kinds that meet at rates of their own: expected all to meet alike, or "
@@ -233,12 +270,13 @@ class Population:
         return self.arrays
 
     @cached_property
-    def arrays(self) -> Mixture | Blocks:
+    def arrays(self) -> Mixture | Blocks | Edges:
         """The numbers of the population, as arrays."""
         q, fractions = np.stack([policy["q"].values for policy in self.policies]), np.array(self.fractions)
         if self.meets is None:
             committed = np.array([self.committed.get(word, 0.0) for word in self.words])
-            return Mixture(q, (1 - committed.sum()) * fractions, committed)
+            mixture = Mixture(q, (1 - committed.sum()) * fractions, committed)
+            return mixture if self.degree is None else Edges(*mixture, np.array(self.degree))
         bound = np.stack([np.broadcast_to(self._bound.get(word, 0.0), fractions.shape) for word in self.words], axis=1)
         meets = self.meets / (fractions @ self.meets @ fractions)
         return Blocks(q, np.maximum(1 - bound.sum(1), 0) * fractions, bound * fractions[:, None], meets)
@@ -282,8 +320,7 @@ class Population:
 
     def with_committed(self, word: str, fraction: float) -> Population:
         """The same population with this fraction of all agents committed to `word`."""
-        committed = {**self._bound, word: fraction}
-        return Population(self.policies, fractions=self.fractions, committed=committed, meets=self.meets)
+        return self._with(self.policies, committed={**self._bound, word: fraction})
 
     def with_fraction(self, fraction: float) -> Population:
         """The same population with this fraction of the last policy; the others keep their proportions.
@@ -302,7 +339,7 @@ class Population:
                 f"fractions = {self.fractions}: expected a policy before the last with a positive fraction"
             )
         fractions = [*((1 - fraction) * others / others.sum()), fraction]
-        return Population(self.policies, fractions=fractions, committed=self._bound, meets=self.meets)
+        return self._with(self.policies, fractions=fractions)
 
 
 def as_population(policy: xr.Dataset | Population) -> Population:

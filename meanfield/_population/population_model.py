@@ -36,7 +36,7 @@ def reaction_model(policy: xr.Dataset | Population) -> ReactionModel:
     Raises
     ------
     InputError
-        If `policy` is neither a policy nor a population.
+        If `policy` is neither a policy nor a population, or is one with a degree.
 
     See Also
     --------
@@ -50,7 +50,7 @@ def reaction_model(policy: xr.Dataset | Population) -> ReactionModel:
     -0.2
     """
     population = as_population(policy)
-    space, arrays = population.space, population.arrays
+    space, arrays = population.space, population.mixture if population.meets is None else population.arrays
     W, kinds = space.n_words, range(len(arrays.q))
     place, firm = np.nonzero(np.atleast_2d(arrays.committed))
     kind = np.append(np.repeat(kinds, space.n_states), place)  # of each state

@@ -129,11 +129,15 @@ def _without_component(dims: tuple[str, ...], values: Any, *label: str) -> tuple
     return tuple(dim for dim in dims if dim != "component"), np.take(values, 0, dims.index("component")), *label
 
 
-def as_games(policy: xr.Dataset | Population, name: str = "policy") -> Games:
-    """The arrays of one policy, a stack of policies or a population; InputError if it is none."""
+def as_games(policy: xr.Dataset | Population, name: str = "policy", *, on_graph: bool = False) -> Games:
+    """The arrays of one policy, a stack of policies or a population; InputError if it is none.
+
+    Of a population on a graph, which is refused unless `on_graph`, they leave out the graph.
+    """
     if isinstance(policy, Population) or not isinstance(policy, xr.Dataset) or not set(STACKED_DIMS) & set(policy.dims):
         one = as_population(policy)
-        return Games([one.mixture], [one.name], [one.words], one, policy, [], [])
+        mixture = Mixture(*one.arrays[:3]) if on_graph and one.degree is not None else one.mixture
+        return Games([mixture], [one.name], [one.words], one, policy, [], [])
     policies = validate_policy(policy, name)
     policies = policies.squeeze([dim for dim in STACKED_DIMS if policies.sizes.get(dim) == 1])
     dims = [dim for dim in STACKED_DIMS if dim in policies.dims]

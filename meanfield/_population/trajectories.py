@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._population.mixture import Blocks, Mixture
+from meanfield._population.mixture import Blocks, Edges, Mixture
 from meanfield._population.reaction_model import ReactionModel
 from meanfield.core._export import exported
 from meanfield.toolbox._errors import InputError
@@ -38,14 +38,14 @@ class Courses(NamedTuple):
     """Solutions of P populations from I compositions each."""
 
     word_share: Float[np.ndarray, "populations starts times words"]  # at the requested times
-    composition: Float[np.ndarray, "populations starts kinds states"]  # at the end
+    composition: Float[np.ndarray, "populations starts ..."]  # at the end
     time: Float[np.ndarray, "populations starts"]  # of the end
     residual: Float[np.ndarray, "populations starts"]  # max|dx/dt| at the end
 
 
 def integrate(
-    mixtures: Mixture | Blocks,
-    starts: Float[np.ndarray, "populations starts kinds states"],
+    mixtures: Mixture | Blocks | Edges,
+    starts: Float[np.ndarray, "populations starts ..."],
     times: Float[np.ndarray, " times"],
     max_time: float,
     tolerances: Tolerances,
@@ -53,17 +53,18 @@ def integrate(
     """Solve for each population from each of its starts, up to a steady state, where the solution stays.
 
     `mixtures` are P populations stacked along a first axis, `max_time` is the longest time to wait for a steady state,
-    not before the last of `times`.
+    not before the last of `times`. Compositions have the shape of kinds and states, of edges that of `core.EdgeGame`.
     """
-    P, n_starts, M, S = starts.shape
-    x = starts.reshape(-1, M, S)
+    P, n_starts, *shape = starts.shape
+    x = starts.reshape(-1, *shape)
+    options = {"edges": True} if isinstance(mixtures, Edges) else {}
 
     def solve(lanes: np.ndarray) -> tuple[np.ndarray, ...]:
         p = lanes // n_starts
         arrays = tuple(values[p] for values in mixtures)
-        return word_trajectories(arrays, x[lanes], _padded(times), max_time, *tolerances, STEADY_RESIDUAL)
+        return word_trajectories(arrays, x[lanes], _padded(times), max_time, *tolerances, STEADY_RESIDUAL, **options)
 
-    shares, end, time, speed, successful = _in_programs(solve, len(x), M * S)
+    shares, end, time, speed, successful = _in_programs(solve, len(x), int(np.prod(shape)))
     _check_steps(successful, max_time)
     parts = ((shares[:, : len(times)], (len(times), -1)), (time, ()), (speed, ()))
     shares, time, speed = (values.reshape(P, n_starts, *shape) for values, shape in parts)

@@ -23,17 +23,16 @@ from jaxtyping import Float, Int
 Array = jax.Array | np.ndarray
 
 
-class Game(eqx.Module):
-    """A game, given by its Hamiltonian.
+class Flow(eqx.Module):
+    """A rate equation dx/dt = F(x) of fractions in conserved classes, given by its drift.
 
-    A subclass defines `hamiltonian` and `classes`. Then drift, Jacobian, noise, trajectories, fixed points and
-    eigenvalues work for it, under `jax.jit`, `jax.vmap` and `jax.grad`. Compositions x have the shape of `classes`.
+    Trajectories and Jacobian work for it, under `jax.jit`, `jax.vmap` and `jax.grad`. Compositions x have the shape of
+    `classes`.
 
     Attributes
     ----------
     classes
-        The conserved class of each state, numbers from 0. Agents never leave their class, so that Σ x over each class
-        is conserved, and H(x, p) does not change if p is shifted by one number on a whole class.
+        The conserved class of each state, numbers from 0: Σ x over each class is conserved.
     """
 
     classes: eqx.AbstractVar[Int[Array, "..."]]
@@ -44,8 +43,24 @@ class Game(eqx.Module):
         return jax.ops.segment_sum(x.ravel(), classes, x.size)[classes].reshape(x.shape)
 
     @abc.abstractmethod
+    def drift(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """F(x), which sums to 0 over each class."""
+
+
+class Game(Flow):
+    """A game, given by its Hamiltonian.
+
+    A subclass defines `hamiltonian` and `classes`. Then drift, Jacobian, noise, trajectories, fixed points and
+    eigenvalues work for it. Agents never leave their class: H(x, p) does not change if p is shifted by one number on a
+    whole class.
+    """
+
+    @abc.abstractmethod
     def hamiltonian(self, x: Float[Array, "..."], p: Float[Array, "..."]) -> Float[Array, ""]:
         """H(x, p) per unit of time, with H(x, 0) = 0; x and p of one shape."""
+
+    def drift(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        return jax.grad(self.hamiltonian, argnums=1)(x, jnp.zeros_like(x))
 
 
 class PairGame(Game):

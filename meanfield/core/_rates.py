@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from meanfield.core._game import Array, Game, WordGame, game_of
+from meanfield.core._game import Array, Flow, Game, WordGame, game_of
 from meanfield.core._space import MemorySpace
 
 
-def drift(game: Game, x: Float[Array, ...]) -> Float[Array, ...]:
+def drift(game: Flow, x: Float[Array, ...]) -> Float[Array, ...]:
     """The right-hand side of the rate equation, F(x) = ∂H/∂p at p = 0; it sums to 0 over each conserved class.
 
     Source: for the naming game dx_k/dt = -x_k + Σ_ij x_i x_j P_k(i, j), [004] Eq. 1.
@@ -30,11 +30,11 @@ def drift(game: Game, x: Float[Array, ...]) -> Float[Array, ...]:
     ...     print(core.drift(game, core.empty_memories(game)).round(2))  # empty, A/A, A/B, B/A, B/B
     [-1.    0.36  0.24  0.24  0.16]
     """
-    return jax.grad(game.hamiltonian, argnums=1)(x, jnp.zeros_like(x))
+    return game.drift(x)
 
 
 def jacobian_product(
-    game: Game, x: Float[Array, ...], v: Float[Array, ...], *, transpose: bool = False
+    game: Flow, x: Float[Array, ...], v: Float[Array, ...], *, transpose: bool = False
 ) -> Float[Array, ...]:
     """J v with J = ∂F/∂x at x, or Jᵀv; for the naming game [004] Eq. 38 on perturbations that sum to 0.
 

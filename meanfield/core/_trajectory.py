@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int
 
-from meanfield.core._game import Array, Game, WordGame, game_of, word_share
+from meanfield.core._game import Array, Flow, WordGame, game_of, word_share
+from meanfield.core._pairs import EdgeGame
 from meanfield.core._rates import drift
 
 MAX_STEPS = 2**20
@@ -50,7 +51,7 @@ class Trajectory(NamedTuple):
 
 
 def trajectory(
-    game: Game,
+    game: Flow,
     x: Float[Array, ...],
     times: Float[Array, " times"],
     *,
@@ -109,10 +110,10 @@ def trajectory(
     masses = game.masses(x)
     scale = jnp.where(masses > 0, masses, 1)
 
-    def rate(t: Any, y: Float[Array, ...], game: Game) -> Float[Array, ...]:
+    def rate(t: Any, y: Float[Array, ...], game: Flow) -> Float[Array, ...]:
         return drift(game, y * scale) / scale
 
-    def at_rest(t: Any, y: Float[Array, ...], game: Game, **_: Any) -> Any:
+    def at_rest(t: Any, y: Float[Array, ...], game: Flow, **_: Any) -> Any:
         return jnp.abs(rate(t, y, game)).max() < rest
 
     last = times[-1] if max_time is None else max_time
@@ -157,32 +158,36 @@ def trajectory(
 
 def word_trajectories(
     arrays: tuple[Float[Array, "lanes ..."], ...],
-    x: Float[Array, "lanes species states"],
+    x: Float[Array, "lanes species states"] | Float[Array, "lanes states ends"],
     times: Float[Array, " times"],
     max_time: Float[Array, ""],
     rtol: Float[Array, ""],
     atol: Float[Array, ""],
     rest: Float[Array, ""],
+    *,
+    edges: bool = False,
 ) -> tuple[Array, ...]:
     """Word shares at the times, end, time and speed there, and success, of a batch of naming games.
 
-    `arrays` are those of `WordGame`, for each lane; each species of x has the sum 1.
+    `arrays` are those of `WordGame`, for each lane; each species of x has the sum 1. With `edges` the last one holds
+    degrees, and x is that of an `EdgeGame`.
     """
 
     def one(x: Array, q: Array, share: Array, *others: Array) -> tuple[Array, ...]:
-        share = jnp.maximum(share, LEAST_SHARE)
-        game = WordGame(q, share, *others)
+        scale = jnp.maximum(share, LEAST_SHARE)
+        game = EdgeGame(q[0], *others) if edges else WordGame(q, scale, *others)
+        scale = jnp.ones(()) if edges else scale[:, None]
         found = trajectory(
             game,
-            x * share[:, None],
+            x * scale,
             times,
             max_time=max_time,
-            observe=lambda x: word_share(game, x),
+            observe=lambda x: word_share(game, x) if isinstance(game, WordGame) else game.word_share(x),
             rtol=rtol,
             atol=atol,
             rest=rest,
         )
-        return found.observed, found.end / share[:, None], found.end_time, found.speed, found.successful
+        return found.observed, found.end / scale, found.end_time, found.speed, found.successful
 
     return _each(one, x, *arrays)
 
