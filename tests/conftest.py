@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import jax
+import jax.extend.backend
 import jaxtyping
 import pytest
 import xarray as xr
@@ -16,6 +17,14 @@ import meanfield
 
 jax.config.update("jax_enable_x64", True)
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_programs():
+    """A process that holds thousands of compiled programs runs out of mappings of memory, and crashes."""
+    yield
+    if len(jax.extend.backend.get_backend().live_executables()) > 400:
+        jax.clear_caches()
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._population.mixture import Mixture
+from meanfield._population.mixture import Blocks, Mixture
 from meanfield._population.trajectories import STEADY_RESIDUAL, Courses, Tolerances, integrate
 
 STEADY = "steady"
@@ -21,7 +21,7 @@ LOSS = 0.01
 
 
 def follow(
-    mixtures: Mixture,
+    mixtures: Mixture | Blocks,
     starts: Float[np.ndarray, "populations starts kinds states"],
     times: Float[np.ndarray, " times"],
     max_time: float,
@@ -33,13 +33,13 @@ def follow(
     outcome = np.full(moving.shape, STEADY, dtype=object)
     period = np.full(moving.shape, np.nan)
     for p in np.flatnonzero(moving.any(1)):
-        alone = Mixture(*(values[p : p + 1] for values in mixtures))
+        alone = type(mixtures)(*(values[p : p + 1] for values in mixtures))
         compositions = courses.composition[p : p + 1, moving[p]]
         outcome[p, moving[p]], period[p, moving[p]] = _watch(alone, compositions, tolerances)
     return courses, outcome, period
 
 
-def _watch(alone: Mixture, compositions: np.ndarray, tolerances: Tolerances) -> tuple[np.ndarray, np.ndarray]:
+def _watch(alone: Mixture | Blocks, compositions: np.ndarray, tolerances: Tolerances) -> tuple[np.ndarray, np.ndarray]:
     """Outcome and period for one population from each composition; a second, longer watch decides open cases."""
     number = compositions.shape[1]
     outcome, period = np.full(number, SLOW_TRANSIENT, dtype=object), np.full(number, np.nan)

@@ -137,7 +137,7 @@ def solve(
     if not measured.any():
         raise InputError("policies holds no policy: every combination of model and pair is NaN")
     _check_memory(int(measured.sum()), starts.size // stack.mixtures.q[..., 0].size, len(saved), stack)
-    mixtures = Mixture(*(values[measured] for values in stack.mixtures))
+    mixtures = type(stack.mixtures)(*(values[measured] for values in stack.mixtures))
     x0 = starts.values.reshape(len(measured), -1, *stack.shape)[measured]
     courses, outcome, period = follow(mixtures, x0, saved, max_time, tolerances)
     solution = _label(stack, starts, saved, courses, outcome, period)
@@ -157,7 +157,8 @@ class _Stack:
         if isinstance(policies, Population):
             self.space = policies.space
             self.dims: dict[str, int] = {}
-            self.mixtures = Mixture(*(values[None] for values in policies.mixture))
+            arrays = policies.arrays
+            self.mixtures = type(arrays)(*(values[None] for values in arrays))
             self.coords: dict = policies.coords
             self.words = np.array([policies.words])
             self.component = True
@@ -220,6 +221,7 @@ def _label(
     stack: _Stack, starts: xr.DataArray, times: np.ndarray, courses: Courses, outcome: np.ndarray, period: np.ndarray
 ) -> xr.Dataset:
     x, committed = courses.composition, stack.mixtures.committed[stack.measured]
+    committed = committed.reshape(len(committed), -1, committed.shape[-1]).sum(1)  # of all kinds
     said = np.einsum("pims,pmsw->pimw", x, stack.mixtures.q[stack.measured])
     # What agents say who are not committed
     final = (

@@ -70,7 +70,7 @@ def drift(policy: xr.Dataset | Population | ReactionModel, composition: xr.DataA
         return xr.DataArray(slope, {"state": np.array(policy.names, dtype=str)}, ["state"], name="drift", attrs=label)
     games = as_games(policy)
     rows = zip(games.mixtures, games.compositions(composition), strict=True)
-    slopes = [word_drifts(*mixture, x[None])[0] for mixture, x in rows]
+    slopes = [word_drifts(tuple(mixture), x[None])[0] for mixture, x in rows]
     found = games.labelled([{"drift": (("component", "state"), one, LABEL, "1/time")} for one in slopes])
     return found["drift"].assign_attrs(kind="drift")
 
@@ -87,5 +87,5 @@ def mixture_drift(
 ) -> Float[np.ndarray, "batch kinds states"]:
     """F_m(x) = A_m(Q)ᵀx_m - x_m, which sums to 0 for each kind, for a batch of compositions of one population."""
     parts = [x[first : first + ROWS] for first in range(0, len(x), ROWS)]
-    slopes = [word_drifts(*mixture, np.resize(part, (ROWS, *part.shape[1:])))[: len(part)] for part in parts]
+    slopes = [word_drifts(tuple(mixture), np.resize(part, (ROWS, *part.shape[1:])))[: len(part)] for part in parts]
     return np.concatenate([x[:0], *slopes])

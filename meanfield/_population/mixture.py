@@ -46,3 +46,17 @@ class Mixture(NamedTuple):
     def alone(cls, q: Float[np.ndarray, "states words"]) -> Mixture:
         """Agents of one policy only."""
         return cls(q[None], np.ones(1), np.zeros(q.shape[-1]))
+
+
+class Blocks(NamedTuple):
+    """The arrays of a population whose kinds of agents meet at rates of their own."""
+
+    q: Float[np.ndarray, "kinds states words"]  # choice probabilities of each kind
+    share: Float[np.ndarray, " kinds"]  # share of each kind among all agents, without committed ones
+    committed: Float[np.ndarray, "kinds words"]  # share of agents who always say a word, and meet like each kind
+    meets: Float[np.ndarray, "kinds kinds"]  # rates at which two agents meet, 1 on average over all pairs
+
+    @property
+    def present(self) -> Float[np.ndarray, " kinds"]:
+        """Share of each kind among all agents, with committed ones."""
+        return self.share + self.committed.sum(1)

@@ -10,14 +10,15 @@ from types import MappingProxyType
 import numpy as np
 import xarray as xr
 
-from meanfield._population.mixture import Mixture
+from meanfield._population.mixture import Blocks, Mixture
 from meanfield._population.single_policy import policy_hash, single_policy, space_of, words_of
 from meanfield.core._space import MemorySpace
-from meanfield.toolbox._arguments import real_number, shown
+from meanfield.toolbox._arguments import one_of, real_number, shown
 from meanfield.toolbox._errors import InputError
-from meanfield.toolbox._labels import values_in_order, word_coords
+from meanfield.toolbox._labels import real_numbers, values_in_order, word_coords
 
 ROUNDING = 1e-9
+MOST_NAMED = 8  # kinds in a name
 
 
 class Population:
@@ -28,20 +29,30 @@ class Population:
 
         Q_w = (1 - Σ_v c_v) Σ_m φ_m Σ_i x_m(i) q_m(i, w) + c_w.
 
+    Kinds may also be groups of agents who meet more or less often, such as communities (`meets`). `solve` follows
+    those; of their `reaction_model` there are fixed points, spectra, critical masses, lifetimes and noise.
+
     Parameters
     ----------
     policies
         One policy, or several over the same words with the same memory length.
     fractions
         φ, the fraction of each policy among the agents who are not committed; they sum to 1. A DataArray is aligned by
-        its coordinate `component`. Optional for one policy.
+        its coordinate `component`. Optional for one policy. With `meets` the fraction of all agents in each kind,
+        committed ones included.
     committed
         c, the fraction of all agents committed to each word, by word. The fractions sum to less than 1. Default: none.
+        With `meets` it may be one fraction for each kind, of the agents of that kind.
+    meets
+        Relative rates at which an agent of one kind and an agent of another meet, symmetric, shape (M, M): encounters
+        of kinds k and l are as frequent as φ_k φ_l meets[k, l]. Only ratios matter, since a round is N interactions
+        whoever meets. Default: all meet alike.
 
     Raises
     ------
     InputError
-        If policies differ in words or memory length, or fractions are out of range or do not sum to 1.
+        If policies differ in words or memory length, fractions are out of range or do not sum to 1, or rates are
+        negative, not symmetric, or leave a kind nobody to meet.
 
     Examples
     --------
@@ -58,6 +69,20 @@ class Population:
     Population(0.7 SmolLM2-135M-Instruct + 0.3 other {his, her})
     >>> meanfield.fixed_points(mixed)["word_share"].sel(word="her").values.round(3)
     array([0.566])
+
+    Two groups, whose members meet nine times as often inside as outside. A fifth of the first one is committed, and
+    turns that group alone:
+
+    >>> def follow(memory):  # says the word that it remembers most, and errs
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.5 if lead == 0 else 0.98 if lead > 0 else 0.02
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> groups = meanfield.Population(
+    ...     [policy, policy], fractions=[0.5, 0.5], committed={"A": [0.2, 0]}, meets=[[9, 1], [1, 9]]
+    ... )
+    >>> end = meanfield.solve(groups, initial=meanfield.consensus(policy, "B"))["composition"]
+    >>> (end @ policy["q"]).sel(word="A").values.round(2)  # of the agents of each group who are not committed
+    array([0.95, 0.06])
     """
 
     def __init__(
@@ -65,7 +90,8 @@ class Population:
         policies: xr.Dataset | Sequence[xr.Dataset],
         fractions: Sequence[float] | np.ndarray | xr.DataArray | None = None,
         *,
-        committed: Mapping[str, float] | None = None,
+        committed: Mapping[str, float | Sequence[float] | np.ndarray] | None = None,
+        meets: Sequence[Sequence[float]] | np.ndarray | None = None,
     ) -> None:
         if not isinstance(policies, (xr.Dataset, Sequence)) or isinstance(policies, str):
             raise InputError(f"policies is a {type(policies).__name__}: expected an xarray.Dataset or several")
@@ -83,14 +109,94 @@ class Population:
                     f"{self.space.memory_length}, as policies[0]"
                 )
         self.fractions = _validate_fractions(fractions, len(self.policies))
-        self.committed = MappingProxyType(_validate_committed({} if committed is None else committed, self.words))
+        kinds = None if meets is None else np.array(self.fractions)
+        self.meets = None if meets is None else _validate_meets(meets, np.array(self.fractions))
+        bound = {} if committed is None else committed
+        self.committed = MappingProxyType(_validate_committed(bound, self.words, kinds))
+        # In each kind, as given; a copy, since arrays may change and a read-only mapping can't be pickled
+        self._bound = {
+            word: np.array(share, float) if np.ndim(share) else float(share) for word, share in bound.items()
+        }
+
+    @classmethod
+    def by_degree(
+        cls,
+        policy: xr.Dataset,
+        degrees: Mapping[float, float] | Sequence[float] | np.ndarray,
+        *,
+        pick: str = "edge",
+        committed: Mapping[str, float] | None = None,
+        committed_nodes: str | None = None,
+    ) -> Population:
+        """Agents on a network, by the number of their neighbours: a kind for each degree (degree-based mean field).
+
+        Neighbours count as independent, of degrees that are not correlated. That neighbours remember each other is left
+        out, an error of some 1/degree, which grows with H. Where all have the same degree nothing is left of the graph.
+
+        Parameters
+        ----------
+        policy
+            The policy of all agents.
+        degrees
+            The degree of each node, or the fraction of nodes of each degree, by degree.
+        pick
+            'edge': an edge at random has those at its ends meet. 'agent': an agent at random meets a neighbour.
+        committed
+            The fraction of all agents committed to each word.
+        committed_nodes
+            'hubs': committed agents have the highest degrees, those of the first word first. Default: anywhere.
+
+        Raises
+        ------
+        InputError
+            If a degree is not positive, or an argument is out of range.
+
+        See Also
+        --------
+        validation.simulate : the same on a graph, agent by agent
+
+        Examples
+        --------
+        One agent in ten has nine times as many neighbours as the others, and so takes part in half of what is said:
+
+        >>> policy = meanfield.make_policy(np.array([0.5, 0.9, 0.5, 0.5, 0.1]), ["A", "B"])
+        >>> anywhere, hubs = (
+        ...     meanfield.Population.by_degree(policy, {1: 0.9, 9: 0.1}, committed={"A": 0.05}, committed_nodes=nodes)
+        ...     for nodes in (None, "hubs")
+        ... )
+        >>> hubs
+        Population(0.9 degree 1 + 0.1 degree 9, 0.05 committed to 'A' {A, B})
+        >>> [round(meanfield.solve(one)["word_share"].sel(word="A")[-1].item(), 3) for one in (anywhere, hubs)]
+        [0.568, 0.683]
+        """
+        one_of("pick", pick, ("edge", "agent"))
+        if isinstance(degrees, Mapping):
+            degree, fractions = (real_numbers([*part], "degrees") for part in (degrees.keys(), degrees.values()))
+        else:
+            degree, counts = np.unique(real_numbers(degrees, "degrees"), return_counts=True)
+            fractions = counts / max(1, counts.sum())
+        if not len(degree) or not (np.isfinite(degree) & (degree > 0)).all():
+            raise InputError(f"degrees = {shown(degrees)}: expected positive numbers")
+        bound: Mapping[str, float | np.ndarray] = {} if committed is None else committed
+        alone = single_policy(policy)
+        _validate_committed(bound, words_of(alone), None)
+        if committed_nodes is not None:
+            one_of("committed_nodes", committed_nodes, ("hubs",))
+            order, room, placed = np.argsort(-degree), fractions.copy(), {}
+            for word, number in bound.items():
+                taken = np.zeros(len(room))
+                taken[order] = np.clip(number - np.cumsum(room[order]) + room[order], 0, room[order])
+                room, placed[word] = room - taken, np.divide(taken, fractions, where=fractions > 0, out=0 * room)
+            bound = placed
+        meets = np.multiply.outer(degree, degree) if pick == "edge" else np.add.outer(degree, degree)
+        kinds = [alone.assign_coords(model=f"degree {number:g}") for number in degree]
+        return cls(kinds, fractions, committed=bound, meets=meets)
 
     def __repr__(self) -> str:
         return f"Population({self.name})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A read-only mapping can't be pickled, and a cluster must.
-        return partial(Population, fractions=self.fractions, committed=dict(self.committed)), (self.policies,)
+        return partial(Population, fractions=self.fractions, committed=self._bound, meets=self.meets), (self.policies,)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -100,10 +206,11 @@ class Population:
 
     @property
     def model(self) -> str:
-        """The models, their fractions and the committed fractions, without the words; '' for a single policy without a
-        name.
+        """The models (some, of many), their fractions and the committed fractions, without the words; '' for a single
+        policy without a name.
         """
-        kinds = " + ".join(f"{f:.3g} {name}" for f, name in zip(self.fractions, self.kinds, strict=True))
+        parts = [f"{f:.3g} {name}" for f, name in zip(self.fractions, self.kinds, strict=True)]
+        kinds = " + ".join(parts if len(parts) <= MOST_NAMED else [*parts[:3], f"{len(parts) - 4} others", parts[-1]])
         if len(self.kinds) == 1:
             (policy,) = self.policies
             kinds = str(policy["model"].item()) if "model" in policy.coords else ""
@@ -117,10 +224,24 @@ class Population:
 
     @cached_property
     def mixture(self) -> Mixture:
+        """The numbers of the population, as arrays; InputError if kinds meet at rates of their own."""
+        if isinstance(self.arrays, Blocks):
+            raise InputError(
+                f"{self.name} has kinds that meet at rates of their own: expected all to meet alike, or "
+                "reaction_model(population) in place of the population where that may be given"
+            )
+        return self.arrays
+
+    @cached_property
+    def arrays(self) -> Mixture | Blocks:
         """The numbers of the population, as arrays."""
-        committed = np.array([self.committed.get(word, 0.0) for word in self.words])
-        q = np.stack([policy["q"].values for policy in self.policies])
-        return Mixture(q, (1 - committed.sum()) * np.array(self.fractions), committed)
+        q, fractions = np.stack([policy["q"].values for policy in self.policies]), np.array(self.fractions)
+        if self.meets is None:
+            committed = np.array([self.committed.get(word, 0.0) for word in self.words])
+            return Mixture(q, (1 - committed.sum()) * fractions, committed)
+        bound = np.stack([np.broadcast_to(self._bound.get(word, 0.0), fractions.shape) for word in self.words], axis=1)
+        meets = self.meets / (fractions @ self.meets @ fractions)
+        return Blocks(q, np.maximum(1 - bound.sum(1), 0) * fractions, bound * fractions[:, None], meets)
 
     @property
     def coords(self) -> dict[str, object]:
@@ -131,25 +252,38 @@ class Population:
             "component": np.arange(len(self.policies)),
             "component_policy": ("component", np.array(self.kinds, dtype=str)),
             "component_fraction": ("component", np.array(self.fractions)),
-            "committed": ("word", self.mixture.committed),
+            "committed": ("word", np.array([self.committed.get(word, 0.0) for word in self.words])),
         }
 
     def convincible_share(self, word_share: np.ndarray) -> np.ndarray:
         """The word share among agents who are not committed, from the word share of all; words on the last axis."""
         return self.mixture.convincible_share(word_share)
 
+    def fractions_of_all(self, composition: xr.DataArray | np.ndarray) -> np.ndarray:
+        """The composition of `reaction_model(population)`: fractions of all agents, the committed ones last.
+
+        Parameters
+        ----------
+        composition
+            Fractions of each kind, as `empty_memories` returns them.
+        """
+        shape = (len(self.policies), self.space.n_states)
+        x = values_in_order(composition, {"component": range(shape[0]), "state": range(shape[1])}, "composition")
+        committed = self.arrays.committed
+        return np.append(np.broadcast_to(x, shape) * self.arrays.share[:, None], committed[committed > 0])
+
     @property
     def sha256(self) -> str:
         """SHA-256 over policies, fractions and committed fractions, hexadecimal."""
         digest = hashlib.sha256("".join(policy_hash(policy) for policy in self.policies).encode())
-        for numbers in (self.mixture.share, self.mixture.committed):
+        for numbers in self.arrays[1:]:
             digest.update(np.ascontiguousarray(numbers, dtype="<f8").tobytes())
         return digest.hexdigest()
 
     def with_committed(self, word: str, fraction: float) -> Population:
         """The same population with this fraction of all agents committed to `word`."""
-        committed = {**self.committed, word: fraction}
-        return Population(self.policies, fractions=self.fractions, committed=committed)
+        committed = {**self._bound, word: fraction}
+        return Population(self.policies, fractions=self.fractions, committed=committed, meets=self.meets)
 
     def with_fraction(self, fraction: float) -> Population:
         """The same population with this fraction of the last policy; the others keep their proportions.
@@ -168,7 +302,7 @@ class Population:
                 f"fractions = {self.fractions}: expected a policy before the last with a positive fraction"
             )
         fractions = [*((1 - fraction) * others / others.sum()), fraction]
-        return Population(self.policies, fractions=fractions, committed=self.committed)
+        return Population(self.policies, fractions=fractions, committed=self._bound, meets=self.meets)
 
 
 def as_population(policy: xr.Dataset | Population) -> Population:
@@ -200,14 +334,37 @@ def _validate_fractions(
     return tuple((values / values.sum()).tolist())  # rounding errors of the sum would not conserve Σx
 
 
-def _validate_committed(committed: Mapping[str, float], words: tuple[str, ...]) -> dict[str, float]:
+def _validate_committed(
+    committed: Mapping[str, float | Sequence[float] | np.ndarray], words: tuple[str, ...], fractions: np.ndarray | None
+) -> dict[str, float]:
+    """Fractions of all agents, by word; with `fractions` of kinds there may be one for each kind."""
     if not isinstance(committed, Mapping):
         raise InputError(f"committed = {committed!r}: expected a mapping of words to fractions")
     for word, share in committed.items():
         if word not in words:
             raise InputError(f"committed has the word {word!r}: expected some of {', '.join(words)}")
-        real_number(f"committed[{word!r}]", share, least=0, most=1)
-    total = float(sum(committed.values()))
-    if not total < 1:
+        if fractions is None:
+            real_number(f"committed[{word!r}]", share, least=0, most=1)
+            continue
+        part = real_numbers(share, f"committed[{word!r}]")
+        if part.shape not in ((), fractions.shape) or not ((part >= 0) & (part <= 1)).all():
+            raise InputError(f"committed[{word!r}] = {shown(share)}: expected 0 to 1, or so for each kind")
+    kinds = np.ones(1) if fractions is None else fractions
+    parts = {word: np.broadcast_to(share, kinds.shape) for word, share in committed.items()}
+    together = sum(parts.values(), np.zeros(len(kinds)))
+    if fractions is not None and (together > 1 + ROUNDING).any():
+        raise InputError(f"committed sums to {shown(together)} in the kinds: expected at most 1 in each")
+    if not (total := float(together @ kinds)) < 1:
         raise InputError(f"committed sums to {total}: expected less than 1")
-    return {word: float(share) for word, share in committed.items()}
+    return {word: float(part @ kinds) for word, part in parts.items()}
+
+
+def _validate_meets(meets: Sequence[Sequence[float]] | np.ndarray, fractions: np.ndarray) -> np.ndarray:
+    rates = real_numbers(meets, "meets")
+    if rates.shape != 2 * fractions.shape or not (np.isfinite(rates) & (rates >= 0) & (rates == rates.T)).all():
+        raise InputError(
+            f"meets = {shown(meets)}: expected a symmetric matrix of {len(fractions)} rows, of numbers ≥ 0"
+        )
+    if len(alone := np.flatnonzero(~(rates[:, fractions > 0] > 0).any(1))):
+        raise InputError(f"meets = {shown(meets)}: expected somebody to meet for agents of policies[{alone[0]}]")
+    return rates

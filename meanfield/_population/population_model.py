@@ -9,8 +9,11 @@ import xarray as xr
 from scipy.sparse import block_diag, csr_array, eye_array
 
 from meanfield._population.drift import TIME_PER_ROUND
+from meanfield._population.mixture import Blocks
 from meanfield._population.population import Population, as_population
 from meanfield._population.reaction_model import ReactionModel
+
+SAME = 1e-14  # rates
 
 
 def reaction_model(policy: xr.Dataset | Population) -> ReactionModel:
@@ -26,9 +29,9 @@ def reaction_model(policy: xr.Dataset | Population) -> ReactionModel:
 
     Returns
     -------
-    ReactionModel over the memory states of each kind of agents, followed by the agents committed to each word. Its
-    composition holds fractions of all agents: for a single policy x itself; for a population the composition of each
-    kind times the fraction of that kind, then the committed fractions. Two units of time are a round.
+    ReactionModel over the memory states of each kind of agents, followed by the agents committed to each word, in each
+    kind if kinds meet at rates of their own. Its composition holds fractions of all agents, as
+    `Population.fractions_of_all` does: for a single policy x itself. Two units of time are a round.
 
     Raises
     ------
@@ -47,24 +50,38 @@ def reaction_model(policy: xr.Dataset | Population) -> ReactionModel:
     -0.2
     """
     population = as_population(policy)
-    space, mixture = population.space, population.mixture
-    W, kinds = space.n_words, range(len(mixture.q))
-    firm = np.flatnonzero(mixture.committed)
+    space, arrays = population.space, population.arrays
+    W, kinds = space.n_words, range(len(arrays.q))
+    place, firm = np.nonzero(np.atleast_2d(arrays.committed))
+    kind = np.append(np.repeat(kinds, space.n_states), place)  # of each state
+    if isinstance(arrays, Blocks):
+        initiates, responds = (part[:, kind] for part in factors(arrays.meets))
+        bound = [("committed", population.words[w], population.kinds[k]) for k, w in zip(place, firm, strict=True)]
+    else:
+        initiates = responds = np.ones((1, len(kind)))
+        bound = [("committed", population.words[w]) for w in firm]
     memories = [str(space.memory(i)) for i in range(space.n_states)]
     states = memories if isinstance(policy, xr.Dataset) else [(kind, m) for kind in population.kinds for m in memories]
-    said = np.concatenate([*mixture.q, np.eye(W)[firm]])
+    said = np.concatenate([*arrays.q, np.eye(W)[firm]])
 
     def shift(own: int, partner: int) -> csr_array:
         after = space.successors() + W * own + partner
         one = csr_array((np.ones(len(after)), (np.arange(len(after)), after)), shape=(len(after),) * 2)
         return csr_array(block_diag([*(one for _ in kinds), eye_array(len(firm))]))
 
-    pairs = list(itertools.product(range(W), repeat=2))
+    channels = list(itertools.product(range(len(initiates)), range(W), range(W)))
     return ReactionModel(
-        [*states, *(("committed", population.words[w]) for w in firm)],
-        alpha=[said[:, a] for a, _ in pairs],
-        beta=[said[:, b] for _, b in pairs],
-        first=[shift(a, b) for a, b in pairs],
-        second=[shift(b, a) for a, b in pairs],
-        encounter_rate=1 / TIME_PER_ROUND,
+        [*states, *bound],
+        alpha=[said[:, a] * initiates[n] / initiates.max() for n, a, _ in channels],
+        beta=[said[:, b] * responds[n] / responds.max() for n, _, b in channels],
+        first=[shift(a, b) for _, a, b in channels],
+        second=[shift(b, a) for _, a, b in channels],
+        encounter_rate=initiates.max() * responds.max() / TIME_PER_ROUND,
     )
+
+
+def factors(meets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A and B with meets = AᵀB, not negative: of one row where kinds differ only in how often they meet others."""
+    activity = np.sqrt(np.diag(meets))[None]
+    alike = np.allclose(activity.T @ activity, meets, rtol=SAME, atol=0)
+    return (activity, activity) if alike else (np.eye(len(meets)), meets)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._population.mixture import Mixture
+from meanfield._population.mixture import Blocks, Mixture
 from meanfield._population.reaction_model import ReactionModel
 from meanfield.core._export import exported
 from meanfield.toolbox._errors import InputError
@@ -44,7 +44,7 @@ class Courses(NamedTuple):
 
 
 def integrate(
-    mixtures: Mixture,
+    mixtures: Mixture | Blocks,
     starts: Float[np.ndarray, "populations starts kinds states"],
     times: Float[np.ndarray, " times"],
     max_time: float,
@@ -56,14 +56,12 @@ def integrate(
     not before the last of `times`.
     """
     P, n_starts, M, S = starts.shape
-    q, share, committed = mixtures
     x = starts.reshape(-1, M, S)
 
     def solve(lanes: np.ndarray) -> tuple[np.ndarray, ...]:
         p = lanes // n_starts
-        return word_trajectories(
-            q[p], share[p], committed[p], x[lanes], _padded(times), max_time, *tolerances, STEADY_RESIDUAL
-        )
+        arrays = tuple(values[p] for values in mixtures)
+        return word_trajectories(arrays, x[lanes], _padded(times), max_time, *tolerances, STEADY_RESIDUAL)
 
     shares, end, time, speed, successful = _in_programs(solve, len(x), M * S)
     _check_steps(successful, max_time)

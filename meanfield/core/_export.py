@@ -27,9 +27,9 @@ from jax.tree_util import Partial
 from meanfield.toolbox._cache_folder import cache_folder
 
 LOADER = b"cpu_aot_loader"  # whose complaints about tuning flags of the processor are no errors
-# The programs in memory, the last used at the end. Each takes some hundred of the 65,530 mappings that Linux allows a
+# The programs in memory, the last used at the end. Each takes 100 to 300 of the 65,530 mappings that Linux allows a
 # process, and one that needs more of them crashes.
-KEPT_IN_MEMORY = 128
+KEPT_IN_MEMORY = 64
 _programs: OrderedDict[tuple, Any] = OrderedDict()
 _lock = threading.RLock()
 

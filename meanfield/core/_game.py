@@ -94,7 +94,8 @@ class WordGame(PairGame):
         H(x, p) = ½ [Σ_ab g(a, b) g(b, a) / n - n],
 
     two units of time are a population round ([004] Eqs. 1 and 27). Agents of several species have policies of their own
-    and act on each other through g alone; committed agents always say one word.
+    and act on each other through g alone; committed agents always say one word. With `meets` species m has its own g_m
+    and n_m, and H(x, p) = ½ Σ_mn M_mn [Σ_ab g_m(a, b) g_n(b, a) - n_m n_n].
 
     Parameters
     ----------
@@ -104,7 +105,11 @@ class WordGame(PairGame):
         Share of each species among all agents, shape () or (M,). Shares and `committed` sum to 1. Default: one species
         takes what committed agents leave.
     committed
-        Share of all agents who always say each word, shape (W,). Default: none.
+        Share of all agents who always say each word, shape (W,); with `meets` (M, W), those who meet like each species.
+        Default: none.
+    meets
+        M, symmetric rates at which two agents of these species meet, shape (M, M), relative to two who are drawn from
+        all: Σ_mn M_mn n_m n_n = 1 where a round is N interactions. Default: all agents meet alike.
 
     Notes
     -----
@@ -123,11 +128,14 @@ class WordGame(PairGame):
 
     q: Float[Array, "*species states words"]
     share: Float[Array, "*species"]
-    committed: Float[Array, " words"]
+    committed: Float[Array, "*groups words"]
+    meets: Float[Array, "species species"] | None
 
-    def __init__(self, q, share=None, committed=None) -> None:
+    def __init__(self, q, share=None, committed=None, meets=None) -> None:
         self.q = jnp.asarray(q)
-        committed = np.zeros(self.q.shape[-1]) if committed is None else committed
+        self.meets = None if meets is None else jnp.asarray(meets, self.q.dtype)
+        groups = () if meets is None else self.q.shape[:-2]
+        committed = np.zeros((*groups, self.q.shape[-1])) if committed is None else committed
         self.committed = jnp.asarray(committed, self.q.dtype)
         if share is None:
             if self.q.ndim != 2:
@@ -136,32 +144,41 @@ class WordGame(PairGame):
         self.share = jnp.asarray(share, self.q.dtype)
         for name, found, expected in (
             ("share", self.share.shape, self.q.shape[:-2]),
-            ("committed", self.committed.shape, self.q.shape[-1:]),
+            ("committed", self.committed.shape, (*groups, self.q.shape[-1])),
+            ("meets", np.shape(meets), () if meets is None else 2 * self.q.shape[:1]),
         ):
             if found != expected:
                 raise ValueError(f"{name} has shape {found}: expected {expected} for q of shape {self.q.shape}")
 
     def hamiltonian(self, x: Float[Array, "*species states"], p: Float[Array, "*species states"]) -> Float[Array, ""]:
         g = self.fields(x * jnp.exp(-p), jnp.exp(p)) + self.constants
-        return self._energy(g, x.sum() + self.committed.sum())
+        return self._energy(g, self._present(jnp.sum(x, -1)))
 
     def fields(self, u: Float[Array, "*species states"], v: Float[Array, "*species states"]) -> Float[Array, " fields"]:
-        """Σ_i u_i q_a(i) v_Γ(i,a,b) over all species, for a and b in turn."""
+        """Σ_i u_i q_a(i) v_Γ(i,a,b) over all species, or with `meets` of each, for a and b in turn."""
         n_words = self.q.shape[-1]
         kept = keep(u[..., None] * self.q)
         moved = v[..., 1:].reshape(*kept.shape, n_words)
-        return (kept[..., None] * moved).reshape(-1, n_words**2).sum(0)
+        groups = 1 if self.meets is None else len(self.meets)
+        return (kept[..., None] * moved).reshape(groups, -1, n_words**2).sum(1).ravel()
 
     @property
     def constants(self) -> Float[Array, " fields"]:
         return jnp.repeat(self.committed, self.q.shape[-1])
 
     def energy(self, fields: Float[Array, " fields"]) -> Float[Array, ""]:
-        return self._energy(fields, self.share.sum() + self.committed.sum())
+        return self._energy(fields, self._present(self.share))
 
-    def _energy(self, fields: Float[Array, " fields"], n: Float[Array, ""]) -> Float[Array, ""]:
-        g = fields.reshape(self.q.shape[-1], -1)
-        return (jnp.sum(g * g.T) / n - n) / 2
+    def _present(self, share: Float[Array, "*species"]) -> Float[Array, "*groups"]:
+        """n, of each species if these meet at rates of their own."""
+        return share.sum() + self.committed.sum() if self.meets is None else share + self.committed.sum(-1)
+
+    def _energy(self, fields: Float[Array, " fields"], n: Float[Array, "*groups"]) -> Float[Array, ""]:
+        n_words = self.q.shape[-1]
+        g = fields.reshape(-1, n_words, n_words)
+        if self.meets is None:
+            return (jnp.sum(g[0] * g[0].T) / n - n) / 2
+        return (jnp.einsum("mn,mab,nba->", self.meets, g, g) - n @ self.meets @ n) / 2
 
     @property  # equinox takes a property for an abstract field
     def classes(self) -> Int[Array, "*species states"]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -297,8 +314,10 @@ class RateGame(Game):
 
 
 def game_of(arrays: tuple[Any, ...]) -> Game:
-    """The game of the arrays of a policy or population (three), or of a reaction model (seven, or ten with rates)."""
-    if len(arrays) == 3:
+    """The game of the arrays of a policy or population (three, or four with the rates at which kinds meet), or of a
+    reaction model (seven, or ten with rates).
+    """
+    if len(arrays) < 5:
         return WordGame(*arrays)
     pairs, rates = ReactionGame(*arrays[:7]), arrays[7:]
     return RateGame(pairs, *rates) if rates else pairs
@@ -342,8 +361,9 @@ def word_share(game: WordGame, x: Float[Array, "*species states"]) -> Float[Arra
     ...     print(core.word_share(game, core.empty_memories(game)))
     [0.6 0.4]
     """
-    said = jnp.einsum("...i,...iw->...w", x, game.q).reshape(-1, game.q.shape[-1]).sum(0)
-    return said + game.committed
+    n_words = game.q.shape[-1]
+    said = jnp.einsum("...i,...iw->...w", x, game.q).reshape(-1, n_words).sum(0)
+    return said + game.committed.reshape(-1, n_words).sum(0)
 
 
 def empty_memories(game: WordGame) -> Float[Array, "*species states"]:

@@ -251,50 +251,41 @@ def linearised(
     return drift(game, x), jacobian_product(game, x, w, transpose=True), noise_product(game, x, w)
 
 
-def correlations(
+def influences(
     arrays: tuple[Array, ...],
     logarithms: Float[Array, "halves fields"],
     pace: Float[Array, "steps 3"],
-    n_steps: Array,
-    u: Float[Array, "nodes ..."],
-    v: Float[Array, "nodes ..."],
+    u: Float[Array, "steps ..."],
+    v: Float[Array, "steps ..."],
     basis: Float[Array, "fields parts"],
-    first: Array,
-    negligible: Array,
-    *,
-    block: int,
-) -> Float[Array, "nodes block parts parts"]:
-    """Covariance of the fields of one agent, f at node n and f' at node m = first, ..., first + block - 1, for n ≥ m.
+    mass: Float[Array, ""],
+    rank: Array,
+    y: Float[Array, "rows ..."],
+) -> tuple[Float[Array, "rows ..."], Float[Array, "steps rows parts"]]:
+    """Changes y of u after some steps, and the fields that each made at the nodes where the steps begin.
 
-    It is the mean over all agents times their mass; at n = m f' comes first. It is left out (0) where what f' makes of
-    the distribution of agents has faded to `negligible`. f and f' are combinations of fields, the columns of `basis`.
+    After the first `rank` rows come those that fields at these nodes make of one agent, times the mass of all, before
+    its fields at the same node are read. Fields are combinations, the columns of `basis`.
     """
     game: Any = game_of(arrays)
-    points = _response(game, logarithms, pace, (u[0] * v[0]).sum())
-    rate = jax.vmap(jax.vmap(_rates(game)[0], (0, None, None)), (0, None, None))
-    n_parts, shape = basis.shape[1], u.shape[1:]
+    points = _response(game, logarithms, pace, mass)
+    rate = jax.vmap(_rates(game)[0], (0, None, None))
+    size = basis.shape[1]
 
-    def made(n: Array) -> Array:
+    def made(u: Array, v: Array) -> Array:
         """Change of u by each field, less its mean over each class."""
-        after = jax.jacrev(lambda v: game.fields(u[n], v) @ basis)(v[n])
-        present = _positive(game.masses(u[n] * v[n]))
-        return after - jax.vmap(lambda one: game.masses(one * v[n]) / present * u[n])(after)
+        after = jax.jacrev(lambda v: game.fields(u, v) @ basis)(v)
+        present = _positive(game.masses(u * v))
+        return after - jax.vmap(lambda one: game.masses(one * v) / present * u)(after)
 
-    def unfinished(state: tuple[Array, ...]) -> Array:
-        n, y, _ = state
-        faded = (jnp.abs(y) * v[jnp.minimum(n, n_steps)]).sum(tuple(range(1, y.ndim))).max() < negligible
-        return (n <= n_steps) & ~(faded & (n >= first + block))
+    def onwards(state: tuple[Array, Array], now: tuple[Array, ...]) -> tuple[tuple[Array, Array], Array]:
+        (y, row), (u, v, *points) = state, now
+        y = jax.lax.dynamic_update_slice_in_dim(y, made(u, v), row, 0)
+        seen = jax.vmap(lambda one: game.fields(one, v) @ basis)(y)
+        return (_step(rate, y, *points), row + size), seen
 
-    def onwards(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        n, y, found = state
-        y = jax.lax.cond(n - first < block, lambda y: y.at[n - first].set(made(n)), lambda y: y, y)
-        seen = jax.vmap(jax.vmap(lambda one: game.fields(one, v[n]) @ basis))(y)
-        step = jnp.minimum(n, len(pace) - 1)
-        return n + 1, _step(rate, y, *(values[step] for values in points)), found.at[n].set(seen.transpose(0, 2, 1))
-
-    y = jnp.zeros((block, n_parts, *shape), u.dtype)
-    found = jnp.zeros((len(u), block, n_parts, n_parts), u.dtype)
-    return jax.lax.while_loop(unfinished, onwards, (first, y, found))[2]
+    (y, _), seen = jax.lax.scan(onwards, (y, rank), (u, v, *points))
+    return y, seen
 
 
 def final_correlations(

@@ -127,7 +127,8 @@ def _of_committed(game: WordGame, x: Array) -> Array:
         return jax.jvp(lambda c: jax.jvp(lambda c: slope(c, x), (c,), (v,))[1], (c,), (v,))[1]
 
     with_agents = jax.jvp(lambda c: jax.jvp(lambda x: slope(c, x), (x,), (x,))[1], (c,), (c,))[1]
-    return with_agents + (twice(c) - jnp.tensordot(c, jax.vmap(twice)(jnp.eye(len(c), dtype=c.dtype)), 1)) / 2
+    each = jax.vmap(twice)(jnp.eye(c.size, dtype=c.dtype).reshape(-1, *c.shape))
+    return with_agents + (twice(c) - jnp.tensordot(c.ravel(), each, 1)) / 2
 
 
 def _of_all(game: RateGame, x: Array) -> Array:

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import block_diag
 from scipy.sparse.linalg import LinearOperator, gmres
 from scipy.special import wrightomega
 
@@ -22,7 +23,7 @@ sweep = exported("meanfield.core._instanton", "sweep")
 new_fields = exported("meanfield.core._instanton", "sweep", first=3)  # without the courses
 departure = exported("meanfield.core._instanton", "departure")
 departing_fields = exported("meanfield.core._instanton", "departure", first=3)
-correlations = exported("meanfield.core._instanton", "correlations")
+influences = exported("meanfield.core._instanton", "influences")
 final_correlations = exported("meanfield.core._instanton", "final_correlations")
 pairing = exported("meanfield.core._instanton", "pairing")
 field_coefficients = exported("meanfield.core._instanton", "field_coefficients")
@@ -41,7 +42,8 @@ FARTHEST = 3.0  # that logarithms may move in a step
 SMALLEST_PART = 0.03  # of a step
 FEWEST = 128  # steps in the arrays of the smallest program
 DEPENDENT = 1e-12  # singular values of fields of reaction models
-BLOCK = 16  # nodes whose correlations are followed together
+BLOCK = 8  # steps between which changes are combined
+FINER = 1e-6  # changes that are left out, of negligible correlations
 
 Logarithms = Float[np.ndarray, "nodes fields"]
 Courses = Float[np.ndarray, "nodes ..."]
@@ -197,15 +199,34 @@ class PathProblem:
     def correlations(
         self, found: Instanton, interaction: Interaction, negligible: float
     ) -> Float[np.ndarray, "nodes nodes parts parts"]:
-        """Covariance of the fields of one agent at node n with those at node m ≤ n; see `core._instanton`."""
+        """Covariance of the fields of one agent, f at node n and f' at node m ≤ n, the mean over all times their mass.
+
+        At n = m f' comes first. It is left out (0) where what f' makes of the distribution of agents has faded to
+        `negligible`. Fields at many nodes change it in a few ways only, since agents forget: these are followed.
+        """
         n_nodes, n_parts = len(found.logarithms), interaction.basis.shape[1]
-        path, basis = self._padded(found.logarithms), interaction.basis
+        points, pace, _ = self._padded(found.logarithms)
         u, v = self._uv(found)
-        result = np.empty((n_nodes, n_nodes, n_parts, n_parts))
+        mass, fresh = (u[0] * v[0]).sum(), n_parts * BLOCK
+        u, v = (np.pad(course[:n_nodes], [(0, BLOCK)] + [(0, 0)] * (u.ndim - 1), "edge") for course in (u, v))
+        points, pace = np.pad(points, ((0, 2 * BLOCK), (0, 0)), "edge"), np.pad(pace, ((0, BLOCK), (0, 0)))
+        result = np.zeros((n_nodes, n_nodes, n_parts, n_parts))
+        y, parts, oldest = np.zeros((0, *u.shape[1:])), np.zeros((0, 0)), 0  # changes, of which each node has parts
         for first in range(0, n_nodes, BLOCK):
-            numbers = np.int64(first), np.float64(negligible)
-            part = correlations(self.arrays, *path, u, v, basis, *numbers, block=BLOCK)
-            result[:, first : first + BLOCK] = part[:n_nodes, : n_nodes - first]
+            now, last, rank = slice(first, first + BLOCK), min(first + BLOCK, n_nodes), len(y)
+            y = np.pad(y, [(0, -rank % fresh + fresh)] + [(0, 0)] * (u.ndim - 1))
+            course = points[2 * first : 2 * (first + BLOCK) + 1], pace[now], u[now], v[now]
+            y, seen = influences(self.arrays, *course, interaction.basis, mass, np.int64(rank), y)
+            parts = block_diag(parts, np.eye(fresh))
+            made = np.tensordot(seen[:, : len(parts)], parts, (1, 0)).reshape(BLOCK, n_parts, -1, n_parts)
+            result[first:last, oldest:last] = made.transpose(0, 2, 1, 3)[: last - first, : last - oldest]
+            y = y[: len(parts)]
+            weighted = (y * v[first + BLOCK]).reshape(len(y), -1)
+            _, sizes, turned = np.linalg.svd(np.linalg.qr(weighted.T, mode="r"), full_matrices=False)
+            turned = turned[sizes > FINER * negligible]
+            y, weighted, parts = np.tensordot(turned, y, 1), turned @ weighted, turned @ parts
+            while parts.size and np.abs(parts[:, :fresh].T @ weighted).sum(1).max() < negligible:
+                parts, oldest = parts[:, fresh:], oldest + BLOCK
         return result
 
     def final_correlations(self, found: Instanton) -> tuple[Float[np.ndarray, "nodes fields"], float]:

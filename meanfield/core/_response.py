@@ -7,6 +7,8 @@ flows, W^{2H-1} states. A composition x is a fixed point exactly where x = p(Q) 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -124,11 +126,11 @@ def flow_chain(q: Float[Array, "states words"], Q: Float[Array, " words"]) -> Fl
 
 
 @eqx.filter_jit
-def composition(game: WordGame, Q: Float[Array, " words"]) -> Float[Array, "*species states"]:
+def composition(game: WordGame, Q: Float[Array, "*groups words"]) -> Float[Array, "*species states"]:
     """p(Q): where agents are whose partners say word w with probability Q_w; sums to the share of each species.
 
-    Where there are several sets of memories that an agent never leaves there are many such compositions. This is one of
-    them, and its derivatives mean nothing.
+    In a game with `meets` each species hears words of its own, Q[m]. Where there are several sets of memories that an
+    agent never leaves there are many such compositions. This is one of them, and its derivatives mean nothing.
 
     Examples
     --------
@@ -141,20 +143,19 @@ def composition(game: WordGame, Q: Float[Array, " words"]) -> Float[Array, "*spe
     [0.   0.25 0.25 0.25 0.25]
     """
 
-    def alone(q: Float[Array, "states words"]) -> Float[Array, " states"]:
+    def alone(q: Float[Array, "states words"], Q: Float[Array, " words"]) -> Float[Array, " states"]:
         full = (stationary(flow_chain(q, Q))[:, None] * Q).ravel()
         return jnp.concatenate([jnp.zeros(q.shape[0] - full.size, q.dtype), full])
 
-    if game.q.ndim == 2:
-        return game.share * alone(game.q)
-    return game.share[:, None] * jax.vmap(alone)(game.q)
+    return game.share[..., None] * _of_each(alone, game, Q)
 
 
 @eqx.filter_jit
-def response(game: WordGame, Q: Float[Array, " words"]) -> Float[Array, " words"]:
+def response(game: WordGame, Q: Float[Array, "*groups words"]) -> Float[Array, "*groups words"]:
     """F(Q) = Σ_m s_m q_mᵀ p_m(Q) + c: what a random agent says if all partners say word w with probability Q_w.
 
-    Each share has full relative accuracy, however small it is. Derivatives solve the Poisson equation of the chain.
+    In a game with `meets` it is what the partners of each species say if those of each species m say Q[m]. Each share
+    has full relative accuracy, however small it is. Derivatives solve the Poisson equation of the chain.
 
     Examples
     --------
@@ -167,9 +168,21 @@ def response(game: WordGame, Q: Float[Array, " words"]) -> Float[Array, " words"
     [0.5 0.5]
     """
 
-    def alone(q: Float[Array, "states words"]) -> Float[Array, " words"]:
+    def alone(q: Float[Array, "states words"], Q: Float[Array, " words"]) -> Float[Array, " words"]:
         return stationary(flow_chain(q, Q)).reshape(-1, q.shape[-1]).sum(0)
 
+    said = game.share[..., None] * _of_each(alone, game, Q)
+    if game.meets is None:
+        return said.reshape(-1, Q.shape[-1]).sum(0) + game.committed
+    heard = game.meets @ (said + game.committed)
+    return heard / heard.sum(-1, keepdims=True)
+
+
+def _of_each(function: Callable[[Array, Array], Array], game: WordGame, Q: Float[Array, "*groups words"]) -> Array:
+    """`function` of the policy of each species and of what it hears."""
+    groups = () if game.meets is None else game.q.shape[:1]
+    if Q.shape != (*groups, game.q.shape[-1]):
+        raise ValueError(f"Q has shape {Q.shape}: expected {(*groups, game.q.shape[-1])}")
     if game.q.ndim == 2:
-        return game.share * alone(game.q) + game.committed
-    return game.share @ jax.vmap(alone)(game.q) + game.committed
+        return function(game.q, Q)
+    return jax.vmap(function, (0, None if game.meets is None else 0))(game.q, Q)

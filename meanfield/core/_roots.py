@@ -38,10 +38,11 @@ class FixedPoint(NamedTuple):
 
 
 @eqx.filter_jit
-def fixed_point(game: WordGame, word_share: Float[Array, " words"], *, max_steps: int = 32) -> FixedPoint:
+def fixed_point(game: WordGame, word_share: Float[Array, "*groups words"], *, max_steps: int = 32) -> FixedPoint:
     """The fixed point to which Newton's method leads from a guess of the word share, with implicit derivatives.
 
-    The guess lies inside the simplex, and near the fixed point: from further off another one may be found.
+    The guess lies inside the simplex, and near the fixed point: from further off another one may be found. In a game
+    with `meets` it is what the partners of each species say, shape (M, W), and so is `word_share` of the result.
 
     Examples
     --------
@@ -53,7 +54,7 @@ def fixed_point(game: WordGame, word_share: Float[Array, " words"], *, max_steps
     ...     print(core.fixed_point(game, np.array([0.8, 0.2])).word_share.round(6))
     [0.5 0.5]
     """
-    guess = jnp.log(word_share[:-1] / word_share[-1])
+    guess = jnp.log(word_share[..., :-1] / word_share[..., -1:])
     return _polished(game, guess, max_steps, None)
 
 
@@ -196,13 +197,13 @@ def implicit_fixed_point(game: Game, x: Float[Array, ...]) -> Float[Array, ...]:
     return lax.custom_root(lambda x: drift(game, x), lax.stop_gradient(x), lambda _, x: x, slope)
 
 
-def _shares(u: Float[Array, " ratios"]) -> Float[Array, " words"]:
-    return jax.nn.softmax(jnp.append(u, 0.0))
+def _shares(u: Float[Array, "*groups ratios"]) -> Float[Array, "*groups words"]:
+    return jax.nn.softmax(jnp.concatenate([u, jnp.zeros((*u.shape[:-1], 1), u.dtype)], -1))
 
 
 def _mismatch(game: WordGame, u: Float[Array, ...]) -> Float[Array, ...]:
     logs = jnp.log(response(game, _shares(jnp.atleast_1d(u))))
-    return (logs[:-1] - logs[-1]).reshape(u.shape) - u
+    return (logs[..., :-1] - logs[..., -1:]).reshape(u.shape) - u
 
 
 def _bisected(function: Any, lower: Float[Array, ""], upper: Float[Array, ""]) -> Float[Array, ""]:
@@ -233,7 +234,9 @@ def _polished(
         return (
             value / linear(jnp.ones_like(value))
             if value.ndim == 0
-            else jnp.linalg.solve(jax.jacobian(linear)(value), value)
+            else jnp.linalg.solve(jax.jacobian(linear)(value).reshape(value.size, -1), value.ravel()).reshape(
+                value.shape
+            )
         )
 
     u = lax.custom_root(lambda u: _mismatch(game, u), lax.stop_gradient(guess), found, slope)

@@ -156,9 +156,7 @@ def trajectory(
 
 
 def word_trajectories(
-    q: Float[Array, "lanes species states words"],
-    share: Float[Array, "lanes species"],
-    committed: Float[Array, "lanes words"],
+    arrays: tuple[Float[Array, "lanes ..."], ...],
     x: Float[Array, "lanes species states"],
     times: Float[Array, " times"],
     max_time: Float[Array, ""],
@@ -168,12 +166,12 @@ def word_trajectories(
 ) -> tuple[Array, ...]:
     """Word shares at the times, end, time and speed there, and success, of a batch of naming games.
 
-    Each species of x has the sum 1.
+    `arrays` are those of `WordGame`, for each lane; each species of x has the sum 1.
     """
 
-    def one(q: Array, share: Array, committed: Array, x: Array) -> tuple[Array, ...]:
+    def one(x: Array, q: Array, share: Array, *others: Array) -> tuple[Array, ...]:
         share = jnp.maximum(share, LEAST_SHARE)
-        game = WordGame(q, share, committed)
+        game = WordGame(q, share, *others)
         found = trajectory(
             game,
             x * share[:, None],
@@ -186,18 +184,16 @@ def word_trajectories(
         )
         return found.observed, found.end / share[:, None], found.end_time, found.speed, found.successful
 
-    return _each(one, q, share, committed, x)
+    return _each(one, x, *arrays)
 
 
 def word_drifts(
-    q: Float[Array, "species states words"],
-    share: Float[Array, " species"],
-    committed: Float[Array, " words"],
-    x: Float[Array, "batch species states"],
+    arrays: tuple[Float[Array, ...], ...], x: Float[Array, "batch species states"]
 ) -> Float[Array, "batch species states"]:
     """dx/dt for compositions of which each species has the sum 1, in units of its share."""
+    q, share, *others = arrays
     share = jnp.maximum(share, LEAST_SHARE)
-    game = WordGame(q, share, committed)
+    game = WordGame(q, share, *others)
     return jax.vmap(lambda x: drift(game, x * share[:, None]) / share[:, None])(x)
 
 

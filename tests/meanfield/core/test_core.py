@@ -68,6 +68,12 @@ GAMES = {
     "two words": word_game(1, 2, 2),
     "three words": word_game(2, 3, 1),
     "two species and committed agents": word_game(3, 2, 2, 2),
+    "two species who meet at rates of their own": core.WordGame(
+        word_game(3, 2, 2, 2).q,
+        np.array([0.3, 0.5]),
+        np.array([[0.1, 0.0], [0.04, 0.06]]),
+        np.array([[1.9, 0.7], [0.7, 1]]),
+    ),
     "epidemic": reaction_game(EPIDEMIC),
     "two classes": reaction_game(hosts_and_vectors()),
     "own": Forgetful(word_game(1, 2, 2), 0.3),

@@ -42,7 +42,7 @@ def fresh():
     return exported("meanfield.core._trajectory", "word_drifts")
 
 
-ARGUMENTS = np.full((1, 5, 2), 0.5), np.ones(1), np.zeros(2), np.full((1, 1, 5), 0.2)
+ARGUMENTS = (np.full((1, 5, 2), 0.5), np.ones(1), np.zeros(2)), np.full((1, 1, 5), 0.2)
 
 
 def test_programs_are_kept_and_damaged_ones_made_anew(programs, monkeypatch):
@@ -73,7 +73,7 @@ def test_memory_holds_the_programs_used_last(programs, monkeypatch):
     loaded = []
     monkeypatch.setattr(_export, "_load", lambda path: loaded.append(path))
     for batch in (1, 2, 1, 3, 1, 2):
-        assert len(call(*ARGUMENTS[:3], np.full((batch, 1, 5), 0.2))) == batch
+        assert len(call(ARGUMENTS[0], np.full((batch, 1, 5), 0.2))) == batch
     one, two, three, again = loaded
     assert again == two
     assert len({one, two, three}) == 3

@@ -70,6 +70,18 @@ def log_determinant(problem, found) -> float:
     return without_step(logarithms)[0]
 
 
+@pytest.mark.parametrize("negligible", [1e-4, 1e-8])
+def test_correlations_lack_only_what_is_negligible(negligible) -> None:
+    """Those that are left out had faded, and the few changes that are followed give all others."""
+    problem, found = tilted(random_policy(3, memory_length=3), np.zeros(85), 1.0, mesh_until(60.0, 2, 1.0))
+    interaction = interaction_of(problem.arrays)
+    whole, found_with = (problem.correlations(found, interaction, least) for least in (0.0, negligible))
+    kept = found_with != 0
+    assert abs(whole).max() > 0.1
+    assert abs(found_with - whole)[kept].max() < negligible / 1000
+    assert 0 < abs(whole[~kept]).max() < negligible
+
+
 def test_without_a_push_there_is_nothing_to_correct() -> None:
     """The mean of 1 is 1, also on a mesh."""
     policy = random_policy(3, memory_length=2)

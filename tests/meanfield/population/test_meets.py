@@ -1,0 +1,348 @@
+"""Kinds of agents who meet at rates of their own: definitions, other games, simulation, refusals."""
+
+import inspect
+import pickle
+import re
+from functools import partial
+
+import jax
+import networkx
+import numpy as np
+import pytest
+
+import meanfield
+import validation
+from _policies import random_composition, random_policy
+from meanfield import InputError, Population, core
+from meanfield._population.population_model import factors
+
+MEETS = np.array([[9.0, 1.0], [1.0, 4.0]])
+
+
+def blocks(length=1, n_words=2, meets=MEETS):
+    policies = [random_policy(m, n_words, length) for m in (1, 2)]
+    word = policies[0]["word"].values[1]
+    return Population(policies, [0.3, 0.7], committed={str(word): [0.2, 0.05]}, meets=meets)
+
+
+def test_drift_is_that_of_agents_who_hear_their_own_partners():
+    population = blocks(n_words=3)
+    q, share, committed, meets = population.arrays
+    x = np.stack([random_composition(m, q.shape[1]) for m in (0, 1)]) * share[:, None]
+    said = np.einsum("mi,mia->ma", x, q) + committed
+    assert (population.arrays.present @ meets @ population.arrays.present) == pytest.approx(1, abs=1e-15)
+    expected = np.zeros_like(x)
+    for k, i, a, b in np.ndindex(*q.shape, 3):
+        flow = x[k, i] * q[k, i, a] * (meets[k] @ said[:, b])
+        expected[k, i] -= flow
+        expected[k, population.space.successors()[i] + 3 * a + b] += flow
+    with jax.enable_x64(True):
+        found = core.drift(core.WordGame(*population.arrays), x)
+    np.testing.assert_allclose(found, expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("meets", [MEETS, np.outer([1.0, 3.0], [1.0, 3.0])])
+def test_hamiltonian_is_that_of_the_reaction_model(meets):
+    population = blocks(meets=meets)
+    model = meanfield.reaction_model(population)
+    whole = population.fractions_of_all(np.stack([random_composition(m, 5) for m in (0, 1)]))
+    p = np.append(np.random.default_rng(0).normal(size=10), [0, 0])
+    with jax.enable_x64(True):
+        ours, theirs = core.WordGame(*population.arrays), core.ReactionGame(*model.game)
+        found = ours.hamiltonian(whole[:10].reshape(2, 5), p[:10].reshape(2, 5))
+        assert found == pytest.approx(float(theirs.hamiltonian(whole, p)), rel=1e-12)
+    rows = factors(population.arrays.meets)[0]
+    assert len(rows) == (1 if np.linalg.matrix_rank(meets) == 1 else 2)
+
+
+def test_equal_rates_are_a_well_mixed_population():
+    policies = [random_policy(m, 2, 2) for m in (1, 2)]
+    alike, mixed = (
+        Population(policies, [0.3, 0.7], committed={"a": 0.1}, meets=meets) for meets in (5 * np.ones((2, 2)), None)
+    )
+    assert alike.committed == pytest.approx(mixed.committed)
+    for name in ("word_share", "composition"):
+        np.testing.assert_allclose(meanfield.solve(alike)[name], meanfield.solve(mixed)[name], atol=1e-12)
+
+
+def follow(memory):
+    """Says the word that it remembers most, and errs."""
+    lead = sum(pair.count("a") - 1 for pair in memory)
+    return 0.5 if lead == 0 else 0.98 if lead > 0 else 0.02
+
+
+POLICY = meanfield.make_policy(follow, ["a", "b"], memory_length=2)
+
+
+def test_solve_is_what_is_simulated_on_a_graph_of_two_groups():
+    """A complete graph with weights; three of ten in the first group are committed. A round is N interactions."""
+    policy, n, rounds, runs = meanfield.make_policy(follow, ["a", "b"], memory_length=2), 600, 8, 200
+    first = np.arange(n) < n // 2
+    weights = np.triu(np.where(first[:, None] == first, 9.0, 1.0), 1)
+    ends = np.argwhere(weights)
+    edges = np.column_stack([ends, weights[tuple(ends.T)]])
+    bound = n * 3 // 20
+    found = validation.simulate(
+        policy, n_agents=n, runs=runs, seed=1, max_rounds=rounds, trajectories=True, initial="b", topology=edges,
+        committed={"a": bound}, committed_nodes=range(bound),
+    )["word_share"].sel(word="a").squeeze()  # fmt: skip
+    error = found.std("run") / np.sqrt(runs)
+    start = meanfield.consensus(policy, "b").values
+    grouped, mixed = (
+        meanfield.solve(population, initial=start, times=np.arange(rounds + 1) * meanfield.TIME_PER_ROUND)
+        for population in (
+            Population([policy, policy], (0.5, 0.5), committed={"a": [0.3, 0.0]}, meets=np.array([[9, 1], [1, 9]])),
+            Population(policy, committed={"a": 0.15}),
+        )
+    )
+    away = [np.abs(found.mean("run") - one["word_share"].sel(word="a").values) for one in (grouped, mixed)]
+    allowed = 4 * error + 2 / n
+    assert (away[0] < allowed).all()
+    assert away[1][-1] > 3 * allowed[-1], "the control"
+
+
+def test_solve_of_each_group_is_what_a_hundred_thousand_agents_do():
+    """Their reaction model is played; the committed ones turn the first group, which a well-mixed population lacks."""
+    policy, n, runs = meanfield.make_policy(follow, ["a", "b"], memory_length=2), 100_000, 4
+    bound = {"a": [0.3, 0.0]}
+    groups = Population([policy, policy], (0.5, 0.5), committed=bound, meets=np.array([[9, 1], [1, 9]]))
+    model, start = meanfield.reaction_model(groups), meanfield.consensus(groups, "b")
+    counts = np.round(n * groups.fractions_of_all(start)).astype(int)
+    played = validation.reactions.simulate(model, counts, runs=runs, seed=1, max_rounds=30, record_rounds=30)
+    last = played.isel(round=-1)
+    said = np.tile(policy["q"].sel(word="a").values, 2)
+    found = (last["count"].values[:, :42] / n * said).reshape(runs, 2, 21).sum(2) / groups.arrays.share
+    times = [0.0, last["time"].item()]
+    theory, alike = (
+        meanfield.solve(population, initial=start, times=times, max_time=times[1])["composition"] @ policy["q"]
+        for population in (groups, Population([policy, policy], (0.5, 0.5), committed={"a": 0.15}))
+    )
+    error = found.std(0, ddof=1) / np.sqrt(runs)
+    assert error.max() < 0.01
+    allowed = 5 * error + 1e-3
+    assert (np.abs(found.mean(0) - theory.sel(word="a").values) < allowed).all()
+    assert (np.abs(found.mean(0) - alike.sel(word="a").values) > 10 * allowed).any(), "the control"
+
+
+def test_population_keeps_its_rates():
+    population = blocks()
+    again = pickle.loads(pickle.dumps(population))
+    np.testing.assert_array_equal(again.meets, MEETS)
+    assert again.sha256 == population.sha256 != blocks(meets=MEETS.T @ MEETS).sha256
+    more = population.with_committed("a", 0.5)
+    assert more.committed == pytest.approx({**population.committed, "a": 0.5})
+    assert population.committed == pytest.approx({"b": 0.3 * 0.2 + 0.7 * 0.05})
+    np.testing.assert_array_equal(population.with_fraction(0.2).meets, MEETS)
+
+
+def test_committed_fractions_are_copied():
+    share = np.array([0.2, 0.0])
+    population = Population([POLICY, POLICY], [0.5, 0.5], committed={"a": share}, meets=MEETS)
+    share[0] = 0.9
+    np.testing.assert_array_equal(population.arrays.committed[:, 0], [0.1, 0])
+    same = Population(POLICY, committed=Population(POLICY, committed={"a": 0.1}).committed)
+    assert pickle.loads(pickle.dumps(same)).committed == {"a": 0.1}
+
+
+def test_names_of_many_kinds_are_short():
+    network = Population.by_degree(POLICY, np.arange(1.0, 201.0))
+    assert len(network.policies) == 200
+    assert repr(network) == (
+        "Population(0.005 degree 1 + 0.005 degree 2 + 0.005 degree 3 + 196 others + 0.005 degree 200 {a, b})"
+    )
+
+
+@pytest.mark.slow
+def test_critical_mass_of_one_group_is_a_fold():
+    """All of the committed agents are in the first group; below the fold it keeps its word, above it does not."""
+
+    def groups(c):
+        return Population([POLICY, POLICY], [0.5, 0.5], committed={"a": [2 * c, 0.0]}, meets=[[9.0, 1.0], [1.0, 9.0]])
+
+    def masses(c):
+        return model.class_masses(groups(c).fractions_of_all(meanfield.empty_memories(groups(c))))
+
+    model = meanfield.reaction_model(groups(0.1))
+    diagram = meanfield.bifurcation(model, interval=(0.01, 0.12), masses=masses, starts=4)
+    fold = diagram["parameter"].values[diagram["bifurcation"].values == "fold"].max()
+    assert fold == pytest.approx(0.08954, abs=1e-5)
+    kept = [
+        (meanfield.solve(groups(part * fold), initial=meanfield.consensus(POLICY, "b"))["composition"] @ POLICY["q"])
+        .sel(word="a", component=0).item()
+        for part in (0.99, 1.01)
+    ]  # fmt: skip
+    assert kept[0] < 0.3 < 0.9 < kept[1]
+
+
+WELL_MIXED = {
+    **{name: {} for name in ("basins", "critical_mass", "fixed_points", "group_size_law", "lifetime")},
+    **{name: {} for name in ("escape_path", "finite_size", "stability_table", "transition_rates")},
+    "bifurcation": {"word": "a"},
+    "drift": {"composition": np.full(5, 0.2)},
+    "sensitivity": {"of": "word_share", "fixed_point": 0},
+    "spectrum": {"composition": np.full(5, 0.2)},
+}
+
+
+@pytest.mark.parametrize("name", WELL_MIXED)
+def test_functions_of_one_response_refuse(name):
+    with pytest.raises(InputError, match="meet at rates of their own"):
+        getattr(meanfield, name)(blocks(), **WELL_MIXED[name])
+
+
+def test_no_function_of_a_population_is_forgotten():
+    functions = {name: getattr(meanfield, name) for name in meanfield.__all__}
+    take = {
+        name
+        for name, function in functions.items()
+        if inspect.isfunction(function) and re.search("Population|Game|Policies", str(inspect.signature(function)))
+    }
+    assert take == {*WELL_MIXED, "solve", "reaction_model", "empty_memories", "consensus", "plot"}
+
+
+def test_simulations_of_two_agents_drawn_from_all_refuse(tmp_path):
+    population, plan = blocks(), {"n_agents": 200, "runs": 2}
+    for call in (
+        partial(validation.simulate, **plan, seed=1),
+        partial(validation.compare, n_agents=[200], runs=2, seed=1, rounds=2),
+        partial(validation.rare_event, word="a", **plan, seed=1),
+        partial(validation.sweep, store=tmp_path / "runs", n_agents=[200], runs=2, seeds=[1]),
+        partial(validation.naming_game.exact_population, n_agents=200),
+    ):
+        with pytest.raises(InputError, match="meet at rates of their own"):
+            call(population)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"meets": [[1.0, 2.0], [3.0, 4.0]]}, "symmetric"),
+        ({"meets": np.ones((3, 3))}, "2 rows"),
+        ({"meets": [[1.0, -1.0], [-1.0, 1.0]]}, "≥ 0"),
+        ({"meets": [[1.0, 0.0], [0.0, 0.0]]}, r"policies\[1\]"),
+        ({"meets": MEETS, "committed": {"a": [0.1, 1.2]}}, "0 to 1"),
+        ({"meets": MEETS, "committed": {"a": [0.1] * 3}}, "for each kind"),
+        ({"meets": MEETS, "committed": {"a": [0.6, 0.0], "b": 0.6}}, "at most 1"),
+        ({"meets": MEETS, "committed": {"c": 0.1}}, "'c'"),
+    ],
+)
+def test_arguments_are_checked(arguments, complaint):
+    with pytest.raises(InputError, match=complaint):
+        Population([random_policy(m, 2, 1) for m in (1, 2)], [0.3, 0.7], **arguments)
+
+
+def test_response_of_kinds_that_hear_words_of_their_own():
+    """Its root is a fixed point, and moves as the solution does."""
+    population = blocks(length=2)
+    end = meanfield.solve(population, rtol=1e-11, atol=1e-13)["composition"].values
+    with jax.enable_x64(True):
+        game = core.WordGame(*population.arrays)
+        found = core.fixed_point(game, np.full((2, 2), 0.5))
+        assert found.successful
+        np.testing.assert_allclose(core.response(game, found.word_share), found.word_share, atol=1e-14)
+        np.testing.assert_allclose(core.drift(game, found.composition), 0, atol=1e-15)
+        np.testing.assert_allclose(found.composition, end * population.arrays.share[:, None], atol=1e-7)
+
+        def second(bound):
+            moved = core.WordGame(game.q, game.share, game.committed.at[0].set([0.06 - bound, bound]), game.meets)
+            return core.fixed_point(moved, found.word_share).word_share[1, 1]
+
+        at, step = float(game.committed[0, 1]), 1e-5
+        assert at == pytest.approx(0.06)
+        difference = (second(at + step) - second(at - step)) / (2 * step)
+        assert jax.grad(second)(at) == pytest.approx(float(difference), rel=1e-6)
+        for call in (core.fixed_points, partial(core.critical_mass, word=0), partial(core.response, Q=np.full(2, 0.5))):
+            with pytest.raises(ValueError, match="Q has shape"):
+                call(game)
+
+
+# By degree
+
+
+@pytest.mark.parametrize("pick", ["edge", "agent"])
+def test_equal_degrees_are_a_well_mixed_population(pick):
+    regular = Population.by_degree(POLICY, np.full(10, 4.0), pick=pick, committed={"a": 0.1})
+    ours, theirs = meanfield.solve(regular), meanfield.solve(Population(POLICY, committed={"a": 0.1}))
+    np.testing.assert_allclose(ours["word_share"], theirs["word_share"], atol=1e-12)
+
+
+def test_agents_at_hubs_count_by_their_degree():
+    """By edges all hear the same words, in which hubs count by their degree: fixed points are those of Q with them."""
+    hubs = Population.by_degree(
+        POLICY, {2.0: 0.6, 4.0: 0.3, 10.0: 0.1}, committed={"b": 0.08, "a": 0.12}, committed_nodes="hubs"
+    )
+    np.testing.assert_allclose(hubs.arrays.committed, [[0, 0], [0.1, 0], [0.02, 0.08]], atol=1e-15)
+    weight = np.array([2, 4, 10]) @ hubs.arrays.committed / 3.4
+    mixed = Population(POLICY, committed={"a": weight[0], "b": weight[1]})
+    ours, theirs = (meanfield.solve(one)["composition"] for one in (hubs, mixed))
+    for kind in (0, 1, 2):
+        np.testing.assert_allclose(ours.isel(component=kind), theirs.isel(component=0), atol=1e-5)
+    alike = meanfield.solve(Population(POLICY, committed=hubs.committed))["composition"]
+    assert np.abs(ours.isel(component=0) - alike.isel(component=0)).max() > 0.1, "the control"
+
+
+@pytest.mark.parametrize("pick", ["edge", "agent"])
+def test_rates_are_those_at_which_a_graph_has_classes_meet(pick):
+    """The encounters of an agent of each class, whoever its neighbours are, in a graph without correlations."""
+    degrees = np.repeat([3, 6, 12], [400, 200, 100])
+    graph = networkx.configuration_model(degrees.tolist(), seed=1)
+    each = {"edge": lambda a, b: 1.0, "agent": lambda a, b: 1 / degrees[a] + 1 / degrees[b]}[pick]
+    met = np.zeros((3, 3))
+    number = {3: 0, 6: 1, 12: 2}
+    for a, b in graph.edges():
+        for one, other in ((a, b), (b, a)):
+            met[number[degrees[one]], number[degrees[other]]] += each(one, other)
+    arrays = Population.by_degree(POLICY, degrees.astype(float), pick=pick).arrays
+    expected = arrays.meets * np.multiply.outer(arrays.share, arrays.share)
+    np.testing.assert_allclose(met / met.sum(), expected, atol=4 * np.sqrt(0.25 / graph.number_of_edges()))
+
+
+def test_theory_by_degree_against_a_scale_free_graph():
+    """Neighbours are no strangers: theory by degree is off by some 1/degree, and a theory without hubs by more."""
+    n, rounds = 4000, 10
+    graph = networkx.barabasi_albert_graph(n, 16, seed=1)
+    found = validation.simulate(
+        POLICY, n_agents=n, runs=4, seed=1, max_rounds=rounds, trajectories=True, initial="b", topology=graph,
+        committed={"a": n // 20}, committed_nodes="hubs",
+    )["word_share"].sel(word="a", round=rounds).mean().item()  # fmt: skip
+    degrees = np.array([degree for _, degree in graph.degree], float)
+    options = {"initial": meanfield.consensus(POLICY, "b"), "times": [0.0, 2.0 * rounds]}
+    hubs, anywhere = (
+        meanfield.solve(Population.by_degree(POLICY, degrees, committed={"a": 0.05}, committed_nodes=nodes), **options)
+        for nodes in ("hubs", None)
+    )
+    away = [abs(one["word_share"].sel(word="a")[-1].item() - found) for one in (hubs, anywhere)]
+    assert away[0] < 0.05
+    assert away[1] > 0.2, "the control"
+
+
+def test_half_copying_keeps_the_mean_of_what_is_said_on_every_graph():
+    """Both agents of a pair move to the mean of what they said: a word wins with its plain share at the start."""
+    policy = meanfield.make_policy(np.array([0.5, 1.0, 0.5, 0.5, 0.0]), ["a", "b"])
+    start = np.array([0.0, 0.3, 0.0, 0.0, 0.7])
+    uneven = np.stack([start, start[[0, 4, 2, 3, 1]]])
+    network = Population.by_degree(policy, {1.0: 0.8, 16.0: 0.2})
+    course = meanfield.solve(network, initial=uneven, times=[0.0, 1.0, 20.0])["word_share"].sel(word="a")
+    np.testing.assert_allclose(course, 0.8 * 0.3 + 0.2 * 0.7, atol=1e-9)
+    runs = 1000
+    won = validation.simulate(
+        policy, n_agents=40, runs=runs, seed=1, max_rounds=2000, initial=start, convention="001 strict",
+        topology=networkx.barabasi_albert_graph(40, 2, seed=1),
+    )["consensus_word"]  # fmt: skip
+    assert won.notnull().all()
+    assert abs((won == "a").mean().item() - 0.3) < 4 * np.sqrt(0.3 * 0.7 / runs)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"degrees": [1.0, 0.0]}, "positive"),
+        ({"degrees": {1.0: 0.5}}, "sum to 1"),
+        ({"degrees": [1.0], "pick": "node"}, "pick"),
+        ({"degrees": [1.0], "committed_nodes": "ends"}, "hubs"),
+        ({"degrees": [1.0], "committed": {"a": 1.2}}, "committed"),
+    ],
+)
+def test_arguments_by_degree_are_checked(arguments, complaint):
+    with pytest.raises(InputError, match=complaint):
+        Population.by_degree(POLICY, **arguments)
