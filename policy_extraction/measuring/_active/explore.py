@@ -32,7 +32,7 @@ REFIT = 1.25  # growth of the number of memories between fits
 CANDIDATES = 1024  # memories whose covariances count
 DRAWS, SAME_DRAWS = 8, 98  # policies at the end; as many with the same word have a confidence of 99 %
 LINEAR_DRAWS = 8  # what the variance to first order counts for beside them
-FREEDOM = 4  # of intervals by many draws: widths are estimates
+FREEDOM = 10  # of intervals by many draws: widths are estimates
 CONFIDENCE = 0.99  # of the strong word
 SMALL = 0.1  # of the tolerance: too small to matter
 

@@ -119,7 +119,7 @@ def measure(
     - `held_out`, the number of the latest predictions, at most 60, `held_out_outside`, how many
       of the answers were outside their intervals, and `model_holds`, 0 if these are too many; `held_out_level`
       (prediction) are the levels of the intervals that just hold them, for the view 'calibration';
-    - `posterior_parameters`, `posterior_scale` and `posterior_freedom`, for `sample_policies`.
+    - `posterior_parameters` and `posterior_scale`, for `sample_policies`.
 
     If answers were sampled, no memory is known exactly: `q` is the posterior median everywhere, and `answers` (state,
     word) counts what was said.
@@ -301,7 +301,6 @@ def _result(exploration: Exploration, known: Known, backend: Backend, tolerance:
         "model_holds": int(doubt.holds),
         "posterior_parameters": exploration.parameters.tolist(),
         "posterior_scale": doubt.tails.scale,
-        "posterior_freedom": doubt.tails.freedom,
     }
     policy = make_policy(exploration.best(), exploration.words, model=backend.name)
     policy["asked"] = ("state", exploration.asked, {"long_name": "whether the memory was asked"})

@@ -69,7 +69,7 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
         found.q = policy["q"].values
     found.order = np.flatnonzero(policy["asked"].values)
     found.keep(np.array(policy.attrs["posterior_parameters"], dtype=float))
-    tails = Tails(policy.attrs["posterior_scale"], policy.attrs["posterior_freedom"])
+    tails = Tails(policy.attrs["posterior_scale"])
     model = str(policy["model"].item())
     drawn = (found.draw(np.random.default_rng((seed, k)), tails) for k in range(n))
     return [make_policy(q, words_of(policy), model=model) for q in drawn]

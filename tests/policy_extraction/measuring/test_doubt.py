@@ -12,30 +12,31 @@ def doubt(errors: np.ndarray, moves: tuple[float, ...] = ()) -> Doubt:
     return Doubt(list(np.reshape(errors, (-1, 1))), list(moves))
 
 
-@pytest.mark.parametrize(("scale", "freedom"), [(1.0, 1000.0), (2.0, 1000.0), (1.0, 3.0)])
-def test_tails_are_those_of_the_errors(scale, freedom, monkeypatch):
+@pytest.mark.parametrize("scale", [0.7, 2.0])
+def test_tails_are_those_of_the_errors(scale, monkeypatch):
     """Of 2,000 errors 95 % are inside the interval, up to 1.5 %, three standard errors; the control is another law."""
     monkeypatch.setattr("policy_extraction.measuring._doubt.TESTS", 2000)
-    errors = Tails(scale, freedom).of(np.random.default_rng(2).standard_normal(2000))
+    errors = Tails(scale).of(np.random.default_rng(2).standard_normal(2000))
     found = doubt(errors)
     assert found.outside / 2000 == pytest.approx(0.05, abs=0.015)
-    assert found.tails.freedom == freedom or (freedom > 100 and found.tails.freedom >= 30)
-    assert np.mean(np.abs(errors) < Tails(0.5 * scale, freedom).half) < 0.9
+    assert found.tails.scale == pytest.approx(scale, rel=0.08)
+    assert np.mean(np.abs(errors) < Tails(0.5 * scale).half) < 0.9
     assert np.mean(np.abs(errors) < found.scale * Tails().half) == pytest.approx(0.95, abs=0.015)
 
 
-def test_tails_are_monotone_and_odd():
+def test_tails_are_monotone_and_odd(monkeypatch):
     at = np.linspace(-8, 8, 33)
-    for tails in (Tails(), Tails(0.5, 2.5), Tails(3.0, 6.0)):
+    for tails in (Tails(), Tails(3.0)):
         errors = tails.of(at)
         assert (np.diff(errors) > 0).all()
         np.testing.assert_allclose(errors[::-1], -errors)
-    np.testing.assert_allclose(Tails().of(at[12:21]), at[12:21], rtol=5e-3)
+        assert errors[-1] > 100 * at[-1] * tails.scale
+    monkeypatch.setattr("policy_extraction.measuring._doubt.FREEDOM", 1000.0)
+    np.testing.assert_allclose(Tails(1.0).of(at[12:21]), at[12:21], rtol=5e-3)
 
 
-def test_errors_with_a_few_far_outliers_do_not_pass_for_gaussian():
+def test_a_few_far_outliers_are_no_proof_against_the_model():
     found = doubt(np.array([*np.random.default_rng(1).standard_normal(54), -6.0, 5.0, -7.0, 6.0, 8.0, -5.0]))
-    assert found.tails.freedom < 10
     assert found.holds
 
 
