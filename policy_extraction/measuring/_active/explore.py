@@ -30,7 +30,8 @@ TESTS = 0.4  # part of a batch that is drawn at random and tests the model
 LEAST_TESTS = 16  # before an interval
 REFIT = 1.25  # growth of the number of memories between fits
 CANDIDATES = 1024  # memories whose covariances count
-DRAWS, SAME_DRAWS = 8, 98  # policies at the end; as many with the same word have a confidence of 99 %
+DRAWS = 8  # policies at the end
+SHARE_DRAWS, SAME_DRAWS = 32, 98  # for a share and for its word: all alike tell them with confidences of 97 and 99 %
 LINEAR_DRAWS = 8  # what the variance to first order counts for beside them
 FREEDOM = 10  # of intervals by many draws: widths are estimates
 CONFIDENCE = 0.99  # of the strong word
@@ -264,8 +265,9 @@ class Exploration:
 
         `variance` is the quantity's to first order, which counts as draws `before`.
         """
-        by_word = self.goal.name == "strong word" and quantity.name != "kappa"
-        most, squares, same = SAME_DRAWS if by_word else DRAWS, before * variance, 0
+        most, squares, same = DRAWS, before * variance, 0
+        if quantity.name == "word_share":
+            most = SAME_DRAWS if self.goal.name == "strong word" else SHARE_DRAWS
 
         def known(n: int, same: int) -> Known:
             # Where κ does not tell of the word draws count, by Laplace's rule of succession.
