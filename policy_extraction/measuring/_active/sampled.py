@@ -11,6 +11,7 @@ from scipy.stats import binom
 from policy_extraction.measuring._active.choice import WEIGHTS, XI
 from policy_extraction.measuring._active.explore import LOGIT, REFIT, Exploration
 from policy_extraction.measuring._active.sites import Sites, sites
+from policy_extraction.measuring._doubt import Tails
 from policy_extraction.measuring._gaussian_process import NOISE, covariances
 
 ANSWERS = 4  # of a memory at a time; a multiple of the two orders
@@ -48,7 +49,8 @@ class SampledExploration(Exploration):
         counts = self.ask(states)
         scale = np.sqrt(self.variance[states[:n_tests]]) if n_tests else ()
         for k, state, deviation in zip(counts[:n_tests, 0], states, scale, strict=False):
-            self.doubt.errors.append(np.array([quantile(k, ndtr(self.mean[state] + deviation * XI), self.random)]))
+            q = ndtr(self.mean[state] + deviation * Tails().of(XI))
+            self.doubt.errors.append(np.array([quantile(k, q, self.random)]))
         np.add.at(self.counts, states, counts)
         self.order = np.concatenate([self.order, states])
 
@@ -66,10 +68,11 @@ class SampledExploration(Exploration):
 
 
 def quantile(count: int, q: np.ndarray, random: np.random.Generator) -> float:
-    """Error of a predicted count of `ANSWERS` in standard deviations, normal if q has these values at the nodes.
+    """Error of a predicted count of `ANSWERS` in standard deviations, as of `Tails` if q has these values at the nodes.
 
-    It is turned into its quantile, drawn within the chance of the count itself, and this into that of a Gaussian.
+    It is turned into its quantile, drawn within the chance of the count itself, and this into that of the tails.
     """
+    q = np.clip(q, LEAST_CHANCE, 1 - LEAST_CHANCE)  # beyond, the chances of counts overflow
     chances = binom.pmf(np.arange(ANSWERS + 1)[:, None], ANSWERS, q) @ WEIGHTS
     below = (chances[:count].sum() + random.random() * chances[count]) / chances.sum()
-    return float(ndtri(np.clip(below, LEAST_CHANCE, 1 - LEAST_CHANCE)))
+    return float(Tails().of(ndtri(np.clip(below, LEAST_CHANCE, 1 - LEAST_CHANCE))))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.stats import t
 from test_active_measure import WORDS, family, leaning, table
 
 import meanfield
@@ -60,17 +61,19 @@ def test_related_memories_are_known_nearly_as_by_quadrature(counts):
     assert np.abs(alone - true)[1] > 0.2 * np.sqrt(spread)[1]
 
 
-def test_errors_of_predicted_counts_are_normal():
-    """2,000 counts: the mean has a standard error of 0.022, the deviation 0.016. The control has thrice the errors."""
+def test_errors_of_predicted_counts_have_the_tails_of_errors():
+    """2,000 counts: normal scores' mean has a standard error of 0.022, the deviation 0.016. The control has thrice."""
     random, mean, deviation = np.random.default_rng(3), 0.3, 0.8
-    q = ndtr(mean + deviation * random.standard_normal(2000))
+    q = ndtr(mean + deviation * Tails().of(random.standard_normal(2000)))
     counts = random.binomial(ANSWERS, q)
     right, wide = (
-        np.array([quantile(int(k), ndtr(mean + size * deviation * XI), random) for k in counts]) for size in (1, 3)
+        ndtri(t.cdf([quantile(int(k), ndtr(mean + deviation * tails.of(XI)), random) for k in counts], 3, scale=0.7))
+        for tails in (Tails(), Tails(3 * Tails().scale))
     )
     assert abs(right.mean()) < 0.1
     assert abs(right.std() - 1) < 0.07
     assert wide.std() < 0.85
+    assert np.isfinite([quantile(count, np.full(len(XI), 1e-310), random) for count in range(ANSWERS + 1)]).all()
 
 
 def test_many_answers_are_as_good_as_probabilities():
