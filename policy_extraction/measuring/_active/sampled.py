@@ -72,7 +72,7 @@ def quantile(count: int, q: np.ndarray, random: np.random.Generator) -> float:
 
     It is turned into its quantile, drawn within the chance of the count itself, and this into that of the tails.
     """
-    q = np.clip(q, LEAST_CHANCE, 1 - LEAST_CHANCE)  # beyond, the chances of counts overflow
+    q = np.clip(q, LEAST_CHANCE, 1 - LEAST_CHANCE)  # chances of counts overflow at 1e-308
     chances = binom.pmf(np.arange(ANSWERS + 1)[:, None], ANSWERS, q) @ WEIGHTS
     below = (chances[:count].sum() + random.random() * chances[count]) / chances.sum()
     return float(Tails().of(ndtri(np.clip(below, LEAST_CHANCE, 1 - LEAST_CHANCE))))

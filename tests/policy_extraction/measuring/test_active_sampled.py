@@ -73,7 +73,7 @@ def test_errors_of_predicted_counts_have_the_tails_of_errors():
     assert abs(right.mean()) < 0.1
     assert abs(right.std() - 1) < 0.07
     assert wide.std() < 0.85
-    assert np.isfinite([quantile(count, np.full(len(XI), 1e-310), random) for count in range(ANSWERS + 1)]).all()
+    assert np.isfinite([quantile(count, np.full(len(XI), 1e-308), random) for count in range(ANSWERS + 1)]).all()
 
 
 def test_many_answers_are_as_good_as_probabilities():
