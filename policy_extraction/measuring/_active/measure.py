@@ -141,9 +141,9 @@ def measure(
     chosen again as long as it tells most. Counts k of n answers have the likelihood Φ(z)^k Φ(-z)^(n-k), and expectation
     propagation makes Gaussians of it. So few answers show only large faults of the model; the goal's moves test it
     further. An answer that begins with no word does not count and is asked for again, so q is the law of the words
-    given that one is said. Word shares of eleven tables of SmolLM2 took 292 to 10,220
-    answers, 4,020 in the median, but one more than a budget of 12,000; all 11 final intervals held, and all 212 after
-    each batch.
+    given that one is said. Word shares of eleven tables of SmolLM2 took 720 to 5,248
+    answers, 2,696 in the median, but one more than a budget of 12,000; all 11 final intervals held, and 206 of 211
+    after each batch.
 
     See Also
     --------
