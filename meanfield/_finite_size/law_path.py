@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from meanfield._finite_size.least_action_path import NO_PATH, SMALLEST, LeastActionPath, least_action_path, linearised
 from meanfield._fixed_points.fixed_points import fixed_points
@@ -21,6 +21,7 @@ from meanfield._population.population import Population, as_population
 from meanfield._population.single_policy import words_of
 from meanfield._population.trajectories import Tolerances, integrate
 from meanfield.core._game import WordGame
+from meanfield.core._space import MemorySpace
 from meanfield.core._spectrum import leading_eigenvalues
 
 Model = xr.Dataset | Population
@@ -129,12 +130,20 @@ def alike(mixture: Mixture) -> bool:
     if np.ptp(committed) >= ROUNDING:
         return False
     for other in range(1, space.n_words):
-        words = list(range(space.n_words))
-        words[0], words[other] = other, 0
-        exchanged = [space.state([(words[a], words[b]) for a, b in space.memory(i)]) for i in range(space.n_states)]
-        if np.abs(q - q[:, exchanged][..., words]).max() >= ROUNDING:
+        words = np.arange(space.n_words)
+        words[[0, other]] = other, 0
+        if np.abs(q - q[:, exchanged(space, words)][..., words]).max() >= ROUNDING:
             return False
     return True
+
+
+def exchanged(space: MemorySpace, words: Int[np.ndarray, " words"]) -> Int[np.ndarray, " states"]:
+    """The numbers of all memories after each word was replaced by the one of this number."""
+    digits = (space.n_words * words[:, None] + words).ravel()
+    found = np.zeros(1, dtype=int)
+    for _ in range(space.memory_length):
+        found = np.append(0, 1 + space.n_digits * found[:, None] + digits)
+    return found
 
 
 def _objection(model: Model, points: xr.Dataset) -> str:

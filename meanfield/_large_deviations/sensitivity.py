@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from meanfield._finite_size.law_path import NoPath, law_path
+from meanfield._finite_size.law_path import NoPath, exchanged, law_path
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.points import Points, all_points
 from meanfield._large_deviations.barrier import barrier_of, barrier_slope
@@ -260,8 +260,7 @@ def _kappa(model: xr.Dataset | Population, name: str) -> tuple[float, Arrays]:
         raise InputError(law.without_slope(name))
     derivative, weight = law.path.slope()
     q, space = law.path.mixture.q, law.path.mixture.space
-    exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]
-    bias = (q[..., 0] - q[:, exchanged, 1]) / 2
+    bias = (q[..., 0] - q[:, exchanged(space, np.array([1, 0])), 1]) / 2
     columns = {"derivative": derivative, "weight": weight, "bias": bias, "contribution": derivative * bias}
     return law.path.kappa, columns
 

@@ -55,23 +55,18 @@ def log_probability(axes: Axes, part: xr.Dataset, colours: dict[str, str], **sty
     axes.set_ylabel("log-probability, T = 1 (nat)")
 
 
-@draws("policy", view="calibration", needs={"held_out_level": MEASURE}, reads="prediction*: held_out_level part")
+@draws("policy", view="calibration", needs={"held_out_level": MEASURE}, reads="prediction*: held_out_level")
 def calibration(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Memories that were predicted before they were asked: the part inside intervals of each level."""
-    names = part["part"].values
     axes.plot([0, 1], [0, 1], color=NEUTRAL, linewidth=0.8)
-    for number, name in enumerate(("odd", "even")):
-        levels = np.sort(part["held_out_level"].values[names == name])
-        if not len(levels):
-            continue
-        look = {"color": PALETTE[number], "label": f"{name} part, {len(levels)} predictions", **style}
+    levels = np.sort(part["held_out_level"].values)
+    if len(levels):
+        look = {"color": PALETTE[0], "label": f"{len(levels)} predictions", **style}
         axes.plot(LEVELS, np.searchsorted(levels, LEVELS, side="right") / len(levels), **look)
-    fewest = min((int((names == name).sum()) for name in np.unique(names)), default=0)
-    if not fewest:
-        axes.plot([], [], " ", label="no predictions")
-    else:
-        low, high = (binom.ppf(q, fewest, LEVELS) / fewest for q in (0.025, 0.975))
+        low, high = (binom.ppf(q, len(levels), LEVELS) / len(levels) for q in (0.025, 0.975))
         axes.fill_between(LEVELS, low, high, color=NEUTRAL, alpha=0.2, linewidth=0, label="95 % of right models")
+    else:
+        axes.plot([], [], " ", label="no predictions")
     axes.set_xlim(0, 1)
     axes.set_xlabel("level of the interval")
     show_shares(axes, "part of the answers inside")

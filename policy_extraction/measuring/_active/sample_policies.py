@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 import xarray as xr
 
 from meanfield import InputError, make_policy
 from meanfield.toolbox import LARGEST_SEED, check_memory, expect, single_policy, space_of, whole_number, words_of
-from policy_extraction.measuring._active.explore import choices
-from policy_extraction.measuring._active.explore import posterior_of as exact_posterior
-from policy_extraction.measuring._active.features import features, mirror_pairs
-from policy_extraction.measuring._active.marginal_likelihood import SPREAD
-from policy_extraction.measuring._active.noisy import Joint, noisy_posterior, paired_counts, sites_of
-from policy_extraction.measuring._active.posterior import odd_even, probits
-from policy_extraction.measuring._active.tails import Tails
+from policy_extraction.measuring._active.explore import Exploration
+from policy_extraction.measuring._active.goals import Goal
+from policy_extraction.measuring._active.sampled import SampledExploration
+from policy_extraction.measuring._doubt import Tails
 
 
 def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
@@ -36,8 +30,7 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     `n` policies with `q` (state, word), drawn from the posterior. All have the measured probabilities where a memory
     was asked, but not where answers were sampled. Draws are as wide as predictions of single memories turned out to
     need, which were drawn by their weight in the goal; `goal_widening` is not in them. Memories that hardly matter for
-    the goal are known less well: of all that were not asked 81 to 90 % were inside 95 % of the draws of SmolLM2's
-    {his, her}, H = 5 and 7.
+    the goal are known less well.
 
     Raises
     ------
@@ -67,29 +60,16 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
         raise InputError("policy: expected the result of policy_extraction.measure, but its attrs are gone")
     n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)
     check_memory(8 * n * policy["q"].size, f"n = {n}", "fewer draws")
-    q, asked, space = policy["q"].values, policy["asked"].values, space_of(policy)
-    pairs = mirror_pairs(space)
-    measured = np.flatnonzero(asked[pairs].all(axis=1))
-    parameters = np.array(policy.attrs["posterior_parameters"], dtype=float).reshape(-1, 2, len(SPREAD))
-    every = features(space).at(pairs[:, 0])
-    posterior_of: Callable[..., Joint]
-    if "answers" in policy:
-        known = sites_of(parameters[0], every, measured, paired_counts(policy["answers"].values, pairs, measured))
-        posterior_of = partial(noisy_posterior, every=every, asked=measured, known=known)
-        asked = np.zeros_like(asked)
+    kind = SampledExploration if "answers" in policy else Exploration
+    first, second = words_of(policy)
+    found = kind(lambda states: states, space_of(policy), (first, second), Goal(policy.attrs["goal"]), 1.0)
+    if isinstance(found, SampledExploration):
+        found.counts = policy["answers"].values
     else:
-        posterior_of = partial(
-            exact_posterior, every=every, asked=measured, parts=odd_even(probits(q[pairs[measured]]))
-        )
-    scales, freedoms = (np.atleast_1d(policy.attrs[f"posterior_{name}"]) for name in ("scale", "freedom"))
-    tails = (Tails(scales[0], freedoms[0]), Tails(scales[1], freedoms[1]))
+        found.q = policy["q"].values
+    found.order = np.flatnonzero(policy["asked"].values)
+    found.keep(np.array(policy.attrs["posterior_parameters"], dtype=float))
+    tails = Tails(policy.attrs["posterior_scale"])
     model = str(policy["model"].item())
-    random = [np.random.default_rng((seed, k)) for k in range(n)]
-    which = np.array([each.integers(len(parameters)) for each in random])
-    drawn = {}
-    for j in np.unique(which):
-        posterior = posterior_of(parameters[j])
-        for k in np.flatnonzero(which == j).tolist():
-            q_drawn = choices(posterior.draw(random[k], tails), pairs, asked, q)
-            drawn[k] = make_policy(q_drawn, words_of(policy), model=model)
-    return [drawn[k] for k in range(n)]
+    drawn = (found.draw(np.random.default_rng((seed, k)), tails) for k in range(n))
+    return [make_policy(q, words_of(policy), model=model) for q in drawn]

@@ -22,7 +22,7 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 
 
 class Sites(NamedTuple):
-    """Known probits z (2, m) of memories and mirror images, and the precisions (2, m) of their errors, 0 if unknown."""
+    """Known probits z (n,) of memories, and the precisions (n,) of their errors, 0 if unknown."""
 
     z: np.ndarray
     precision: np.ndarray
@@ -32,7 +32,7 @@ def sites(K: np.ndarray, counts: np.ndarray, start: Sites | None = None) -> Site
     """Gaussians in the place of counts (n, 2) of the two words, for probits of prior covariance K (n, n)."""
     tau, nu = np.zeros(len(K)), np.zeros(len(K))
     if start is not None:
-        tau, nu = start.precision.flatten(), (start.precision * start.z).ravel()
+        tau, nu = start.precision.copy(), start.precision * start.z
     said = counts.sum(1) > 0
     before = np.full((2, len(K)), np.inf)
     for _ in range(SWEEPS):
@@ -49,7 +49,7 @@ def sites(K: np.ndarray, counts: np.ndarray, start: Sites | None = None) -> Site
         nu[use] += STEP * (m / v - cavity[use] - nu[use])
     known = tau > LEAST_PRECISION
     z = np.divide(nu, tau, out=np.zeros_like(nu), where=known)
-    return Sites(z.reshape(2, -1), np.where(known, tau, 0.0).reshape(2, -1))
+    return Sites(z, np.where(known, tau, 0.0))
 
 
 def _marginals(K: np.ndarray, tau: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

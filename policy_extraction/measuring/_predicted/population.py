@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policy_extraction.measuring._predicted.memories import NONE, states_of
+from policy_extraction.measuring._memories import NONE, states_of
 
 Function = Callable[[np.ndarray], np.ndarray]  # choice probabilities (n, W) in memories (n, H)
 

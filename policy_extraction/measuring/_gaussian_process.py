@@ -1,0 +1,394 @@
+"""A Gaussian process of how much memories speak for words, given what was asked.
+
+A policy is a function of the logits f(s, w) of the W words w in a memory s. Where in the memory a word was said and
+heard, its pattern u, decides most, for all words alike. The covariance of f(s, w) and f(s', w') is
+
+    shared(u, u') + [w = w']·(own(u, u') + bias + near + alone·[s = s']).
+
+`shared` and `own`, what a word does differently from others, are sums of a part that is linear in the pattern, a
+Gaussian in how often the word was said and heard, weighted by recency, and exp(-Σ_j θ_j |u_j - u'_j|). `near` is
+exp(-Σ_j ν_j [interaction j differs]). Exchanging words in all memories changes nothing but their names.
+
+An answer tells the logits up to a constant, so W - 1 contrasts of a memory are known: y, the logits times an
+orthonormal basis of the vectors that sum to 0. The parameters are those of the largest marginal likelihood of the
+answers under weak log-normal priors. Source: Rasmussen and Williams 2006, Gaussian Processes for Machine Learning,
+Sec. 2.2 and 5.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky, helmert, solve_triangular
+from scipy.optimize import minimize
+from scipy.special import ndtri
+
+from policy_extraction.measuring._memories import NONE, all_patterns, pattern_numbers, states_of
+
+NOISE = 1e-6  # variance: a server's rounding, and what keeps covariances regular
+MOST_FITTED = 256  # contrasts; more hardly change the parameters and take the third power of time
+MOST_STEPS = 40
+FARTHEST = 4.0  # parameters from their centre, in spreads of the prior
+MOST_ITEMS, LEAST_ITEMS = 2048, 128  # words of memories at once; programs are compiled for powers of four between
+FREQUENCIES = 256  # of a random function of patterns; its covariance is exact on average over functions
+WAVES = 64  # the same, of memories
+
+
+class Part(NamedTuple):
+    """Parameters of `shared` and `own`: variances of three parts, and the features on which they depend.
+
+    They are logarithms, but for the angle; weights of interactions fall as exp(-rate · age).
+    """
+
+    trend: Any
+    smooth: Any
+    rough: Any
+    recency: Any = np.log(0.15)  # rate of `trend` and `smooth`
+    angle: Any = np.pi / 4  # of sums of said and heard words in the plane in which `smooth` varies most along one axis
+    width: Any = np.log(1.2)  # of `smooth` along that axis
+    stretch: Any = np.log(2.0)  # width along the other axis, relative to it
+    lengths: Any = np.log(3.0)  # width in the length of the memory
+    theta: Any = np.log(0.3)  # of the newest own word
+    partner: Any = 0.0  # θ of the partner's words relative to own ones
+    forgetting: Any = np.log(0.2)  # rate of θ
+
+
+class Alike(NamedTuple):
+    """Parameters of memories: variances of `bias`, `near` and `alone`, and of `near` ν and the rate of ν."""
+
+    bias: Any
+    near: Any
+    alone: Any
+    nu: Any
+    fading: Any
+
+
+K = len(Part._fields)
+# Logits of choice are 0 to 10, sums of mentions 0 to H.
+CENTRE = np.array(
+    [*Part(*np.log([1.0, 4.0, 0.5])), *Part(*np.log([0.1, 0.5, 0.15])), *Alike(*np.log([1.0, 0.2, 0.05, 0.5, 0.3]))]
+)
+_SPREAD = Part(1.5, 1.5, 1.5, 1.0, 0.5, 0.7, 0.7, 0.7, 1.0, 1.0, 1.0)
+SPREAD = np.array([*_SPREAD, *_SPREAD, *Alike(1.5, 1.5, 2.0, 1.0, 1.0)])
+
+
+def alike_of(parameters: np.ndarray) -> Alike:
+    """The parameters of memories as they are."""
+    return Alike(*np.exp(parameters[2 * K :]))
+
+
+def rates_of(alike: Alike, memory_length: int) -> np.ndarray:
+    """ν of the interactions, newest first."""
+    return alike.nu * np.exp(-alike.fading * np.arange(memory_length))
+
+
+def basis(n_words: int) -> np.ndarray:
+    """Orthonormal contrasts of W words, shape (W, W - 1)."""
+    return helmert(n_words).T
+
+
+def fitted(codes: np.ndarray, y: np.ndarray, errors: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
+    """The most likely parameters, given contrasts y (n, W-1) of memories with errors of covariances (n, W-1, W-1)."""
+    some = np.random.default_rng(0).permutation(len(y))[: max(16, MOST_FITTED // y.shape[1])]
+    given = (codes[some], y[some], errors[some])
+    bounds = list(zip(CENTRE - FARTHEST * SPREAD, CENTRE + FARTHEST * SPREAD, strict=True))
+    begin = CENTRE if start is None else start
+    return minimize(loss, begin, given, "L-BFGS-B", jac=True, bounds=bounds, options={"maxiter": MOST_STEPS}).x
+
+
+def loss(parameters: np.ndarray, codes: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple[float, np.ndarray]:
+    """-log of the density of contrasts times prior, up to a constant, and its gradient."""
+    n_words = y.shape[1] + 1
+    try:
+        lower = cholesky(with_errors(covariances(parameters, codes, codes, n_words), errors), lower=True)
+    except (LinAlgError, ValueError):  # not positive, or not finite
+        return np.inf, np.zeros(len(parameters))
+    solved = cho_solve((lower, True), y.ravel())
+    away = (parameters - CENTRE) / SPREAD
+    value = y.ravel() @ solved / 2 + np.log(np.diag(lower)).sum() + away @ away / 2
+    # With V = (K⁻¹ - K⁻¹y yᵀK⁻¹)/2 the derivative is Σ V∘dK.
+    V = (cho_solve((lower, True), np.eye(y.size)) - np.outer(solved, solved)) / 2
+    size, padded = len(codes), _padded(codes, n_words)
+    pulled = np.zeros((len(padded), y.shape[1]) * 2)
+    pulled[:size, :, :size] = V.reshape(*y.shape, *y.shape)
+    with jax.enable_x64(True):
+        gradient = _pull(parameters, padded, pulled, n_words)
+    return float(value), np.asarray(gradient) + away / SPREAD
+
+
+def covariances(parameters: np.ndarray, codes: np.ndarray, others: np.ndarray, n_words: int) -> np.ndarray:
+    """Prior covariances (n, W-1, m, W-1) of contrasts of memories, rows of codes (n, H) and (m, H)."""
+    found = np.empty((len(codes), n_words - 1, len(others), n_words - 1))
+    with jax.enable_x64(True):
+        for rows in _blocks(len(codes), n_words):
+            block = _covariances(parameters, _padded(codes[rows], n_words), _padded(others, n_words), n_words)
+            found[rows] = np.asarray(block)[: len(codes[rows]), :, : len(others)]
+    return found
+
+
+def with_errors(covariance: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Covariances (n, W-1, n, W-1) with those of errors (n, W-1, W-1), as a matrix."""
+    n, k = covariance.shape[:2]
+    each = np.arange(n)
+    covariance[each, :, each] += errors + NOISE * np.eye(k)
+    return covariance.reshape(n * k, n * k)
+
+
+class Function(NamedTuple):
+    """Logits f(s, w), up to a constant in each memory: a sum over patterns of words and one over memories.
+
+    Parameters
+    ----------
+    parameters
+        Those of the process.
+    table
+        Logits (U, W) of the patterns of each word.
+    codes, weights
+        Memories (n, H) and their weights (n, W) in `near` and `alone`.
+    waves
+        A random function of memories, if there is one, and its size.
+    """
+
+    parameters: np.ndarray
+    table: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray
+    waves: Waves | None = None
+    size: float = 1.0
+
+    def __call__(self, codes: np.ndarray) -> np.ndarray:
+        """Logits (n, W) in memories."""
+        n_words = self.table.shape[1]
+        found, alike = self.table[pattern_numbers(codes, n_words), np.arange(n_words)], alike_of(self.parameters)
+        for rows in _blocks(len(codes), n_words):
+            differ = codes[rows, None] != self.codes
+            near = alike.near * np.exp(-(differ @ rates_of(alike, codes.shape[1])))
+            found[rows] += (near + alike.alone * ~differ.any(-1)) @ self.weights
+        return found if self.waves is None else found + self.size * self.waves(codes)
+
+    def contrasts(self, codes: np.ndarray) -> np.ndarray:
+        """Contrasts (n, W-1)."""
+        return self(codes) @ basis(self.table.shape[1])
+
+
+class Waves(NamedTuple):
+    """A random function of memories with the covariance of `near` and `alone`.
+
+    A wave takes a random set of interactions, each with the chance 1 - exp(-ν), and multiplies random signs of what was
+    said and heard there. Two memories then have a mean product of exp(-Σ ν [they differ]).
+    """
+
+    taken: np.ndarray  # (H, F), whether a wave hangs on the interaction
+    seeds: np.ndarray  # (H, F), of signs
+    sizes: np.ndarray  # (F, W)
+    alone: float  # standard deviation
+    seed: int
+
+    def __call__(self, codes: np.ndarray) -> np.ndarray:
+        """Values (n, W)."""
+        signs = np.ones((len(codes), self.sizes.shape[0]))
+        for taken, seeds, column in zip(self.taken, self.seeds, codes.T, strict=True):
+            positive = mixed(seeds[taken] ^ mixed((column - NONE).astype(np.uint64))[:, None]) >> np.uint64(63)
+            signs[:, taken] *= np.where(positive, 1.0, -1.0)
+        n_words = self.sizes.shape[1]
+        states = states_of(codes, n_words).astype(np.uint64)
+        which = mixed(mixed(states ^ np.uint64(self.seed))[:, None] + np.arange(n_words, dtype=np.uint64))
+        uniform = ((which >> np.uint64(12)).astype(float) + 0.5) / 2**52
+        return signs @ self.sizes + self.alone * ndtri(uniform)
+
+
+def mixed(numbers: np.ndarray) -> np.ndarray:
+    """Numbers of 64 bits that look random; equal for equal ones.
+
+    Source: Steele, Lea and Flood 2014, Fast splittable pseudorandom number generators.
+    """
+    with np.errstate(over="ignore"):
+        numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return numbers ^ (numbers >> np.uint64(31))
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The Gaussian process, given contrasts y (n, W-1) of memories with errors of covariances (n, W-1, W-1)."""
+
+    parameters: np.ndarray
+    codes: np.ndarray
+    y: np.ndarray
+    errors: np.ndarray
+
+    @property
+    def n_words(self) -> int:
+        return self.y.shape[1] + 1
+
+    @cached_property
+    def mean(self) -> Function:
+        """The mean."""
+        return self._given(self.y)
+
+    def whitened(self, codes: np.ndarray) -> np.ndarray:
+        """V (n(W-1), m(W-1)) with which contrasts in memories (m, H) have the posterior covariance K - VᵀV."""
+        covariance = covariances(self.parameters, codes, self.codes, self.n_words).reshape(-1, self.y.size)
+        return solve_triangular(self._lower, covariance.T, lower=True, overwrite_b=True)
+
+    def covariance(self, codes: np.ndarray) -> np.ndarray:
+        """Covariance (m(W-1), m(W-1)) of contrasts in memories."""
+        V = self.whitened(codes)
+        return covariances(self.parameters, codes, codes, self.n_words).reshape(V.shape[1], -1) - V.T @ V
+
+    def variances(self, codes: np.ndarray) -> np.ndarray:
+        """Variances (m, W-1) of contrasts in memories; they are at least the noise."""
+        found, parameters, n_words = np.empty((len(codes), self.y.shape[1])), self.parameters, self.n_words
+        for rows in _blocks(len(codes), n_words):
+            found[rows] = -(self.whitened(codes[rows]) ** 2).sum(0).reshape(found[rows].shape)
+        for rows in _blocks(len(codes), n_words, LEAST_ITEMS):
+            found[rows] += np.einsum("ncnc->nc", covariances(parameters, codes[rows], codes[rows], n_words))
+        return np.maximum(found, NOISE)
+
+    def draw(self, random: np.random.Generator, scale: float = 1.0) -> Function:
+        """A random function that agrees with the answers: a prior draw, corrected by its errors there.
+
+        Its distance from the mean is `scale` times that of the posterior. Source: Wilson et al. 2020, Efficiently
+        sampling functions from Gaussian process posteriors.
+        """
+        prior = self._prior_draw(random)
+        noise = np.linalg.cholesky(self.errors + NOISE * np.eye(self.y.shape[1]))
+        noisy = prior.contrasts(self.codes) + (noise @ random.standard_normal((*self.y.shape, 1)))[..., 0]
+        told = self._given(noisy)
+        table = self.mean.table + scale * (prior.table - told.table)
+        return self.mean._replace(
+            table=table, weights=self.mean.weights - scale * told.weights, waves=prior.waves, size=scale
+        )
+
+    @cached_property
+    def _lower(self) -> np.ndarray:
+        prior = covariances(self.parameters, self.codes, self.codes, self.n_words)
+        return cholesky(with_errors(prior, self.errors), lower=True)
+
+    def _given(self, y: np.ndarray) -> Function:
+        """The mean, had the memories these contrasts."""
+        weights = cho_solve((self._lower, True), y.ravel()).reshape(y.shape) @ basis(self.n_words).T
+        numbers = pattern_numbers(self.codes, self.n_words)
+        used, where = np.unique(numbers, return_inverse=True)
+        by_pattern = np.zeros((len(used), self.n_words))
+        np.add.at(by_pattern, (where.reshape(numbers.shape), np.arange(self.n_words)), weights)
+        every, bias = self._patterns, alike_of(self.parameters).bias
+        some, table = _padded(every[used], 1), np.empty((len(every), self.n_words))
+        with jax.enable_x64(True):
+            for rows in _blocks(len(every), 1):
+                shared, own = _both(self.parameters, _padded(every[rows], 1), some)
+                found = np.asarray(shared)[:, : len(used)] @ by_pattern.sum(1, keepdims=True)
+                found = found + np.asarray(own)[:, : len(used)] @ by_pattern
+                table[rows] = found[: len(table[rows])]
+        return Function(self.parameters, table + bias * weights.sum(0), self.codes, weights)
+
+    @property
+    def _patterns(self) -> np.ndarray:
+        return all_patterns(self.codes.shape[1])
+
+    def _prior_draw(self, random: np.random.Generator) -> Function:
+        """A random function of the prior.
+
+        Source: Rahimi and Recht 2007, Random features for large-scale kernel machines.
+        """
+        every, n_words, alike = self._patterns, self.n_words, alike_of(self.parameters)
+        table = np.sqrt(alike.bias) * random.standard_normal((1, n_words))
+        for part, number in ((self.parameters[:K], 1), (self.parameters[K : 2 * K], n_words)):
+            trend, lead, rough = (np.asarray(each) for each in _points(np, part, every))
+            sizes = np.sqrt(np.exp(part[:3]))
+            table = table + sizes[0] * trend @ random.standard_normal((trend.shape[1], number))
+            directions = (
+                random.standard_normal((lead.shape[1], FREQUENCIES)),
+                random.standard_cauchy((rough.shape[1], FREQUENCIES)),
+            )
+            for size, points, along in zip(sizes[1:], (lead, rough**2), directions, strict=True):
+                waves = np.cos(points @ along + 2 * np.pi * random.random(FREQUENCIES))
+                weights = random.standard_normal((FREQUENCIES, number))
+                table = table + size * np.sqrt(2 / FREQUENCIES) * waves @ weights
+        shape = (self.codes.shape[1], WAVES)
+        nothing = Function(self.parameters, table, self.codes[:0], np.zeros((0, n_words)))
+        waves = Waves(
+            random.random(shape) < -np.expm1(-rates_of(alike, shape[0]))[:, None],
+            random.integers(2**63, size=shape, dtype=np.uint64),
+            np.sqrt(alike.near / WAVES) * random.standard_normal((WAVES, n_words)),
+            np.sqrt(alike.alone),
+            int(random.integers(2**62)),
+        )
+        return nothing._replace(waves=waves)
+
+
+def _blocks(number: int, n_words: int, items: int = MOST_ITEMS) -> Iterator[slice]:
+    rows = max(1, items // n_words)
+    return (slice(first, first + rows) for first in range(0, number, rows))
+
+
+def _padded(rows: np.ndarray, n_words: int) -> np.ndarray:
+    """Rows of so many words with as many empty ones as make their number a size of compiled programs."""
+    least = max(1, LEAST_ITEMS // n_words)
+    size = least * 4 ** max(0, int(np.ceil(np.log2(len(rows) / least) / 2)))
+    return np.concatenate([rows, np.full((size - len(rows), *rows.shape[1:]), NONE)])
+
+
+@partial(jax.jit, static_argnames="n_words")
+def _covariances(parameters: jax.Array, codes: jax.Array, others: jax.Array, n_words: int) -> jax.Array:
+    Q, words = jnp.asarray(basis(n_words)), jnp.arange(n_words)[:, None, None]
+    one, other = (
+        jnp.concatenate([x // n_words == words, x % n_words == words, jnp.broadcast_to(x >= 0, (n_words, *x.shape))], 2)
+        for x in (codes, others)
+    )
+    one, other = one & jnp.tile(codes >= 0, 3), other & jnp.tile(others >= 0, 3)
+    shape = (n_words, len(codes), n_words, len(others))
+    flat = (x.reshape(-1, x.shape[-1]).astype(float) for x in (one, other))
+    shared = _pattern(parameters[:K], *flat).reshape(shape)
+    own = jax.vmap(partial(_pattern, parameters[K : 2 * K]))(one.astype(float), other.astype(float))
+    alike = Alike(*jnp.exp(parameters[2 * K :]))
+    differ = codes[:, None] != others
+    near = jnp.exp(-(differ @ (alike.nu * jnp.exp(-alike.fading * jnp.arange(codes.shape[1])))))
+    memories = alike.bias + alike.near * near + alike.alone * ~differ.any(-1)
+    contrasts = jnp.einsum("wc,wnvm,vd->ncmd", Q, shared, Q) + jnp.einsum("wc,wnm,wd->ncmd", Q, own, Q)
+    return contrasts + jnp.einsum("nm,cd->ncmd", memories, jnp.eye(n_words - 1))
+
+
+@partial(jax.jit, static_argnames="n_words")
+def _pull(parameters: jax.Array, codes: jax.Array, pulled: jax.Array, n_words: int) -> jax.Array:
+    return jax.grad(lambda p: (_covariances(p, codes, codes, n_words) * pulled).sum())(parameters)
+
+
+@jax.jit
+def _both(parameters: jax.Array, one: jax.Array, other: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return _pattern(parameters[:K], one, other), _pattern(parameters[K : 2 * K], one, other)
+
+
+def _pattern(part: jax.Array, one: jax.Array, other: jax.Array) -> jax.Array:
+    """`shared` or `own` between patterns (U, 3H) and (V, 3H)."""
+    (trend, lead, rough), (trends, leads, roughs) = (_points(jnp, part, x) for x in (one, other))
+    trend_size, smooth_size, rough_size = jnp.exp(part[:3])
+    smooth = jnp.exp(-_squares(lead, leads) / 2)
+    return trend_size * trend @ trends.T + smooth_size * smooth + rough_size * jnp.exp(-_squares(rough, roughs))
+
+
+def _squares(one: jax.Array, other: jax.Array) -> jax.Array:
+    return (one**2).sum(1)[:, None] + (other**2).sum(1) - 2 * one @ other.T
+
+
+def _points(xp: Any, part: Any, at: Any) -> tuple[Any, Any, Any]:
+    """Features of patterns (U, 3H): those of `trend`, of `smooth`, and of `rough`.
+
+    |u - u'| = (u - u')² of numbers that are 0 or 1, so that the squared distance of roots of θ is that along the axes.
+    """
+    n, p = at.shape[1] // 3, Part(*part)
+    age = xp.arange(n)
+    weights, theta = xp.exp(-xp.exp(p.recency) * age), xp.exp(p.theta - xp.exp(p.forgetting) * age)
+    said, heard = at[:, :n] @ weights, at[:, n : 2 * n] @ weights
+    width, cos, sin = xp.exp(p.width), xp.cos(p.angle), xp.sin(p.angle)
+    main, other = (cos * said + sin * heard) / width, (cos * heard - sin * said) / (width * xp.exp(p.stretch))
+    lead = xp.stack([main, other, at[:, 2 * n :].sum(1) / xp.exp(p.lengths)], axis=1)
+    roots = xp.sqrt(xp.concatenate([theta, xp.exp(p.partner) * theta]))
+    return at[:, : 2 * n] * xp.tile(weights, 2), lead, at[:, : 2 * n] * roots
