@@ -39,7 +39,7 @@ asked = []
 
 
 def service(memory, order):
-    """What the model says to one prompt; each is counted."""
+    """The model's answer to one prompt; each is counted."""
     asked.append(memory)
     number = space.state([tuple(map(words.index, pair)) for pair in memory])
     return dict(zip(words, answers[presented.index(tuple(order)), number], strict=True))

@@ -41,12 +41,12 @@ def public_names(door: ModuleType) -> list[str]:
 
 
 def is_ours(thing: object) -> bool:
-    """Whether it was made here, or is a number: doors without a list of names also hold what they import."""
+    """Whether it was made here, or is a number: packages without `__all__` also hold what they import."""
     return not inspect.ismodule(thing) and getattr(thing, "__module__", ROOMS[0]).partition(".")[0] in ROOMS
 
 
 def is_shown_above(door: ModuleType, name: str) -> bool:
-    """Whether a class is also at an outer door: Sphinx describes each class once."""
+    """Whether an outer package has this class too: Sphinx describes each class once."""
     thing, outer = getattr(door, name), door.__name__
     while inspect.isclass(thing) and (outer := outer.rpartition(".")[0]):
         if getattr(importlib.import_module(outer), name, None) is thing:

@@ -309,7 +309,7 @@ def _majority(population: Population, why: NoPath, attractor: xr.Dataset, order:
 
 
 def _agreed(points: xr.Dataset) -> float:
-    """How often two agents say the same at the attractors, the smallest."""
+    """Smallest probability, over the attractors, that two agents say the same."""
     return float(success_rate(points["word_share"].values[points["stability"] == "stable"]).min())
 
 
@@ -388,7 +388,7 @@ def _kappas(law: _Law, words: tuple[str, ...]) -> np.ndarray:
 
 
 def _memory(law: _Law, sizes: np.ndarray, rounds: np.ndarray | None) -> Columns:
-    """How long the weak word stays ahead, where rounds are given."""
+    """Time for which the weak word stays ahead, where rounds are given."""
     if rounds is None:
         return {}
     rho, z = np.full(len(rounds), np.nan), _deviations(law, sizes)

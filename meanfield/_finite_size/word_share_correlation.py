@@ -1,10 +1,10 @@
-"""How long chance fluctuations of a word share last at an attractor.
+"""Correlation time of the fluctuations of a word share at an attractor.
 
 To leading order the word share has the variance C(0)/N and, at two times t apart, the covariance C(t)/N,
 
     C(t) = qᵀ exp(Jt) ∫ exp(Js) D exp(Jᵀs) ds q = ∫ w(s + t)ᵀ D w(s) ds,   dw/ds = Jᵀw,   w(0) = q,
 
-so that one course of the adjoint w gives all of them.
+so that one trajectory of the adjoint w gives all of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long N agents stay at each attractor."""
+"""Mean time that N agents stay at each attractor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often N agents go from one attractor to another, and where they are in the long run."""
+"""Rates at which N agents go from one attractor to another, and where they are in the long run."""
 
 from __future__ import annotations
 

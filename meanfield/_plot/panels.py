@@ -65,7 +65,7 @@ def _measured(part: xr.Dataset) -> bool:
 
 
 def axes_for(number: int, ax: Any, figsize: Any) -> np.ndarray:
-    """As many axes as panels: those given, or new ones of a figure with at most four in a row."""
+    """One axes for each panel: the given ones, or new ones of a figure with at most four in a row."""
     if figsize is not None:
         figsize = real_numbers(figsize, "figsize")
         if figsize.shape != (2,) or not (np.isfinite(figsize) & (figsize > 0)).all():

@@ -20,9 +20,8 @@ Draw = Callable[..., None]
 class Reads(NamedTuple):
     """A variable that a view reads, as its signature has it.
 
-    `dims` are those along which it is drawn, `empty` those of them that may have no entry, `parts` those of which some
-    entries are enough, `labels` the entries that have to be there; with `others` it may have more dims. A result may
-    lack what is `optional`.
+    It is drawn along `dims`. Dims in `empty` may have no entry, for dims in `parts` some entries are enough, and the
+    entries in `labels` have to be there; with `others` it may have more dims. A result may lack it if `optional`.
     """
 
     dims: tuple[str, ...]
@@ -34,7 +33,7 @@ class Reads(NamedTuple):
 
 
 class View(NamedTuple):
-    """How one view of a result is drawn.
+    """A way to draw a result.
 
     `draw(axes, part, colours, **style)` draws the part of the result for one panel. `colours` has a colour for each
     word; `style` goes to the artists that matter most. `by` are the dims along which a result is cut into panels.

@@ -140,7 +140,7 @@ class Instanton(NamedTuple):
 
 
 class Interaction(NamedTuple):
-    """How agents act on each other: `basis` are combinations of fields, and `pairing` the second derivatives by them.
+    """The interaction of agents: `basis` are combinations of fields, and `pairing` the second derivatives by them.
 
     Fields of a reaction model that depend on each other, or have no partners, do not count.
     """

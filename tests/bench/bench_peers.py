@@ -52,7 +52,7 @@ VOTER_RULES = {
 
 
 def measured(peer: Peer, task: dict, threads: int = 1) -> dict:
-    """What the script of `peer` answers to `task`."""
+    """The answer of the script of `peer` to `task`."""
     python = interpreter(peer)
     if isinstance(python, str):
         raise NotMeasuredError(python)

@@ -41,7 +41,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def _logits(random: np.random.Generator, W: int, H: int) -> np.ndarray:
-    """Of an agent who follows what it said and heard, more or less recently, with a bias and with whims."""
+    """Logits of an agent who follows what it said and heard, more or less recently, with a bias and whims."""
     age = np.arange(H)
     own = random.normal(0.3, 0.6) * random.uniform(0.3, 1.2) ** age
     partner = random.exponential(1.5) * random.uniform(0.3, 1.2) ** age

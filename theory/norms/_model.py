@@ -46,7 +46,7 @@ CHANNELS = (
 
 
 def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: NormRates | None = None) -> ReactionModel:
-    """How the two opposing norms for one behaviour spread, as a reaction model.
+    """Reaction model of the spread of two opposing norms for one behaviour.
 
     An agent's state is (type, preference, level, standard), 36 in all; type and preference never change. Every rate is
     a product of operation probabilities, which are assumed independent. A norm that becomes part of an abstract one
@@ -59,7 +59,7 @@ def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: No
     behaviour
         A name of `BEHAVIOURS`, or a `Behaviour`.
     rates
-        How often agents meet, plan and synthesise; by default `NormRates()`.
+        Rates at which agents meet, plan and synthesise; by default `NormRates()`.
 
     Returns
     -------

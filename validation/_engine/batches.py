@@ -162,7 +162,7 @@ def inverted_hypergeometric(stream, few, many, drawn):
 
 @njit(cache=True)
 def draw_hypergeometric(stream, good, bad, sample):
-    """How many of `sample` agents, drawn without replacement from good + bad, are good."""
+    """Number of good ones among `sample` agents drawn without replacement from good + bad."""
     total = good + bad
     drawn = min(sample, total - sample)
     few, many = min(good, bad), max(good, bad)
@@ -198,7 +198,7 @@ def rejected_binomial(stream, n, p):
 
 @njit(cache=True)
 def draw_binomial(stream, n, p):
-    """How many of n trials succeed, each with probability p."""
+    """Number of successes in n trials, each with probability p."""
     rare = min(p, 1.0 - p)
     if rare <= 0.0 or n == 0:
         k = np.int64(0)

@@ -1,4 +1,4 @@
-"""How the difference D_N between simulation and theory shrinks with the number of agents, and its limit.
+"""Decrease of the difference D_N between simulation and theory with the number of agents, and its limit.
 
 The mean over many runs differs from the rate equation by O(1/N).
 

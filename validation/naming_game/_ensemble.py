@@ -41,7 +41,7 @@ class Rules:
 
 
 class Recording(NamedTuple):
-    """How many rounds are recorded, and which of the `OBSERVABLES`."""
+    """Number of recorded rounds, and the recorded `OBSERVABLES`."""
 
     rounds: int = 0
     observables: tuple[str, ...] = ()

@@ -194,7 +194,7 @@ def lazy_start(policy: LazyPolicy, cast: Cast, n_agents: int, initial: object) -
 
 
 def play_lazy_ensemble(policy: LazyPolicy, start: np.ndarray, plan: Plan, report: Callable[[int], object]) -> Ensemble:
-    """As `_ensemble.play_ensemble`, from `lazy_start`."""
+    """Plays runs like `_ensemble.play_ensemble`, from `lazy_start`."""
     free = start >= 0
     rows = np.where(free, 0, -1 - start).astype(np.int32)
     rows[free] = policy.rows(start[free])

@@ -107,7 +107,7 @@ class BackOffPolicy:
         return _Chain(law, groups, None)
 
     def _weights(self, groups: list[_Groups]) -> list[np.ndarray]:
-        """How many independent choices one choice with each memory is worth to the law and to each level.
+        """Number of independent choices that one choice with each memory is worth to the law and to each level.
 
         A group with n choices informs a more general one, which contains it, like n (1 + c) / (n + c).
         """

@@ -68,7 +68,7 @@ class Choices(NamedTuple):
         return offset[length - missing.sum(1)] + pairs @ n_words ** (2 * np.arange(length)[::-1])
 
     def counts(self) -> np.ndarray:
-        """How often each word was chosen in each state, (state, word)."""
+        """Number of choices of each word in each state, (state, word)."""
         size = MemorySpace(len(self.words), self.memory_length).n_states, len(self.words)
         return np.bincount(self.states() * size[1] + self.chosen, self.times, minlength=size[0] * size[1]).reshape(size)
 

@@ -76,7 +76,7 @@ def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def microscopic_bias(counts: pd.DataFrame, strong: str, *, interactions: int = 3) -> pd.DataFrame:
-    """How agents of two words come to prefer the strong one in their first interactions. Source: [000] Table 1, SI1.
+    """Growing preference of agents for the strong of two words in their first interactions. Source: [000] Table 1, SI1.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many policies the runs of real populations had, and which one when: a hidden Markov model."""
+"""Number of policies that the runs of real populations had, and which one when: a hidden Markov model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sharp the choices of each run and experiment are, beside those of all runs together."""
+"""Sharpness of the choices of each run and experiment, relative to all runs together."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ CONDITION = ["model", "options", "memory_length", "n_agents"]
 
 
 def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
-    """How many runs from empty memories agree on each word, by model, words, memory length and number of agents.
+    """Number of runs from empty memories that agree on each word, by model, words, memory length and number of agents.
 
     The winner of a run is the word on which it agrees: the word said most often in its last 3N interactions, if 95 % of
     these succeed, if the table says that the run had `converged`, or if its order shows that it stopped after a usual

@@ -233,7 +233,7 @@ def replay(stream, counts, rows, numbers, length, outcomes, absorbed, final, bef
 
 @njit(cache=True)
 def safe_length(outside, counts, length):
-    """How many of `length` interactions can't put all agents into one group: each one moves at most two agents."""
+    """Number of the first of `length` interactions that can't put all agents into one group; each moves at most two."""
     others = np.empty(outside.shape[0], np.int64)
     watch(outside, counts, others)
     for group in range(others.size):

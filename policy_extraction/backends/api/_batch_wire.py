@@ -82,7 +82,7 @@ async def begin(server: Server, client: Any, path: str, file: str, wait: float |
 
 
 async def look(server: Server, client: Any, batch: str, journal: str) -> Status:
-    """How far a batch is; InputError, which names the journal that has it, if the server does not know it."""
+    """The status of a batch; InputError, which names its journal, if the server does not know it."""
 
     async def act(attempt: int) -> Status:
         import openai

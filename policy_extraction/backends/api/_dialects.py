@@ -264,7 +264,7 @@ Dialect = VLLM | SGLang | LlamaCpp
 
 
 async def _tokenised(server: Server, client: Any, request: Request, go_on: Mapping[str, bool]) -> Tokens:
-    """As `VLLM.tokens`; `go_on` are the fields by which a server tokenises an answer that is to be continued."""
+    """Tokens as from `VLLM.tokens`; with the fields `go_on` a server tokenises an answer that is to be continued."""
     fields = {name: value for name, value in request.fields.items() if name != "extra_body"}
     fields |= go_on if request.kind == "chat" else {}
     return await server.ask(client, native_request("/tokenize", model=server.model, **fields), _tokens)

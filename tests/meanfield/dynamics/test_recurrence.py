@@ -1,4 +1,4 @@
-"""What becomes of a trajectory that does not come to rest, on courses that are known and on real limit cycles."""
+"""Outcomes of trajectories that do not come to rest, known ones and real limit cycles."""
 
 import numpy as np
 import pytest

@@ -212,7 +212,7 @@ def test_populations_are_reaction_models():
 
 @pytest.mark.parametrize("recovery", [0.3, 0.6])
 def test_epidemics_converge_to_the_exact_law_at_their_orders(recovery):
-    """Of numbers of ill agents at the times of Poisson processes, from their master equation."""
+    """Moments of the number of ill agents at times of Poisson processes, against the master equation."""
     infect, recover = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 0], [recovery, 0]])
     model = meanfield.ReactionModel(["S", "I"], [[1, 0]], [[0, 1]], [infect], None, recover)
     times, sizes, start = np.array([0.5, 1.5, 3.0]), np.array([40, 80, 160]), np.array([0.5, 0.5])

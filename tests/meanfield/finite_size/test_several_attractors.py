@@ -32,7 +32,7 @@ def follow(bias, first=(0.0, 0.0, 0.0), errors=0.0, words=WORDS):
 
 
 def simulated(policy, n_agents, runs, rounds=50):
-    """How often each word leads in the end."""
+    """Share of runs in which each word leads in the end."""
     found = validation.simulate(policy, n_agents=n_agents, runs=runs, seed=1, max_rounds=rounds, record_rounds=rounds)[
         "word_share"
     ].isel(n_agents=0, round=-1)

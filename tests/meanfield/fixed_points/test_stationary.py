@@ -47,7 +47,7 @@ def eliminated(law, Q):
 
 
 def largest_error(pairs):
-    """Of what is said, relative, and of the laws, Σ|δf|."""
+    """The larger of the relative error of the word shares and the error Σ|δf| of the distributions."""
     shares = pairs.reshape(*pairs.shape[:-1], -1, 2).sum(-2)
     said = np.abs(shares[:, 0] - shares[:, 1]) / np.where(shares[:, 1] > 0, shares[:, 1], 1)
     return max(said.max(), np.abs(pairs[:, 0] - pairs[:, 1]).sum(-1).max())

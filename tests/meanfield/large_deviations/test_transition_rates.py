@@ -122,7 +122,7 @@ def uncoupled():
 
 
 def exact_lifetimes(n_agents):
-    """Of one community of two, whose members find partners among all agents."""
+    """Lifetimes of one community of two whose members find partners among all agents."""
     half = n_agents // 2
     chain = ExactChain(undecided(encounter_rate=2 * (half - 1) / (n_agents - 1)), [half])
     places = 2 * uncoupled()["composition"].values[[0, -1], :3]

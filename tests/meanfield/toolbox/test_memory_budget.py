@@ -1,4 +1,4 @@
-"""What would take too much memory is refused in one line, before anything is spent; what fits is not."""
+"""Calls that would take too much memory are refused in one line, before anything is spent; others are not."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_theory_is_refused(budget: Callable[[float], None]) -> None:
     ],
 )
 def test_estimates_are_those_of_what_is_taken(calculate: Callable[[], object], budget: Callable[[float], None]) -> None:
-    """What is allowed as much as it takes is not refused, what is allowed a quarter is."""
+    """A call is not refused if it may take what it needs, and is if it may take a quarter."""
     calculate()  # so that nothing is compiled while it is measured
     taken = peak(calculate)
     budget(taken)

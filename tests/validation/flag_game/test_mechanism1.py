@@ -25,7 +25,7 @@ LEVEL = 1e-4
 
 
 def votes(parameters: Mechanism1, n_agents: int, runs: int, seed: int) -> np.ndarray:
-    """How many runs end with 0 to N votes for the truth."""
+    """Numbers of runs that end with 0 to N votes for the truth."""
     return np.bincount(play(parameters, n_agents, runs, seed).truth_votes, minlength=n_agents + 1)
 
 

@@ -16,7 +16,7 @@ from theory.flag_game.mechanism1 import ENDPOINTS
 
 
 def predict(fitted: xr.Dataset, runs: Source | Runs, *, crops: str = "decided") -> xr.Dataset:
-    """How runs end by a fit: the chance of each endpoint.
+    """Probability of each endpoint of runs, by a fit.
 
     Parameters
     ----------

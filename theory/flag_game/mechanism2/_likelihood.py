@@ -77,7 +77,7 @@ def make_condition(
 
 
 def n_free(condition: Condition) -> int:
-    """How many parameters are fitted."""
+    """Number of fitted parameters."""
     return int((condition.layout.lower < condition.layout.upper).sum())
 
 
