@@ -12,7 +12,7 @@ STEADY = "steady"
 LIMIT_CYCLE = "limit cycle"
 SLOW_TRANSIENT = "slow transient"
 
-# Times of observation: the longer one is for cycles of which the shorter one sees too few
+# Observation windows: the longer one is for slow cycles, too few of which fit into the shorter one
 WATCHES = (np.linspace(0.0, 200.0, 2001), np.linspace(0.0, 2000.0, 2001))
 # A word share of smaller amplitude is what a tolerance of 1e-8 leaves.
 SMALLEST_AMPLITUDE = 1e-6

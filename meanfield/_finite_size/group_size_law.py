@@ -118,7 +118,7 @@ def group_size_law(
     -------
     Dataset with
 
-    - `kappa`, `correction` = c and `correction_error`, the numerical error of c, not that of the law; both are 0 for
+    - `kappa`, `correction` = c and `correction_error`, the numerical error of c, not of the law; both are 0 for
       order 1 and for infinite κ;
     - `probability` over `n_agents`, of the strong attractor, and `log_weak_probability`, the natural logarithm of
       1 - `probability`;
@@ -126,7 +126,7 @@ def group_size_law(
       one attractor; and its `word_kappa` (word), 0 for the strong word, NaN for words that lead nowhere. With more than
       two attractors `kappa` is the least of them, and `correction` belongs to it;
     - `n_critical`, the size from which on the chance is at least `level`: κ√N - c/√N = Φ⁻¹(level) for two attractors;
-    - `attractors`, their number; 1: the chance is that of being ahead; 0 if there is no law;
+    - `attractors`, their number; with 1 it is the probability of being ahead; 0 if there is no law;
     - `strong_word`, the word that leads at the attractor which the rate equation reaches from empty memories; '' if
       there is no law, or agents treat both words alike, so that κ = 0;
     - `success_rate`, how often two agents say the same at the attractors, the smallest: 1 less what noise keeps off the
@@ -357,7 +357,7 @@ def _columns(law: _Law, words: tuple[str, ...], sizes: np.ndarray, level: float)
 
 
 def _chances(law: _Law, words: tuple[str, ...], sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The chance of the strong attractor, the logarithm of that of all others, and the chance of each word."""
+    """Probabilities of the strong attractor, of all others (the logarithm), and of each word."""
     each = np.zeros((len(sizes), len(words)))
     if law.several is not None:
         chances, log_weak = law.several.chances(sizes.astype(float))

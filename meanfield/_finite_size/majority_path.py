@@ -84,8 +84,8 @@ def majority_path(
 ) -> MajorityPath | str:
     """κ and c for the chance that a word is ahead at random times, or the reason why there are none.
 
-    The slowest mode of the attractor fades like exp(-decay·t); `variance` is that of the word share, times N. Without
-    the correction c is 0.
+    The slowest mode of the attractor fades like exp(-decay·t); `variance` is N times the word share's. Without the
+    correction c is 0.
     """
     said, uncommitted = mixture.q[..., word], float(attractor.sum())
     share = float((attractor * said).sum()) / uncommitted

@@ -88,7 +88,7 @@ def finite_size(
     -------
     Dataset with
 
-    - `word_share` (time, word), that of the rate equation;
+    - `word_share` (time, word), from the rate equation;
     - `word_share_correction` (time, word), qᵀV, to be divided by N;
     - `word_share_variance` (time, word), the diagonal of qᵀCq, to be divided by N;
     - `mean` and `variance` (n_agents, time, word), if `n_agents` is given.

@@ -16,8 +16,8 @@ leads. On a ray from ξ = 0 an attractor is reached between radii r; with a frac
 
     P = 1/R Σ [exp(-N r²/2) - exp(-N r'²/2)].
 
-For one manifold this is Craig's integral for Φ(-κ√N). Radii are in proportion to those with the exact κ_k where a basin
-borders on that of the strong attractor. What is left out is of order 1/√N, as in all laws of order 1.
+For one manifold this is Craig's integral for Φ(-κ√N). Radii are in proportion to radii with the exact κ_k where a basin
+borders on the strong attractor's. What is left out is of order 1/√N, as in all laws of order 1.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Sectors(NamedTuple):
     outer: Float[np.ndarray, " pieces"]
 
     def log_chance(self, number: int, sizes: Sizes, alone: Sizes) -> Sizes:
-        """The logarithm of the chance of an attractor: that of crossing its manifold `alone` where it is tiny."""
+        """Log-probability of an attractor; where it is tiny, the one of crossing its manifold `alone`."""
         of = self.number == number
         half = -sizes[:, None] / 2
         pieces = np.exp(half * self.inner[of] ** 2) - np.exp(half * self.outer[of] ** 2)

@@ -40,7 +40,7 @@ def fixed_points(
     exactly. If an agent's chain has several closed classes of memories, each has its own branch of fixed points, with
     all agents of a kind in that class; mixtures of classes with equal Q are fixed points too but are not listed.
 
-    For more words, Newton iteration from a grid of starts solves Q = F(Q) on the simplex of word shares and on those of
+    For more words, Newton iteration from a grid of starts solves Q = F(Q) on the simplex of word shares and on
     its faces and corners to which agents can keep. It may miss roots. Where F points inwards on the whole boundary, the
     indices of the roots sum to 1; attrs["completeness"] reports this check.
 
@@ -64,7 +64,7 @@ def fixed_points(
         Compositions with these masses from which further solutions start, as for `solve`.
     starts
         Number of random starts on the whole simplex, ≥ 1, default 64. As many are spread over the other closed faces,
-        each of which has one more start in its middle.
+        and each of these has one more start in its middle.
     seed
         Seed of the random starts, default 0.
     progress

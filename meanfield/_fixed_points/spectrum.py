@@ -58,7 +58,7 @@ def spectrum(
         of agents.
     composition
         Fractions of agents in each state, shape (S,), for a population (M, S); rows sum to 1. A DataArray is aligned by
-        its coordinates; for a stack it may have its dims too, else it is that of all. It need not be a fixed point.
+        its coordinates; for a stack it may have its dims too, else all share it. It need not be a fixed point.
     k
         How many eigenvalues, 1 ≤ k ≤ M(S - 1). Default: 4, or all where there are fewer; one more where the last would
         be one of a conjugate pair, except in a stack.

@@ -22,7 +22,7 @@ CYCLES = 16  # passes over a law until it has converged, about
 TOLERANCE = 1e-13  # relative error of the word shares; sums of positive terms lose no more than this
 LEAKS = (1e-3, 1e-6, 1e-9, 1e-12)
 RARE = 1e-4  # a word that is heard less
-ONE_AT_A_TIME = 4096  # flows of which a chain takes 0.13 GB; for more, threads don't eliminate together
+ONE_AT_A_TIME = 4096  # flows; a chain of them takes 0.13 GB, and for more, threads don't eliminate together
 
 
 class StationaryLaw:

@@ -11,7 +11,7 @@ Law = Float[np.ndarray, "places *sizes"]
 
 
 def closed_classes(possible: Bool[np.ndarray, "places places"]) -> list[np.ndarray]:
-    """The sets of places that are never left once entered, of which none holds another."""
+    """The smallest sets of places that are never left once entered."""
     n_classes, label = connected_components(possible, connection="strong")
     leaves = possible & (label[:, None] != label)
     members = [np.flatnonzero(label == one) for one in range(n_classes)]

@@ -3,7 +3,7 @@
 The instanton to a saddle from a point on the rate equation's way down from it is easy to find next to the saddle, where
 fields are those on the way down. It is followed as this point moves down the way, with as much more time as the way
 down takes. From the attractor itself the path takes an infinite time; there the strength of the momentum at the end is
-given, which fixes the time. From there the momentum is raised to that of an extinction, too.
+given, which fixes the time. From there the momentum of an extinction is reached, too, in steps.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ LEAST = 1e-300
 
 
 class Agents(NamedTuple):
-    """A game, and how its compositions stand to those of a reaction model and to the states of a face."""
+    """A game, and maps from its compositions to a reaction model's and to the states of a face."""
 
     arrays: Arrays
     ending: Ending
@@ -75,7 +75,7 @@ class Agents(NamedTuple):
     end: AbsorbingEnd | None = None  # of an extinction
 
     def problem(self, start: np.ndarray, end: float, n_steps: int, strength: float = np.nan) -> Departure:
-        """From a start in the states of the model; a given strength is that of a path from the attractor."""
+        """The problem from a start in the states of the model; a strength is given for a path from the attractor."""
         return Departure(self.arrays, self.ending, even_mesh(end, n_steps), self.inwards(start), strength)
 
     def allowed_energy(self, strength: float, rate: float) -> float:
@@ -88,7 +88,7 @@ class Agents(NamedTuple):
 def agents_of(way: Exit | Extinction, mixture: Mixture | None, ends: Ends | None) -> Agents | str:
     """Agents of a population, or of a reaction model without a `mixture`, or why no path is computed.
 
-    `ends` are those of a path over a saddle in a model of not too many states.
+    `ends` are given for a path over a saddle in a model of not too many states.
     """
     return _of_reactions(way, ends) if mixture is None else _of_population(way, mixture)
 
@@ -221,7 +221,7 @@ def _path(way: Exit | Extinction, agents: Agents, problem: Departure, found: Ins
 
 
 def _centred(way: Exit | Extinction, agents: Agents, x: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Momenta are known up to a number for each class: their mean over its agents is 0 for those of a population."""
+    """Momenta are known up to a number for each class; in a population their mean over its agents is set to 0."""
     if len(agents.arrays) > 3:
         return p
     return p - (x * p).sum(-1, keepdims=True) / np.maximum(x.sum(-1, keepdims=True), LEAST)

@@ -4,7 +4,7 @@ Of all policies q' with a given value v, one with the least Σ_i m_i KL(q'(i) ||
 
     q'(w | i) ∝ q(w | i) exp(μ g_iw / m_i),   g_iw = ∂v/∂q(w | i) at q'.
 
-The weights m are those of q' itself: weights of q would leave memories free to change that hardly occur before the
+The weights m come from q' itself: weights of q would leave memories free to change that hardly occur before the
 change and often after it.
 
 An iteration takes v, g and m at the present q', and the one μ with which v, linearised there, is as wanted. The

@@ -84,7 +84,7 @@ def interpolate(functions: Sequence[Function], breaks: Float[np.ndarray, " break
 
 
 def wronskian(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Coefficients of f'g - fg' on (-1, 1), for those of f and g, each (…, 17)."""
+    """Coefficients of f'g - fg' on (-1, 1) from the coefficients of f and g, each (…, 17)."""
     (f, g), (df, dg) = (
         [chebval(_PRODUCT_NODES, np.moveaxis(series(c), -1, 0)) for c in (first, second)]
         for series in (lambda c: c, partial(chebder, axis=-1))

@@ -171,7 +171,7 @@ def _plausibility(index: np.ndarray, inward: bool, n_continuum: int) -> str:
 def _grid(size: int, starts: int, rng: np.random.Generator) -> np.ndarray:
     """log Q, up to a constant in each row: combinations of depths below the largest, and a lattice of shares.
 
-    All of them for few words, of which the search takes some at random; for many words random ones.
+    For few words all of them, and the search takes some at random; for many words random ones.
     """
     if len(DEPTHS) ** size <= MAX_GRID:
         depths = np.array([row for row in itertools.product(DEPTHS, repeat=size) if max(row) == 0])

@@ -97,7 +97,7 @@ def _given(number: int, ax: Any) -> np.ndarray:
 
 
 def show_single_points(axes: Axes) -> None:
-    """A marker on every line of which there is one point, as at a single time; it would not be seen."""
+    """Mark every line with one point only, as at a single time; it would not be seen."""
     for line in axes.lines:
         if line.get_marker() == "None" and np.isfinite(line.get_xydata()).all(1).sum() == 1:
             line.set_marker("o")

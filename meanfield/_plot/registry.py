@@ -62,10 +62,10 @@ def draws(
     """Decorator: the function draws this view of these kinds of results.
 
     The default of a result is the first view of its kind whose needs it meets. `first` puts a view before
-    those of other modules. `reads` is a signature: dims and what is read along them, as in
+    other modules' views. `reads` is a signature: dims and what is read along them, as in
     ``"time word+ ...: word_share; fold*: fold_parameter; : kappa correction?"``. Three dots stand for any other dims, a
-    star marks a dim that may have no entry, a plus one of which some entries are enough, ``bound=low,high`` one that
-    must have these, and a question mark what a result may lack.
+    star marks a dim that may have no entry, a plus a dim for which some entries are enough, ``bound=low,high`` a dim
+    that must have these, and a question mark a variable that a result may lack.
     """
 
     def register(draw: Draw) -> Draw:

@@ -374,7 +374,7 @@ def met_others_of_rates(
 ) -> tuple[Float[Array, " nodes"]]:
     """Gain of H of order 1/N at points, since the pairs of a reaction model are of two different agents.
 
-    Rates that are functions of the composition are those of all agents, and gain nothing.
+    Rates that are functions of the composition depend on all agents, and gain nothing.
     """
     pairs = ReactionGame(*arrays[:7])
 
