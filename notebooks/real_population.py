@@ -59,7 +59,7 @@ plt.show()
 # %% [markdown]
 # ## Does memory explain what they say?
 #
-# Half of the runs foretell single choices in the other half. The policy has to beat simple laws, or it is not needed.
+# Half of the runs predict single choices in the other half. The policy has to beat simple laws, or it is not needed.
 
 # %%
 scores = populations.choice_scores(real)
@@ -67,9 +67,9 @@ meanfield.plot(scores)
 scores.set_index("law")[["log_likelihood", "gain", "gain_low", "gain_high"]].round(3)
 
 # %% [markdown]
-# ## Do some runs foretell the others?
+# ## Do some runs predict the others?
 #
-# First half of the runs foretell the other half, then the small groups foretell the large ones and the reverse.
+# First half of the runs predict the other half, then the small groups predict the large ones and the reverse.
 
 # %%
 halves = populations.cross_validate(real, draws=20)

@@ -1,6 +1,6 @@
 """The `meanfield` command: each step of the chain, from files to files.
 
-The one place that knows all rooms; every command imports what it needs when it runs.
+The one place that imports all packages; every command imports what it needs when it runs.
 """
 
 from __future__ import annotations

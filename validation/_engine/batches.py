@@ -24,7 +24,7 @@ UNIT = 2.0**-53
 
 # Means up to which counting up from 0 is faster than rejection, as measured.
 INVERSION_MEAN = 30.0
-# Shortest products of which P(0) is taken as such; longer ones by Stirling's series.
+# P(0) is a product up to this length, and longer ones come from Stirling's series.
 PRODUCT_LENGTH = 16
 # Stirling's series with four terms is exact to double precision from here on.
 STIRLING_FROM = 16

@@ -102,9 +102,9 @@ def rare_event(
     - `probability`, and `interval` (bound), from the spread of the replications: of Student's t, on a logarithmic
       scale. Wilson's where the pilot chose no levels, so that all runs are ordinary ones;
     - `relative_error`, the standard error over `probability`, NaN if that is 0;
-    - `estimate` (replication), and `passed` (replication, stage), the shares whose product it is, the last one that of
-      the runs that end at the word;
-    - `rounds`, the number of rounds of N interactions played in all, those of the pilot included.
+    - `estimate` (replication), and `passed` (replication, stage), the shares whose product it is; the last one is the
+      share of runs that end at the word;
+    - `rounds`, the number of rounds of N interactions played in all, the pilot's included.
 
     attrs["reason"] says where the error is not known well: no run ended at the word, or few replications saw it. Of an
     event that hangs on a single rare answer splitting sees no more than `simulate`.

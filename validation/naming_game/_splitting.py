@@ -1,9 +1,9 @@
 """Splitting: runs that come far are continued several times, runs that don't are given up.
 
 A stage starts from the runs that came above a level, and plays each until it is above the next level or at consensus.
-Consensus on the word that is asked for is above all levels. With n runs in each stage, of which a share p_k comes above
-level k, Π p_k is an unbiased estimate of the chance to end at that word, whatever the levels and the coordinate are, as
-long as neither depends on these runs. So a pilot, whose runs aren't counted, chooses the levels.
+Consensus on the word that is asked for is above all levels. With n runs in each stage, where a share p_k comes above
+level k, Π p_k is an unbiased estimate of the probability to end at that word, for any levels and any coordinate that
+do not depend on these runs. So a pilot, whose runs aren't counted, chooses the levels.
 
 A run is stopped where it is found strictly above the level for the first time. What happens after depends on memories,
 agreements of the last rounds and the time alone, which all are copied. Each run that came above is continued equally
@@ -32,7 +32,7 @@ PARTS, PARTS_OF_THE_FIRST = 8, 64
 PASSED = 0.25  # share of the pilot's runs that come above the next level
 MOST_LEVELS = 300  # chances down to 1e-180
 TOP = float(np.finfo(float).max)  # only consensus on the word is above
-FIRST_RUN = 2**48  # number of a stream: those of `simulate` have lower ones
+FIRST_RUN = 2**48  # number of a stream: streams of `simulate` have lower ones
 
 
 class Game(NamedTuple):

@@ -96,7 +96,7 @@ def choice_scores(
         if np.isnan(scores).all():
             n = len(one.runs)
             told = f"{one.model} {'/'.join(one.words)}, H = {one.memory_length}: {n} run{'s' * (n > 1)}"
-            warnings.warn(f"{told} of which none is foretold by others, so that its scores are NaN", stacklevel=2)
+            warnings.warn(f"{told} that no other runs predict: the scores are NaN", stacklevel=2)
     return as_table(rows, "choice_scores", by=by, folds=folds, seed=seed, level=level)
 
 

@@ -17,7 +17,7 @@ NOTHING = -1  # in a memory, where the agent had no interaction yet
 
 
 class Choices(NamedTuple):
-    """Choices of agents who are not committed, in order if they are those of a log; arrays over `choice`."""
+    """Choices of agents who are not committed, in order if they come from a log; arrays over `choice`."""
 
     memory: np.ndarray  # (choice, length, 2), own and partner's words, oldest first; NOTHING before the first ones
     chosen: np.ndarray

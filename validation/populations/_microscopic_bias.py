@@ -172,5 +172,5 @@ def distance_from_uniform(q: np.ndarray) -> np.ndarray:
     uniform = 1 / q.shape[1]
     middle = (q + uniform) / 2
     divergence = (rel_entr(q, middle) + rel_entr(uniform, middle)).sum(1) / 2
-    # Rounding can leave -1e-17 of 0, of which there is no root
+    # Rounding can leave -1e-17 instead of 0, and it has no root
     return np.sqrt(np.maximum(divergence, 0))

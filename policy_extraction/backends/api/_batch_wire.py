@@ -142,7 +142,7 @@ def _read(line: str) -> dict[str, Any] | None:
 
 
 async def _found(client: Any, file: str) -> str | None:
-    """The batch of a file among those of the account."""
+    """The batch of a file among the account's."""
     after = ""
     for _ in range(MOST_PAGES):
         reply = parsed(await client.get(f"/batches?limit=100{after}", cast_to=bytes))

@@ -241,7 +241,7 @@ class LlamaCpp:
         return _known(log_p, most) if drawn == token else -np.inf
 
     async def _complete(self, client: Any, tokens: Tokens, **fields: Any) -> tuple[int, float, dict[int, float]]:
-        """The drawn token, its log-probability, and those of the most probable tokens."""
+        """The drawn token, its log-probability, and the most probable tokens with theirs."""
         asked = {"model": self._server.model, "prompt": list(tokens), "n_predict": 1, "n_probs": self._listed, **fields}
         request = native_request("/completion", Usage(len(tokens), 1), temperature=0.0, **asked)
 

@@ -32,7 +32,7 @@ class UnusableReplyError(Exception):
 
 
 class NoLogprobsError(UnusableReplyError):
-    """A reply has no log-probabilities, or not those of an answer that is given at once."""
+    """A reply has no log-probabilities, or none for an answer that is given at once."""
 
 
 class CutOffError(UnusableReplyError):

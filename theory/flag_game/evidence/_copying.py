@@ -48,7 +48,7 @@ def copying_endpoints(
         a, from 0 to 1.
     bias
         h = ln(q_T/q_R): a heard truth is adopted with q_T = 1/(1 + e^-h), a heard rival with q_R = 1 - q_T. None adopts
-        everything: the voter model with zealots, of which h = 0 is a version half as fast.
+        everything: the voter model with zealots; h = 0 is a version half as fast.
     interactions_per_agent
         Interactions over N, ≥ 0; in each a random agent hears a random other one.
 

@@ -62,14 +62,14 @@ def predict(fitted: xr.Dataset, runs: Source | Runs, *, crops: str = "decided") 
 def forecast(
     train: Source | Runs, test: Source | Runs, models: Sequence[str] = MODELS, *, crops: str = "decided"
 ) -> xr.Dataset:
-    """Fit models to some runs and foretell others, and score the forecasts.
+    """Fit models to some runs and predict others, and score the forecasts.
 
     Parameters
     ----------
     train
         As for `read_runs`, with all outcomes.
     test
-        As for `read_runs`; runs without an outcome get no score. They may differ in N from those of `train`.
+        As for `read_runs`; runs without an outcome get no score. They may differ in N from `train`.
     models
         Of those that `fit` describes.
     crops
@@ -107,7 +107,7 @@ def forecast(
 
 
 def cross_validate(runs: Source | Runs, models: Sequence[str] = MODELS, *, crops: str = "decided") -> xr.Dataset:
-    """Foretell each run by models that were fitted to all others.
+    """Predict each run by models that were fitted to all others.
 
     Parameters
     ----------

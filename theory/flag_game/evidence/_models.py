@@ -1,4 +1,4 @@
-"""The models that foretell how runs end, each as a grid of parameters and the law of a run at all its points.
+"""Models of how runs end, each a grid of parameters and the distribution of a run at all its points.
 
 A grid finds the highest likelihood everywhere, and makes fits of many subsets of runs a matter of sums.
 """
