@@ -120,7 +120,7 @@ axis.legend()
 
 
 def ahead(policy):
-    """The chance that 'his' is ahead among 100 agents."""
+    """The probability that 'his' is ahead among 100 agents."""
     law = meanfield.group_size_law(policy, n_agents=[100], order=2)
     return law["probability"].item() if law["strong_word"] == "his" else 1 - law["probability"].item()
 

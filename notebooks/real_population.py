@@ -81,7 +81,7 @@ pd.concat([halves, other_size])[columns].round(3)
 # ## Groups that nobody has run
 #
 # Twenty policies drawn from the posterior play groups of other sizes. Their spread is what the runs leave open. The
-# group-size law gives the chance of M at all sizes at once, from the mean policy.
+# group-size law gives the probability of M at all sizes at once, from the mean policy.
 
 # %%
 draws = populations.sample_policies(policy, 20, seed=0)

@@ -106,7 +106,7 @@ def finite_size(
 
     See Also
     --------
-    group_size_law : the chance that N agents end at the strong word
+    group_size_law : the probability that N agents end at the strong word
     validation.simulate : exact runs of N agents
     solve : the limit of many agents
 

@@ -55,7 +55,7 @@ WEAK = 1e-4  # κ, below which rounding may hide the momentum
 RAYS, STEPS, HALVINGS = 256, 12, 8  # steps of a ray before those that change the attractor are halved
 SPANNED = 1e-6  # what rounding and the paths' errors leave of a direction of noise that there is not
 ONE_DIRECTION = "memories of the words do not act in all directions of the noise"
-RARE = -21.0  # logarithm of a chance, below which rays are too few
+RARE = -21.0  # logarithm of a probability, below which rays are too few
 MOST_BORDERS = 4  # within a step
 NEVER = 1e-9  # share of words
 
@@ -115,7 +115,7 @@ class Several(NamedTuple):
         return found
 
     def chances(self, sizes: Sizes) -> tuple[dict[int, Sizes], Sizes]:
-        """The chance of each attractor, and the logarithm of the chance that it is not the strong one."""
+        """The probability of each attractor, and the logarithm of the probability that it is not the strong one."""
         beyond = {one.far: log_ndtr(-one.deviations(sizes)) for one in self.crossings}
         if self.sectors is not None:
             beyond = {far: self.sectors.log_chance(far, sizes, alone) for far, alone in beyond.items()}

@@ -34,7 +34,7 @@ def escape_path(
 ) -> xr.Dataset:
     """The likeliest way in which chance takes many agents to a saddle, from the attractor beside it or empty memories.
 
-    N agents follow a course x(t) with a chance of exp(-N S) to leading order. The course of least action S obeys
+    N agents follow a course x(t) with a probability of exp(-N S) to leading order. The course of least action S obeys
     Hamilton's equations
 
         dx/dt = ∂h/∂p,  dp/dt = -∂h/∂x,   h(x, p) = ½ [Σ_ab g_ab g_ba - 1],
@@ -42,8 +42,8 @@ def escape_path(
 
     from x = attractor to x = saddle with p = 0 at both ends, so h = 0. From empty memories it starts with p ≠ 0. In it
     an agent's move from i to k is exp(p_k - p_i) times as frequent as usual. Beyond the saddle the population needs no
-    more luck. Where agents die out, the path ends with the momentum log v, with v the chance that a single one of them
-    dies out with all its offspring.
+    more luck. Where agents die out, the path ends with the momentum log v, with v the probability that a single one of
+    them dies out with all its offspring.
 
     Parameters
     ----------

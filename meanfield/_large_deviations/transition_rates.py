@@ -47,7 +47,7 @@ def transition_rates(
 
     a sum over the saddles between them, with barrier Δ and prefactor T as for `lifetime`. Over long times the
     population is a Markov chain of attractors with these rates, whose stationary law π obeys Σ_i π_i k_ij = π_j Σ_i
-    k_ji. Rates and chances are right up to factors 1 + O(1/N) and mean little where NΔ is below about 2.
+    k_ji. Rates and probabilities are right up to factors 1 + O(1/N) and mean little where NΔ is below about 2.
 
     Parameters
     ----------

@@ -313,9 +313,9 @@ def final_correlations(
 def branching(
     arrays: tuple[Array, ...], x: Float[Array, ...], v: Float[Array, ...]
 ) -> tuple[Float[Array, ...], Float[Array, ...]]:
-    """v ∂H/∂x at p = log v, and its Jacobian: how the chances v that single agents among x die out would change.
+    """v ∂H/∂x at p = log v, and its Jacobian: how the probabilities v that single agents among x die out would change.
 
-    They are the chances themselves where this vanishes.
+    They are the probabilities themselves where this vanishes.
     """
     game = game_of(arrays)
 

@@ -86,7 +86,7 @@ def decomposable(random: np.random.Generator, W: int, H: int) -> np.ndarray:
     """Agents who keep to one of several cycles of their own words and hardly ever leave it, whatever they hear.
 
     The own words of a memory are a node of a de Bruijn graph. A random successor of every node is kept to; leaving it
-    has a chance between 1e-14 and 1e-2 that may depend on what was heard.
+    has a probability between 1e-14 and 1e-2 that may depend on what was heard.
     """
     own, partner = memories(W, H)
     node = ((own + 1) * (W + 1) ** np.arange(H)).sum(1)

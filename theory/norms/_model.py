@@ -1,8 +1,8 @@
 """The reaction model of one behaviour: what agents show, see, say, learn, plan and synthesise.
 
-In an encounter the initiator observes the responder. Four chances make its channels: shows(j, a), that an agent in
-state j acts by the standard a, by a norm or by habit; conflict(i, a), that an observer in i finds this in conflict with
-its norm; talk(i), that it then speaks; and think(i, a), that it otherwise has a thought:
+In an encounter the initiator observes the responder. Four probabilities make its channels: shows(j, a), that an agent
+in state j acts by the standard a, by a norm or by habit; conflict(i, a), that an observer in i finds this in conflict
+with its norm; talk(i), that it then speaks; and think(i, a), that it otherwise has a thought:
 
     chat(s, a)            [i upholds s] conflict(i, a) talk(i) · shows(j, a): the responder learns s;
     thought(a, source)    (1 - conflict(i, a)) think(i, a) · shows(j, a, source): the observer learns a;

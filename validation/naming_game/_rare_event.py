@@ -1,4 +1,4 @@
-"""The chance of an end that simulation hardly ever sees."""
+"""The probability of an end that simulation hardly ever sees."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ def rare_event(
     level: float = 0.99,
     progress: bool = False,
 ) -> xr.Dataset:
-    """The chance that a run of `simulate` ends at a word, however small, by splitting.
+    """The probability that a run of `simulate` ends at a word, however small, by splitting.
 
     The event is ``simulate(...)["consensus_word"] == word``: a run converges to the word within `max_rounds`.
 
     A coordinate tells how far a run has come. Runs are stopped as soon as they are above a level, and continued several
-    times to the next one. The product of the shares that come above the levels is an unbiased estimate of the chance,
-    whatever the coordinate; a bad one makes it vary more. A pilot, whose runs aren't counted, chooses the levels.
-    Sources: Garvels 2000, thesis, Twente (fixed effort); Cérou and Guyader 2007, Stoch. Anal. Appl. 25, 417; Bréhier et
-    al. 2016, Ann. Appl. Probab. 26, 3559 (ties).
+    times to the next one. The product of the shares that come above the levels is an unbiased estimate of the
+    probability, whatever the coordinate; a bad one makes it vary more. A pilot, whose runs aren't counted, chooses the
+    levels. Sources: Garvels 2000, thesis, Twente (fixed effort); Cérou and Guyader 2007, Stoch. Anal. Appl. 25, 417;
+    Bréhier et al. 2016, Ann. Appl. Probab. 26, 3559 (ties).
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ def rare_event(
 
     See Also
     --------
-    simulate : for chances above 1e-3
-    meanfield.group_size_law : Φ(-κ√N), the same chance up to a factor, and with order 2 that factor
+    simulate : for probabilities above 1e-3
+    meanfield.group_size_law : Φ(-κ√N), the same probability up to a factor, and with order 2 that factor
     validation.naming_game.exact_population : of few agents
 
     Examples

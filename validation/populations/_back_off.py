@@ -248,8 +248,8 @@ def back_off_policy(choices: pd.DataFrame, *, words: Sequence[str] | None = None
     words
         The words in the wanted order. Default: the order in `options`.
     names
-        Whether words have names. False leaves out b and step 3: from empty memories each word then wins with chance
-        1/W, and only the times are a prediction.
+        Whether words have names. False leaves out b and step 3: from empty memories each word then wins with
+        probability 1/W, and only the times are a prediction.
 
     Returns
     -------

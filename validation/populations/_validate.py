@@ -158,8 +158,8 @@ def cross_validate(
     -------
     DataFrame as from `validate`, with `fold`; `known_choices`, from which the policy was estimated; and `unfamiliar`,
     the fraction of the fold's choices with memories for which fewer than five are known. A share 1 - level of all rows
-    is expected to disagree by chance; rows on the same runs depend on each other. Few runs leave the policy a guess where
-    the others went, and more rows disagree: in simulated logs of one policy 10 % with four runs and 6 % with ten, in
+    is expected to disagree by chance; rows on the same runs depend on each other. Few runs leave the policy a guess
+    where the others went, and more rows disagree: in simulated logs of one policy 10 % with four runs and 6 % with ten, in
     place of 1 %, mostly where `unfamiliar` is above 0.2.
 
     Raises
@@ -225,7 +225,7 @@ def report(table: pd.DataFrame) -> list[str]:
     >>> import textwrap
     >>> table = validation.populations.power(0.1, n_agents=24, runs=40)
     >>> print(textwrap.fill(validation.populations.report(table)[0], 100))
-    40 runs of 24 agents call a bias κ of 0.1 (the strong word wins with chance 0.688) with probability
+    40 runs of 24 agents call a bias κ of 0.1 (the strong word wins with probability 0.688) with probability
     0.64 at 95 % confidence; 61 runs are needed for 0.8
     """
     if isinstance(table, pd.DataFrame) and table.attrs.get("kind") == "power":

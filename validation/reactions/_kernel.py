@@ -48,12 +48,12 @@ class Outcomes(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Moves of one agent whose chances depend on the counts: those from state i are first[i] up to first[i + 1] - 1."""
+    """Moves of one agent with probabilities by counts; moves from state i are first[i] up to first[i + 1] - 1."""
 
     threshold: np.ndarray  # (1,), of 2^64 interactions those that are such a move, or nothing; 0 without any
     first: np.ndarray  # (K + 1,)
     moves: np.ndarray  # (R, 2), from state to state
-    reach: np.ndarray  # (compositions, R), chances in such an interaction, cumulated over the moves from a state
+    reach: np.ndarray  # (compositions, R), probabilities in such an interaction, cumulated over the moves from a state
     strides: np.ndarray  # (K,): strides @ counts is the row of a composition
 
 

@@ -46,7 +46,7 @@ def games(ends, model="majority"):
 
 
 def far_from(share, chance, runs=RUNS):
-    """Whether a fraction of runs is more than four standard errors off its chance."""
+    """Whether a fraction of runs is more than four standard errors off its probability."""
     return abs(share - chance) > 4 * math.sqrt(chance * (1 - chance) / runs)
 
 
@@ -371,7 +371,7 @@ def test_critical_size_names_wrong_input():
 
 
 def first_run(length, tosses, p):
-    """Chances that the first run of `length` successes ends with each toss: a walk over the current length."""
+    """Probabilities that the first run of `length` successes ends with each toss: a walk over the current length."""
     law, ended = np.eye(length)[0], []
     for _ in range(tosses):
         ended.append(law[-1] * p)

@@ -1,4 +1,4 @@
-"""Chances of three conventions and more, against simulations, symmetries, closed cases, and what is refused."""
+"""Probabilities of three conventions and more, against simulations, symmetries, closed cases, and what is refused."""
 
 from __future__ import annotations
 

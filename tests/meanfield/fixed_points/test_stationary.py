@@ -71,8 +71,8 @@ def test_laws_of_three_words_are_those_of_elimination(iterated):
 def hidden_bit(length, leak):
     """Agents who keep a bit, own word + what was heard before (mod 2), that neither words nor counts show.
 
-    It is lost with chance `leak`, twice as easily from 0 as from 1. Where both words are heard alike, both are said
-    alike whatever it is.
+    It is lost with probability `leak`, twice as easily from 0 as from 1. Where both words are heard alike, both are
+    said alike whatever it is.
     """
     own, partner = memories(2, length)
     bit = (own[:, 0] + partner[:, 1]) % 2
@@ -122,7 +122,7 @@ def test_aggregates_for_what_all_words_leave_alone_would_miss_what_a_rare_one_en
 
 
 def test_elimination_keeps_relative_accuracy():
-    """A ring of states that are left with chances from 1 to 1e-30: the law is the inverse of these chances."""
+    """A ring of states left with probabilities from 1 to 1e-30, whose inverse is the stationary distribution."""
     chance = 10.0 ** -np.linspace(0, 30, 70)
     chain, law = np.zeros((70, 70)), np.empty(70)
     chain[np.arange(70), (np.arange(70) + 1) % 70] = chance

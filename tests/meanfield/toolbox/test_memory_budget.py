@@ -139,7 +139,7 @@ def test_draws_of_basins_are_not_kept(monkeypatch: pytest.MonkeyPatch, unchecked
 
     few, many = peak(lambda: draw(64)), peak(lambda: draw(2**17))
     assert many - few < 2**17
-    # Of five states, the first holds more than half with chance 1/2⁴
+    # Of five states, the first holds more than half with probability 1/2⁴
     fraction, error, _ = found[2**17]
     assert fraction.sum() == 1 and abs(fraction[1] - 1 / 16) < 4 * error[1] < 0.003
 

@@ -469,7 +469,7 @@ def test_two_copying_agents_by_hand() -> None:
 
 
 def test_copying_conserves_and_relaxes() -> None:
-    """Chances stay chances, the mean goes to z_T/z at its own rate, and long runs have the stationary law."""
+    """Probabilities stay so, the mean goes to z_T/z at its own rate, and long runs are stationary."""
     n, z_T, z_R, share = 128, 1.2, 1.9, 0.8
     rate, limit = (z_T + z_R) / (n * (n + z_T + z_R - 1)), z_T / (z_T + z_R)
     for interactions in (1, 16 * n, 64 * n):

@@ -30,7 +30,7 @@ def all_rival(number: int, n_agents: int) -> np.ndarray:
 
 
 def by_hand(shares: np.ndarray, anchored: float, up: float, down: float, interactions: int) -> np.ndarray:
-    """Chances of endpoints from every belief and anchor of every agent, interaction by interaction."""
+    """Probabilities of endpoints from every belief and anchor of every agent, interaction by interaction."""
     n = len(shares)
     states = list(product((0, 1), repeat=n))  # 1: holds the truth
     pairs = [(i, j) for i in range(n) for j in range(n) if i != j]

@@ -126,7 +126,7 @@ def test_mixed_attractor(published: xr.Dataset) -> None:
 def test_the_leading_word_of_theory_is_compared_with_that_of_the_runs() -> None:
     """Groups of eight agents who err in 3 % of cases agree on A by rule '004', and theory has A at 0.96.
 
-    Error budget: 400 runs that end at A with chance 0.9 at least, and of an attractor at B 0.1 at most, leave the
+    Error budget: 400 runs that end at A with probability 0.9 at least, and of an attractor at B 0.1 at most, leave the
     verdict to chance once in more than 10^9 seeds.
     """
     right, wrong = follower(0.03, empty=0.9), follower(0.03, empty=0.1)

@@ -1,8 +1,8 @@
 """Splitting against exact chains, direct simulation and the group-size law.
 
 Error budget: a mean of estimates counts as right within four of its standard errors, which a true statement misses for
-one seed in 10,000. Controls must miss it. Exact chances are those of absorption: with `AT_LAST` runs are looked at when
-all but a share of 1e-9 agree for good.
+one seed in 10,000. Controls must miss it. Exact probabilities are those of absorption: with `AT_LAST` runs are looked
+at when all but a share of 1e-9 agree for good.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BIASED = meanfield.make_policy(np.array([0.9, 1, 0.8, 0.8, 0]), ["A", "B"])
 
 
 def biased_to_a(start: float, mixed: float) -> xr.Dataset:
-    """H = 1, three words: A is said with chance `mixed` where two words are remembered."""
+    """H = 1, three words: A is said with probability `mixed` where two words are remembered."""
     memories = [(a, b) for a in range(3) for b in range(3)]
     rest = (1 - mixed) / 2
     said = [np.eye(3)[a] if a == b else np.array([mixed, rest, rest]) for a, b in memories]
@@ -100,7 +100,7 @@ def test_intervals_cover() -> None:
 
 
 def test_a_voter_wins_with_its_share() -> None:
-    """Q is a martingale of agents who say what they said or heard, so one of N wins with the chance 1/N."""
+    """Q is a martingale of agents who say what they said or heard, so one of N wins with the probability 1/N."""
     voter, n = meanfield.make_policy(np.array([0.5, 1, 0.5, 0.5, 0]), ["A", "B"]), 10
     start = np.zeros(5)
     start[[1, 4]] = 1 - 1 / n, 1 / n
@@ -188,7 +188,7 @@ def test_simulation_sees_the_same(policy, options) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("start", "n"), [(0.6, 400), (0.6, 800), (0.7, 400)])
 def test_the_tail_of_the_law(start, n) -> None:
-    """Φ(-κ√N) has the right exponent: down to 7e-11 these chances differ from it by a few per cent."""
+    """Φ(-κ√N) has the right exponent: down to 7e-11 these probabilities differ from it by a few per cent."""
     policy = majority(start)
     rare = rare_event(policy, "b", n_agents=n, runs=300, replications=20, seed=1)
     assert rare["relative_error"] < 0.2 and not rare.attrs["reason"]

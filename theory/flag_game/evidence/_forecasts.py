@@ -161,7 +161,7 @@ def _left_out(model: Model, runs: Runs) -> np.ndarray:
 
 
 def _law(model: Model, runs: Runs, shares: np.ndarray) -> np.ndarray:
-    """Chances of endpoints (R, 4) at the model's only point."""
+    """Probabilities of endpoints (R, 4) at the model's only point."""
     return np.broadcast_to(shares, (len(runs), len(ENDPOINTS))) if model.name == CONSTANT else model.laws(runs)[:, 0]
 
 
