@@ -28,7 +28,7 @@ Kinds = Float[np.ndarray, "kinds states"]
 Compositions = Float[np.ndarray, "points kinds states"]
 Starts = Float[np.ndarray, "starts kinds states"]
 
-MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of two courses
+MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of two trajectories
 # A solution of the rate equation that is steady is at a fixed point that is this near.
 NEAR = 1e-2
 MAX_TIME = 2000.0

@@ -60,7 +60,7 @@ MOST_BORDERS = 4  # within a step
 NEVER = 1e-9  # share of words
 
 Sizes = Float[np.ndarray, " sizes"]
-Course = Float[np.ndarray, "nodes kinds states"]
+Trajectory = Float[np.ndarray, "nodes kinds states"]
 
 
 class Crossing(NamedTuple):
@@ -70,7 +70,7 @@ class Crossing(NamedTuple):
     far: int
     kappa: float
     path: LeastActionPath | None = None
-    p: Course | None = None  # momentum, up to a factor
+    p: Trajectory | None = None  # momentum, up to a factor
     correction: float = 0.0
     error: float = 0.0
 
@@ -233,7 +233,7 @@ def _crossing(
     return Crossing(near, far, path.kappa, path, p)
 
 
-def _adjoint(path: LeastActionPath) -> Course:
+def _adjoint(path: LeastActionPath) -> Trajectory:
     """The momentum of vanishing noise, up to a factor: dp/dt = -Jᵀp, back from the left eigenvector."""
     game, left = tuple(path.mixture), path.ends.left
 
@@ -342,15 +342,15 @@ def correlation_of(one: Crossing, other: Crossing) -> float:
     return float(np.clip(np.mean(found), -1.0, 1.0))
 
 
-def _overlap(path: LeastActionPath, p: Course, q: Course) -> float:
+def _overlap(path: LeastActionPath, p: Trajectory, q: Trajectory) -> float:
     """∫ p·D q dt along the path."""
     game, nodes = tuple(path.mixture), zip(path.x, p, q, strict=True)
     return float(path.weights @ [(one * linearised(game, x, two)[2]).sum() for x, one, two in nodes])
 
 
 def _at(
-    time: Float[np.ndarray, " nodes"], course: Course, times: Float[np.ndarray, " instants"]
+    time: Float[np.ndarray, " nodes"], path: Trajectory, times: Float[np.ndarray, " instants"]
 ) -> Float[np.ndarray, "instants kinds states"]:
-    """A course between its nodes, and its last value later."""
-    flat = [np.interp(times, time, values) for values in course.reshape(len(course), -1).T]
-    return np.reshape(np.transpose(flat), (len(times), *course.shape[1:]))
+    """A trajectory between its nodes, and its last value later."""
+    flat = [np.interp(times, time, values) for values in path.reshape(len(path), -1).T]
+    return np.reshape(np.transpose(flat), (len(times), *path.shape[1:]))

@@ -18,7 +18,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from meanfield._finite_size.law_path import LawPath, law_path
-from meanfield._numerics.course import Vector
+from meanfield._numerics.trajectory import Vector
 from meanfield._population.single_policy import single_policy
 
 FADED = 1e-4  # of the action: later than this ξ has its last weights

@@ -22,7 +22,7 @@ from meanfield._large_deviations.linearised import Ends
 from meanfield._large_deviations.path import Path, all_weights
 from meanfield._large_deviations.random_fields import Fluctuations, Prefactor, extinction_prefactor, saddle_prefactor
 from meanfield._numerics.blas import one_blas_thread
-from meanfield._numerics.course import halves, remaining
+from meanfield._numerics.trajectory import halves, remaining
 from meanfield._population.mixture import Mixture
 from meanfield._population.trajectories import filled_game
 from meanfield.core._path_search import (
@@ -50,7 +50,7 @@ WRONG = 1e-2  # of the barrier: an error with which a path does not lead to the 
 ORDER = 15  # what the change is more than the error, for a method of order four
 FADED, LONGER = 10.0, 4  # what a longer path gains beyond that where it starts, and how often it is made longer
 FINEST = 8  # parts of a first step
-MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of a few courses
+MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of a few trajectories
 FINE_STEP, MOST_NODES = 0.6, 3000  # for the prefactor: a step in units of the fastest rate
 MOST_UNKNOWNS = 8100  # fields at all nodes, whose covariances then take half a gigabyte
 NEGLIGIBLE = 1e-7  # correlations
@@ -101,8 +101,8 @@ def _of_population(way: Exit | Extinction, mixture: Mixture) -> Agents | str:
     def inwards(x: np.ndarray) -> np.ndarray:
         return x[..., : kinds * n_states].reshape(*x.shape[:-1], kinds, n_states)
 
-    def outwards(course: np.ndarray) -> np.ndarray:
-        return np.pad(course.reshape(len(course), -1), ((0, 0), (0, committed)))[:, way.face]
+    def outwards(x: np.ndarray) -> np.ndarray:
+        return np.pad(x.reshape(len(x), -1), ((0, 0), (0, committed)))[:, way.face]
 
     saddle = inwards(way.saddle)
     if isinstance(way, Extinction):
@@ -129,8 +129,8 @@ def _of_reactions(way: Exit | Extinction, ends: Ends | None) -> Agents | str:
     def inwards(x: np.ndarray) -> np.ndarray:
         return filled(x[..., way.face])
 
-    def outwards(course: np.ndarray) -> np.ndarray:
-        return course[:, :size]
+    def outwards(x: np.ndarray) -> np.ndarray:
+        return x[:, :size]
 
     if isinstance(way, Extinction):
         return _dying(arrays, inwards(way.saddle), inwards(way.face), arrays[5], inwards, outwards)

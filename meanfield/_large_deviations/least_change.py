@@ -25,7 +25,7 @@ from scipy.special import rel_entr, softmax
 from tqdm import tqdm
 
 from meanfield._numerics.anderson import anderson
-from meanfield._numerics.course import Vector
+from meanfield._numerics.trajectory import Vector
 from meanfield.toolbox._errors import MeanfieldError
 
 RAREST = 1e-9  # weight of a memory, at least

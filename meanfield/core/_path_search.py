@@ -16,11 +16,11 @@ from scipy.sparse.linalg import LinearOperator, gmres
 from scipy.special import wrightomega
 
 from meanfield._numerics.blas import one_blas_thread
-from meanfield._numerics.course import Vector, halves
+from meanfield._numerics.trajectory import Vector, halves
 from meanfield.core._export import exported
 
 sweep = exported("meanfield.core._instanton", "sweep")
-new_fields = exported("meanfield.core._instanton", "sweep", first=3)  # without the courses
+new_fields = exported("meanfield.core._instanton", "sweep", first=3)  # without the trajectories
 departure = exported("meanfield.core._instanton", "departure")
 departing_fields = exported("meanfield.core._instanton", "departure", first=3)
 influences = exported("meanfield.core._instanton", "influences")

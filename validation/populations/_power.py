@@ -200,7 +200,7 @@ def least_wins(excluded: float, level: float) -> np.ndarray:
 
 
 def power_by_runs(chance: float, excluded: float, level: float, undecided: float) -> np.ndarray:
-    """The probability that 0, 1, … MOST_RUNS runs call, on either side, that they don't win with `excluded`.
+    """The probability that 0, 1, … MOST_RUNS runs exclude that `excluded` is the probability of a win.
 
     Each run is decided with probability 1 - `undecided`; only decided runs are tested.
     """

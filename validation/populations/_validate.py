@@ -159,8 +159,8 @@ def cross_validate(
     DataFrame as from `validate`, with `fold`; `known_choices`, from which the policy was estimated; and `unfamiliar`,
     the fraction of the fold's choices with memories for which fewer than five are known. A share 1 - level of all rows
     is expected to disagree by chance; rows on the same runs depend on each other. Few runs leave the policy a guess
-    where the others went, and more rows disagree: in simulated logs of one policy 10 % with four runs and 6 % with ten, in
-    place of 1 %, mostly where `unfamiliar` is above 0.2.
+    where the others went, and more rows disagree: in simulated logs of one policy 10 % with four runs and 6 % with ten
+    in place of 1 %, mostly where `unfamiliar` is above 0.2.
 
     Raises
     ------
