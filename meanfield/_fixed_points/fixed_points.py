@@ -30,8 +30,8 @@ def fixed_points(
     """Find the fixed points of the rate equation: all of them for two words, those that a search finds otherwise.
 
     **Policies and populations.** A composition x is a fixed point exactly when x = p(Q) and Q = F(Q). Here p(Q) is the
-    stationary law of an agent whose partners say word w with probability Q_w, and F(Q) is the word share of such
-    agents: qᵀp(Q) for one policy, the sum over kinds of agents and committed agents for a population.
+    stationary distribution of an agent whose partners say word w with probability Q_w, and F(Q) is the word share of
+    such agents: qᵀp(Q) for one policy, the sum over kinds of agents and committed agents for a population.
 
     Two words give one equation, g(ℓ) = log(F_0/F_1) - ℓ = 0 with ℓ = log(Q_0/Q_1). A piecewise Chebyshev interpolant of
     g yields every root for -46 ≤ ℓ ≤ 46, and further out until g has reached its asymptote. It is refined until g is
@@ -97,9 +97,9 @@ def fixed_points(
         If an argument is not as described, or the search would take too long: too many words, too long a memory, or too
         many faces to which agents can keep.
     ConvergenceError
-        If a stationary law was not found, which can happen from H = 8 on; if a root is no fixed point: then its `best`
-        holds all roots; or if g vanishes up to rounding wherever it may be zero, as for agents who repeat what they
-        heard last but for errors of 1e-15.
+        If a stationary distribution was not found, which can happen from H = 8 on; if a root is no fixed point: then
+        its `best` holds all roots; or if g vanishes up to rounding wherever it may be zero, as for agents who repeat
+        what they heard last but for errors of 1e-15.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""The stationary law of an agent whose partners say words with fixed probabilities Q."""
+"""The stationary distribution of an agent whose partners say words with fixed probabilities Q."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ONE_AT_A_TIME = 4096  # flows; a chain of them takes 0.13 GB, and for more, thre
 
 
 class StationaryLaw:
-    """p(Q), the stationary law of the kernel A(Q) on one closed class of memories, for one policy and many Q at once.
+    """Stationary distribution p(Q) of the kernel A(Q) on a closed class of memories, for one policy and many Q at once.
 
-    The law of the full memories is p[flow, heard] = f[flow] Q[heard], with f the stationary law of the chain of flows
-    (see `flow_successors`), W^{2H-1} unknowns. Power iteration would need up to 1e16 steps on policies in which an
-    agent hardly ever changes its habit, so its steps alternate with an exact solution of the chain between aggregates
-    of flows (iterative aggregation and disaggregation; Stewart, Introduction to the Numerical Solution of Markov
-    Chains, 1994, ch. 6). Heard words are independent from interaction to interaction, so long memory resides in own
-    words: the aggregates are the own words, together with the sets of flows that agents hardly ever leave.
+    The law of the full memories is p[flow, heard] = f[flow] Q[heard], with f the stationary distribution of the chain
+    of flows (see `flow_successors`), W^{2H-1} unknowns. Power iteration would need up to 1e16 steps on policies in
+    which an agent hardly ever changes its habit, so its steps alternate with an exact solution of the chain between
+    aggregates of flows (iterative aggregation and disaggregation; Stewart, Introduction to the Numerical Solution of
+    Markov Chains, 1994, ch. 6). Heard words are independent from interaction to interaction, so long memory resides in
+    own words: the aggregates are the own words, together with the sets of flows that agents hardly ever leave.
 
     Laws that have not converged after about the cost of elimination on all flows are solved by elimination without
     subtraction. That bounds the cost for any policy: with 512 flows (W = 2, H = 5) elimination takes a millisecond,

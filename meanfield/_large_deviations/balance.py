@@ -1,4 +1,4 @@
-"""The stationary law of a chain whose rates differ by many orders of magnitude, from their logarithms."""
+"""The stationary distribution of a chain whose rates differ by many orders of magnitude, from their logarithms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def closed_classes(possible: Bool[np.ndarray, "places places"]) -> list[np.ndarr
 
 
 def balanced(rates: Rates, add: np.ufunc = np.logaddexp) -> Law:
-    """Logarithms of the stationary law of a chain in which every place is reached from every other.
+    """Logarithms of the stationary distribution of a chain in which every place is reached from every other.
 
     The state reduction of Grassmann, Taksar and Heyman (Oper. Res. 33, 1107 (1985)) adds, multiplies and divides, but
     never subtracts: no digits are lost. With `np.maximum` as the sum, rates exp(-NΔ) given as -Δ have laws

@@ -16,7 +16,7 @@ DEPTHS = np.array([0.0, -1.0, -3.0, -6.0, -12.0, -23.0, -46.0, -100.0])
 LATTICE, DAMPED_STEPS = 12, 16
 MAX_GRID = 300_000  # combinations of depths that are listed
 EXTRA_ROUNDS, EXTRA_STARTS = 2, 100
-ZERO = 1e-200  # a stationary law has leaks of 1e-290 where memories become transient on a face
+ZERO = 1e-200  # a stationary distribution has leaks of 1e-290 where memories become transient on a face
 MAX_ITERATIONS, MAX_STEP, MIN_DAMPING, FAR = 100, 16.0, 1e-3, 300.0
 SETTLED, MAX_RESIDUAL, SAME_ROOT = 1e-12, 1e-10, 1e-8
 # Differences of fourth order are off by 3e-12 of the fifth derivative, so that a pair of roots 1e-5 apart has its

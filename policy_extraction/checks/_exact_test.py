@@ -82,7 +82,7 @@ def _log_coefficient(counts: np.ndarray) -> np.ndarray:
 
 
 def count_interval(chances: np.ndarray, level: float) -> tuple[int, int]:
-    """The central interval of the number of independent events with these probabilities, a Poisson-binomial law.
+    """The central interval of the number of independent events with these probabilities, which is Poisson-binomial.
 
     Each tail outside has at most (1 - level)/2.
     """

@@ -1,4 +1,4 @@
-"""Linear noise and refined mean field against the exact law of small populations, and against simulations."""
+"""Linear noise and refined mean field against the exact distribution of small populations, and against simulations."""
 
 import itertools
 import warnings
@@ -439,7 +439,7 @@ def test_epidemic_with_a_constant_source_has_the_published_correction():
 
 @pytest.mark.parametrize("errs, copies", [((0.1, 0.3), 1.0), ((0.02, 0.02), 2.0)])
 def test_noisy_voters_are_beta_binomial(errs, copies):
-    """n of N voters are at A with the beta-binomial law of e_A (N - 1) / h and e_B (N - 1) / h."""
+    """n of N voters are at A with the beta-binomial distribution of e_A (N - 1) / h and e_B (N - 1) / h."""
     rules = [("A + B", "2 A"), ("A + B", "2 B"), ("B", "A"), ("A", "B")]
     model = meanfield.ReactionModel.from_rules(rules, [copies, copies, *errs])
     x, V, C = at_rest(model, [1.0, 0.0], 1000.0)

@@ -1,4 +1,4 @@
-"""Stationary laws of the battery: iteration between aggregates against elimination on all flows."""
+"""Stationary distributions of the battery: iteration between aggregates against elimination on all flows."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def iterated(monkeypatch):
 
 
 def laws_of(policy, Q=SHARES):
-    """For each closed class the iterated and the eliminated laws of flows, shape (classes, 2, laws, flows)."""
+    """For each closed class the iterated and the eliminated distributions of flows, shape (classes, 2, laws, flows)."""
     q, space = policy["q"].values, space_of(policy)
     classes = closed_classes(q, space, heard=tuple(range(space.n_words)))
     laws = [StationaryLaw(q, space, flows) for flows in classes]

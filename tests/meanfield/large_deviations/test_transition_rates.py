@@ -170,7 +170,7 @@ def test_coupled_communities_have_the_slow_modes_and_the_law_of_their_exact_chai
 
 
 def slow_modes(generator):
-    """The three eigenvalues next to 0, and the stationary law."""
+    """The three eigenvalues next to 0, and the stationary distribution."""
     matrix, shift = csc_array(generator), 1e-4 * eye_array(generator.shape[0])
     inverse = splu(csc_array(matrix + shift))
     operator = LinearOperator(matrix.shape, matvec=inverse.solve, dtype=float)

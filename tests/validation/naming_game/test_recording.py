@@ -142,7 +142,7 @@ def test_what_is_recorded_is_saved(tmp_path) -> None:
     xr.testing.assert_identical(games, meanfield.load(meanfield.save(games, tmp_path / "games.nc")))
 
 
-# --- the exact law ---
+# --- the exact distribution ---
 
 
 def law_of_said(q: np.ndarray, n: int, first: int) -> np.ndarray:

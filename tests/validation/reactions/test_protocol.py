@@ -1,4 +1,4 @@
-"""Population protocols against exact laws: both methods, and the integer draws that batches are made of.
+"""Population protocols against exact distributions: both methods, and the integer draws that batches are made of.
 
 Error budget: every stochastic test accepts a true statement with probability 1 - 1e-5 or more for an arbitrary seed;
 there are fewer than 200 comparisons, so that together they fail falsely for less than one seed in 500. Each has a
@@ -165,7 +165,7 @@ def test_large_tables_of_lengths_are_as_exact_as_the_draws() -> None:
     assert _epochs.log_survival(n, length)[m] == pytest.approx(series, abs=2e-11)
 
 
-# --- exact laws of a small system ---
+# --- exact distributions of a small system ---
 
 
 def generic_transitions() -> np.ndarray:
