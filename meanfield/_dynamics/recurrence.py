@@ -13,7 +13,7 @@ LIMIT_CYCLE = "limit cycle"
 SLOW_TRANSIENT = "slow transient"
 
 # Observation windows: the longer one is for slow cycles, too few of which fit into the shorter one
-WATCHES = (np.linspace(0.0, 200.0, 2001), np.linspace(0.0, 2000.0, 2001))
+WINDOWS = (np.linspace(0.0, 200.0, 2001), np.linspace(0.0, 2000.0, 2001))
 # A word share of smaller amplitude is what a tolerance of 1e-8 leaves.
 SMALLEST_AMPLITUDE = 1e-6
 # An oscillation that loses no more than this from one half of the time of observation to the other counts as sustained.
@@ -42,10 +42,10 @@ def follow(
 def _watch(
     alone: Mixture | Blocks | Edges, compositions: np.ndarray, tolerances: Tolerances
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Outcome and period for one population from each composition; a second, longer watch decides open cases."""
+    """Outcome and period for one population from each composition; a second, longer window decides open cases."""
     number = compositions.shape[1]
     outcome, period = np.full(number, SLOW_TRANSIENT, dtype=object), np.full(number, np.nan)
-    for times in WATCHES:
+    for times in WINDOWS:
         shares = integrate(alone, compositions, times, times[-1], tolerances).word_share[0]
         for i in np.flatnonzero(outcome == SLOW_TRANSIENT):
             outcome[i], period[i] = recurrence(times, shares[i])

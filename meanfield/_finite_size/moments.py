@@ -40,7 +40,7 @@ SPLINE = 7  # degree, between the steps
 MAX_NUMBERS = 2**26  # steps times states: 0.5 GB for what drives V, and as much for its spline
 WEAK = 0.2  # correction of the mean in standard deviations; in simulations these were right to 25 % below
 KNOWN = 1e-9  # variance, below which rounding may tell
-LOBATTO = np.array([0.0, (1 - 5**-0.5) / 2, (1 + 5**-0.5) / 2, 1.0])
+LOBATTO = np.array([0.0, (1 - 5**-0.5) / 2, (1 + 5**-0.5) / 2, 1.0])  # nodes of Lobatto's rule with four points
 
 
 def finite_size(

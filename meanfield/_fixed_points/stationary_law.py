@@ -17,7 +17,7 @@ from meanfield.toolbox._errors import ConvergenceError
 ELIMINATED_FLOWS = 64  # below, elimination on all flows is faster than iteration
 CHEAP_FLOWS = 512  # elimination takes a millisecond
 LAST_RESORT_FLOWS = 8192  # above, elimination would take minutes and gigabytes for each Q
-FEWEST_CYCLES = 8
+FEWEST_CYCLES = 8  # after which iteration may give way to elimination
 CYCLES = 16  # passes over a law until it has converged, about
 TOLERANCE = 1e-13  # relative error of the word shares; sums of positive terms lose no more than this
 LEAKS = (1e-3, 1e-6, 1e-9, 1e-12)

@@ -27,7 +27,7 @@ CLOSER_TO_SADDLE = 100.0  # how many times
 FIRST_MOMENTUM = 1e-4  # at the start, against the largest: a larger one first is made this small
 STEP, FEWEST = 0.5, 64  # of the first mesh, in units of the fastest rate, and its nodes
 STRETCHES = 8  # in which the path is followed at first
-MOST_TURNS, SETTLED = 60, 1e-12  # of the size of momenta
+MOST_ITERATIONS, SETTLED = 60, 1e-12  # of the size of momenta
 
 
 class _Trajectory(NamedTuple):
@@ -152,7 +152,7 @@ def _reversed(way: Exit, ends: Ends) -> _Trajectory:
     still = np.zeros_like(x)
     p = -2 * np.linalg.solve(h.curvature(x, still).pp, (h.flow(x, still).by_p @ E)[..., None])[..., 0] @ E.T
     size = np.ones((len(x), 1))
-    for _ in range(MOST_TURNS):
+    for _ in range(MOST_ITERATIONS):
         value, by_p, _ = h.flow(x, size * p)
         slope = (by_p * p).sum(1)  # H falls from 0 to its least value, and grows ever faster from there
         step = np.where(slope > 0, -value / slope, size[:, 0])[:, None]

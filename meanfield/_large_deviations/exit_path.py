@@ -62,7 +62,7 @@ SMALLEST_STRETCH = 1e-3  # of the momentum
 LOWER, LAST_STRENGTH = 10.0, 5e-3  # strengths: how much less each time, and where the path may end
 STRAIGHT = 1e-2  # of momenta at the end, that part that grows in reverse
 VANISHED = -600.0  # logarithm of a field
-LEAST = 1e-300
+LEAST = 1e-300  # in place of 0 agents, to divide by
 
 
 class Agents(NamedTuple):

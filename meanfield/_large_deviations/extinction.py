@@ -34,9 +34,9 @@ from meanfield.core._path_search import Arrays, Ending
 branching = exported("meanfield.core._instanton", "branching")
 curvature = exported("meanfield.core._instanton", "curvature")
 
-MOST_STATES = 700
+MOST_STATES = 700  # matrices of states are dense
 NEVER, SURE = 1e-9, 1e-7  # probabilities to die out
-MOST_TURNS, SAME = 100, 1e-12
+MOST_ITERATIONS, SAME = 100, 1e-12  # of Newton's method, and the last step
 PRESENT = 1e-7  # of an eigenvector
 RESONANT, FASTER = 1.02, 1.5  # relaxation against λ: with less there is no path, and no prefactor
 
@@ -112,7 +112,7 @@ def _chances(arrays: Arrays, x: np.ndarray, empty: np.ndarray) -> Float[np.ndarr
     """The least probabilities that agents die out, by Newton's method, which climbs to them from 0."""
     v = np.ones(x.size)
     v[empty] = NEVER
-    for _ in range(MOST_TURNS):
+    for _ in range(MOST_ITERATIONS):
         change, slope = branching(arrays, x, v.reshape(x.shape))
         slope = slope.reshape(x.size, x.size)[np.ix_(empty, empty)]
         try:

@@ -33,7 +33,7 @@ SCALES = 1e-2  # of weights in the mixing, against equal weights: what hardly oc
 STATIONARY = 5e-5  # residual, relative: κ, for one, is known to 2e-5 of its way
 ROUGH = 1e-2  # of steps on the way
 VALUE_ERROR = 3e-5  # against the way that the value goes
-MAX_TURNS = 20
+MAX_ITERATIONS = 20
 SMALLEST_STEP = 1 / 32  # of that way
 DOUBLINGS = 100  # of μ
 
@@ -125,7 +125,7 @@ class LeastChange:
         """The stationary change to a value, from the one to another value."""
         off, size = [np.inf], [0.0]
 
-        def turn(state: Unknowns) -> Unknowns:
+        def iterate(state: Unknowns) -> Unknowns:
             q = self._at(state)
             slope = self._slope(q)
             turned = None if slope is None else self._turned(q, slope, value)
@@ -139,9 +139,9 @@ class LeastChange:
             settled = np.linalg.norm(residual) <= tolerance * size[0]
             return bool(settled and off[0] <= error * abs(self._end - self._start))
 
-        found = anderson(turn, state, done, MAX_TURNS)
+        found = anderson(iterate, state, done, MAX_ITERATIONS)
         if found is None and not self.reason:
-            self.reason = f"{MAX_TURNS} iterations did not suffice"
+            self.reason = f"{MAX_ITERATIONS} iterations did not suffice"
         return found
 
     def _moved(self, state: Unknowns) -> Float[np.ndarray, "free words"]:

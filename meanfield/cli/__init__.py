@@ -19,7 +19,7 @@ from meanfield.cli._common import app
 from meanfield.cli._output import console, prepare_streams
 
 TRACEBACK = "MEANFIELD_TRACEBACK"
-INTERRUPTED = 130
+INTERRUPTED = 130  # exit status of a command that Ctrl-C ended: 128 + SIGINT
 
 
 def main() -> None:

@@ -6,9 +6,9 @@ from scipy.integrate import solve_ivp
 
 import meanfield
 from _policies import drift, oscillating_pair
-from meanfield._dynamics.recurrence import LIMIT_CYCLE, SLOW_TRANSIENT, WATCHES, recurrence
+from meanfield._dynamics.recurrence import LIMIT_CYCLE, SLOW_TRANSIENT, WINDOWS, recurrence
 
-TIMES = WATCHES[0]
+TIMES = WINDOWS[0]
 
 
 def two_words(course):

@@ -221,7 +221,7 @@ def test_changes_that_its_error_hides_are_refused(policy, doubled):
 
 def test_what_is_not_found_says_why_and_hands_over_the_barrier(policy, doubled, monkeypatch):
     for name, value, message in (
-        ("MAX_TURNS", 1, "1 iterations did not suffice"),
+        ("MAX_ITERATIONS", 1, "1 iterations did not suffice"),
         ("DOUBLINGS", 0, "no change of the answers that have a probability above 0"),
     ):
         with monkeypatch.context() as patch:
