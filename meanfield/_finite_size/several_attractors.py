@@ -161,7 +161,7 @@ def several(population: Population, points: xr.Dataset, order: int) -> Several |
     said = [population.words.index(word) for word in ever_said(population)]
     unsaid = np.delete(points["word_share"].values, said, axis=1).sum(1) > NEVER
     if len(population.words) > 2 and (~unsaid[[far for _, far in edges]]).sum() > 2:
-        return f"there are {status.count('stable')} attractors, of which the law of more than two words knows three"
+        return f"there are {status.count('stable')} attractors: the law of more than two words takes at most three"
     crossings = []
     for near, far in edges:
         found = _crossing(population.mixture, x, pairs[frozenset((near, far))], near, far, reachable=not unsaid[far])

@@ -136,7 +136,7 @@ def design(
     value = real_number("value", value, **BOUNDS.get(of, {}) if isinstance(of, str) else {})
     before, slope_of, columns = _quantity(policy, of, fixed_point, word, value)
     if value == before.value:
-        raise InputError(f"value = {value:g}: expected another one than that of policy")
+        raise InputError(f"value = {value:g}: expected a value other than the policy's own")
     name = of if isinstance(of, str) else getattr(of, "__name__", "of")
     with tqdm(desc="design", unit="policy", disable=not progress, leave=False) as bar:
         search = LeastChange(policy, slope_of, before, value, bar)
