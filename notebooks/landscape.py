@@ -85,9 +85,9 @@ print(f"'man' falls to a fraction {mixture['critical_mass'].item():.3f} of Llama
 # %% [markdown]
 # ## Group size
 #
-# In small groups chance decides, in large ones the policy. The chance to end at 'woman' is Φ(κ√N) to leading order,
-# where Φ is the normal distribution function, N the number of agents, and κ follows from the policy. The notebook
-# theory_and_simulation holds it against simulated groups.
+# In small groups chance decides, in large ones the policy. The probability of ending at 'woman' is Φ(κ√N) to leading
+# order, where Φ is the normal distribution function, N the number of agents, and κ follows from the policy. The
+# notebook theory_and_simulation holds it against simulated groups.
 
 # %%
 law = meanfield.group_size_law(policy)

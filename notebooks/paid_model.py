@@ -39,7 +39,7 @@ asked = []
 
 
 def service(memory, order):
-    """What the model says to one prompt; each is counted."""
+    """The model's answer to one prompt; each is counted."""
     asked.append(memory)
     number = space.state([tuple(map(words.index, pair)) for pair in memory])
     return dict(zip(words, answers[presented.index(tuple(order)), number], strict=True))
@@ -120,7 +120,7 @@ axis.legend()
 
 
 def ahead(policy):
-    """The chance that 'his' is ahead among 100 agents."""
+    """The probability that 'his' is ahead among 100 agents."""
     law = meanfield.group_size_law(policy, n_agents=[100], order=2)
     return law["probability"].item() if law["strong_word"] == "his" else 1 - law["probability"].item()
 

@@ -59,7 +59,7 @@ plt.show()
 # %% [markdown]
 # ## Does memory explain what they say?
 #
-# Half of the runs foretell single choices in the other half. The policy has to beat simple laws, or it is not needed.
+# Half of the runs predict single choices in the other half. The policy has to beat simple laws, or it is not needed.
 
 # %%
 scores = populations.choice_scores(real)
@@ -67,9 +67,9 @@ meanfield.plot(scores)
 scores.set_index("law")[["log_likelihood", "gain", "gain_low", "gain_high"]].round(3)
 
 # %% [markdown]
-# ## Do some runs foretell the others?
+# ## Do some runs predict the others?
 #
-# First half of the runs foretell the other half, then the small groups foretell the large ones and the reverse.
+# First half of the runs predict the other half, then the small groups predict the large ones and the reverse.
 
 # %%
 halves = populations.cross_validate(real, draws=20)
@@ -81,7 +81,7 @@ pd.concat([halves, other_size])[columns].round(3)
 # ## Groups that nobody has run
 #
 # Twenty policies drawn from the posterior play groups of other sizes. Their spread is what the runs leave open. The
-# group-size law gives the chance of M at all sizes at once, from the mean policy.
+# group-size law gives the probability of M at all sizes at once, from the mean policy.
 
 # %%
 draws = populations.sample_policies(policy, 20, seed=0)

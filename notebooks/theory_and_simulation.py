@@ -89,8 +89,8 @@ for (pair, n_agents), row in zip(sizes.items(), axes, strict=True):
 # ## Group size decides
 #
 # How often do N agents end at the strong word, the one on which infinitely many agree? The lines are no fits: each
-# policy gives one number κ, and the chance is Φ(κ√N), Φ being the normal distribution function. Against κ√N all pairs
-# lie near one curve.
+# policy gives one number κ, and the probability is Φ(κ√N), Φ being the normal distribution function. Against κ√N all
+# pairs lie near one curve.
 
 # %%
 policies = published.sel(model="gpt-4o", pair=["African/White", "his/her", "she/he", "woman/man"])

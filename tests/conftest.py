@@ -1,4 +1,4 @@
-"""What several test files share: the published policies and random ones."""
+"""Fixtures of several test files: the published policies and random ones."""
 
 from __future__ import annotations
 

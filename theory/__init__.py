@@ -1,4 +1,4 @@
-"""The papers' analytic models, one room each: equations derived with sympy, closed forms, fits."""
+"""The papers' analytic models, one package each: equations derived with sympy, closed forms, fits."""
 
 from typing import TYPE_CHECKING
 

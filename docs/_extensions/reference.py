@@ -1,4 +1,4 @@
-"""Writes the reference: a page for each public door, which lists its names, each with a page of its own."""
+"""Writes the reference: a page for each public package, which lists its names, each with a page of its own."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def doors(name: str) -> list[str]:
 
 
 def public_names(door: ModuleType) -> list[str]:
-    """Functions, classes and constants of a door, without the rooms behind it."""
+    """Functions, classes and constants of a package, without the packages in it."""
     names = [name for name in getattr(door, "__all__", dir(door)) if not name.startswith("_")]
-    if not hasattr(door, "__path__"):  # a module is no door: what it imports is not its own
+    if not hasattr(door, "__path__"):  # a module: what it imports is not its own
         return sorted(name for name in names if getattr(getattr(door, name), "__module__", "") == door.__name__)
     return sorted(name for name in names if is_ours(getattr(door, name)) and not is_shown_above(door, name))
 
 
 def is_ours(thing: object) -> bool:
-    """Whether it was made here, or is a number: doors without a list of names also hold what they import."""
+    """Whether it was made here, or is a number: packages without `__all__` also hold what they import."""
     return not inspect.ismodule(thing) and getattr(thing, "__module__", ROOMS[0]).partition(".")[0] in ROOMS
 
 
 def is_shown_above(door: ModuleType, name: str) -> bool:
-    """Whether a class is also at an outer door: Sphinx describes each class once."""
+    """Whether an outer package has this class too: Sphinx describes each class once."""
     thing, outer = getattr(door, name), door.__name__
     while inspect.isclass(thing) and (outer := outer.rpartition(".")[0]):
         if getattr(importlib.import_module(outer), name, None) is thing:
@@ -65,7 +65,7 @@ def write(app: Sphinx, config: Config) -> None:
     folder = Path(app.srcdir) / "reference"
     folder.mkdir(exist_ok=True)
     pages = set()
-    lines = ["# Reference", "", "Every public name, by room. Names in `code` link to their pages.", ""]
+    lines = ["# Reference", "", "Every public name, by package. Names in `code` link to their pages.", ""]
     for room in ROOMS:
         found = [door for door in doors(room) if public_names(importlib.import_module(door))]
         for door in found:

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from tqdm import tqdm
 
-from meanfield._dynamics.recurrence import STEADY, WATCHES, follow, recurrence
+from meanfield._dynamics.recurrence import STEADY, WINDOWS, follow, recurrence
 from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield._numerics.stability import stability
 from meanfield._population.drift import mixture_word_share
@@ -36,12 +36,12 @@ FAMILIES = ("consensus", "dirichlet")
 # Even, so that no start of a symmetric family lies on the separatrix in its middle
 SECTIONS = 16
 REFINEMENT = 6  # starts within an interval that holds a separatrix; also even
-SEPARATRIX_TOLERANCE = 1e-7
+SEPARATRIX_TOLERANCE = 1e-7  # of the share along a family of starts
 SAME_ATTRACTOR = 1e-3  # Σ|x - y| / 2 below which two trajectories end at the same place
-BATCH = 64
+BATCH = 64  # draws that are followed together
 TOGETHER = 2**14  # fractions of all populations that are followed at once, from each of up to 64 starts
 STRICT = Tolerances(1e-10, 1e-13)  # under which trajectories of reaction models come to rest
-SADDLE = -1
+SADDLE = -1  # in place of an attractor's number: the trajectory stays beside a saddle
 MARGINAL = "marginal"
 
 
@@ -343,7 +343,7 @@ def _reaction_basins(
         outcome = np.full(size, STEADY, dtype=object)
         (moving,) = np.nonzero(speed > STEADY_RESIDUAL * model.fastest)
         if moving.size:
-            times = WATCHES[0]
+            times = WINDOWS[0]
             seen, _ = courses(model, x[moving], times / model.fastest, Tolerances())
             outcome[moving] = [recurrence(times, one)[0] for one in seen]
         bar.update(size)

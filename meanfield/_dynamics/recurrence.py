@@ -12,8 +12,8 @@ STEADY = "steady"
 LIMIT_CYCLE = "limit cycle"
 SLOW_TRANSIENT = "slow transient"
 
-# Times of observation: the longer one is for cycles of which the shorter one sees too few
-WATCHES = (np.linspace(0.0, 200.0, 2001), np.linspace(0.0, 2000.0, 2001))
+# Observation windows: the longer one is for slow cycles, too few of which fit into the shorter one
+WINDOWS = (np.linspace(0.0, 200.0, 2001), np.linspace(0.0, 2000.0, 2001))
 # A word share of smaller amplitude is what a tolerance of 1e-8 leaves.
 SMALLEST_AMPLITUDE = 1e-6
 # An oscillation that loses no more than this from one half of the time of observation to the other counts as sustained.
@@ -42,10 +42,10 @@ def follow(
 def _watch(
     alone: Mixture | Blocks | Edges, compositions: np.ndarray, tolerances: Tolerances
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Outcome and period for one population from each composition; a second, longer watch decides open cases."""
+    """Outcome and period for one population from each composition; a second, longer window decides open cases."""
     number = compositions.shape[1]
     outcome, period = np.full(number, SLOW_TRANSIENT, dtype=object), np.full(number, np.nan)
-    for times in WATCHES:
+    for times in WINDOWS:
         shares = integrate(alone, compositions, times, times[-1], tolerances).word_share[0]
         for i in np.flatnonzero(outcome == SLOW_TRANSIENT):
             outcome[i], period[i] = recurrence(times, shares[i])
@@ -60,11 +60,11 @@ def recurrence(times: Float[np.ndarray, " times"], word_share: Float[np.ndarray,
     It is periodic if the word that varies most crosses the middle of its range upwards at least three times, at
     intervals that agree to 1 %, and if its amplitudes in both halves of the time agree to 1 %.
     """
-    course = _widest(word_share)
-    halves = [np.ptp(half) for half in np.array_split(course, 2)]
+    share = _widest(word_share)
+    halves = [np.ptp(half) for half in np.array_split(share, 2)]
     if min(halves) < SMALLEST_AMPLITUDE or abs(halves[1] - halves[0]) > LOSS * max(halves):
         return SLOW_TRANSIENT, np.nan
-    above = course - (course.max() + course.min()) / 2
+    above = share - (share.max() + share.min()) / 2
     rises = np.flatnonzero((above[:-1] < 0) & (above[1:] >= 0))
     when = times[rises] + (times[1] - times[0]) * above[rises] / (above[rises] - above[rises + 1])
     periods = np.diff(when)
@@ -75,9 +75,9 @@ def recurrence(times: Float[np.ndarray, " times"], word_share: Float[np.ndarray,
 
 def turns(word_share: Float[np.ndarray, "times words"]) -> bool:
     """Whether the word that varies most turns back at least once, by more than the tolerance of the solver."""
-    course = _widest(word_share)
-    highest, lowest = np.maximum.accumulate(course), np.minimum.accumulate(course)
-    return bool(min((highest - course).max(), (course - lowest).max()) > SMALLEST_AMPLITUDE)
+    share = _widest(word_share)
+    highest, lowest = np.maximum.accumulate(share), np.minimum.accumulate(share)
+    return bool(min((highest - share).max(), (share - lowest).max()) > SMALLEST_AMPLITUDE)
 
 
 def _widest(word_share: np.ndarray) -> np.ndarray:

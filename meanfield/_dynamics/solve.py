@@ -184,7 +184,7 @@ class _Stack:
 
 
 def _starts(stack: _Stack, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
-    """Initial compositions, dims (those of the stack, further ones, component, state)."""
+    """Initial compositions, dims (dims of the stack, further ones, component, state)."""
     if isinstance(initial, str):
         raise InputError(f"initial = {initial!r}: expected a composition, as consensus(policy, {initial!r})")
     if not isinstance(initial, xr.DataArray):

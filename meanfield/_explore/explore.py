@@ -21,7 +21,7 @@ def explore(policies: xr.Dataset | Iterable[xr.Dataset], path: str | os.PathLike
     beside it, the group-size law and critical masses. Sliders change N, the fractions of agents committed to either
     word, and the sampling temperature. The address holds all settings, so that a view can be shared.
 
-    Numbers on the page are those of `fixed_points`, `solve`, `basins`, `critical_mass`, `group_size_law` and, for the
+    Numbers on the page agree with `fixed_points`, `solve`, `basins`, `critical_mass`, `group_size_law` and, for the
     same seed, `validation.simulate`. At another temperature the page takes the measured log-probabilities, as
     `policy_extraction.policy_from_record` does. A policy without them, or one that was filtered, has its probabilities
     taken to the power 1/T and normalised, with T in units of the measured temperature.

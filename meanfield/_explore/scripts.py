@@ -24,7 +24,7 @@ LEFT_OVER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
 def plain_script(page: Traversable, folder: str) -> str:
-    """The modules of `page`/`folder` as one script; those of other folders that they import are taken to be there."""
+    """The modules of `page`/`folder` as one script; imports from other folders are taken to be there."""
     sources = {
         f"{folder}/{file.name}": file.read_text(encoding="utf-8")
         for file in (page / folder).iterdir()

@@ -63,7 +63,7 @@ def _log_determinant(
     weights = pace * np.where(np.isin(here, (0, n - 1)), 0.5, 1.0)
     jump = covariance[here, here]
     single = np.eye(C) - (jump + jump.transpose(0, 2, 1)) / 2 @ pairing * weights[:, None, None]
-    reach = int(np.max(here[:, None] - here, where=covariance.any((2, 3)), initial=0))  # of which nodes depend
+    reach = int(np.max(here[:, None] - here, where=covariance.any((2, 3)), initial=0))  # of dependence, in nodes
     width = (reach + 1) * C - 1  # of the band below and above the diagonal
     band = np.zeros((3 * width + 1, n * C))
 

@@ -1,4 +1,4 @@
-"""The group-size law: the chance that N agents end at the convention of an infinite population, or side with it."""
+"""The group-size law: the probability that N agents end at the infinite population's convention, or side with it."""
 
 from __future__ import annotations
 
@@ -64,39 +64,39 @@ def group_size_law(
     rounds: Sequence[float] | np.ndarray | None = None,
     progress: bool | None = None,
 ) -> xr.Dataset:
-    """The chance Φ(κ√N - c/√N) that N agents who start with empty memories end at the strong convention.
+    """The probability Φ(κ√N - c/√N) that N agents who start with empty memories end at the strong convention.
 
     Φ is the normal distribution function. κ measures how strongly a population prefers its strong convention: κ²/2 is
     the least action of a fluctuation that takes it from empty memories over the saddle to the other attractor. It is
-    the exact rate at which the chance of the weak word falls with N. For weak noise κ√N is the number of standard
+    the exact rate at which the probability of the weak word falls with N. For weak noise κ√N is the number of standard
     deviations by which noise must push N agents. So it is with two attractors and one saddle between them.
 
     With more attractors or words the rate equation still leads to one of them, the strong one, and each other has its
     κ. On a line of attractors, as for two words, one is reached if the saddle before it is crossed and none beyond.
     Where three basins lie side by side, as for three words, weak noise is normal in a plane, and the rate equation
-    tells where each point of it leads. Against 200,000 simulated runs of three words chances were within 0.015 at
+    tells where each point of it leads. Against 200,000 simulated runs of three words probabilities were within 0.015 at
     N = 24 and 0.008 at N = 100. Of more than two words there may be three attractors, unless all words are alike.
 
-    With one attractor no group ends anywhere. Then it is the chance that at a random moment the word that leads at the
-    attractor is ahead, Q > 1/2 with a tie as half, and κ²/2 the least action that brings a population from the
+    With one attractor no group ends anywhere. Then it is the probability that at a random moment the word that leads at
+    the attractor is ahead, Q > 1/2 with a tie as half, and κ²/2 the least action that brings a population from the
     attractor to Q = 1/2. The path is followed as the end moves away from the attractor; whether another one has less
-    action is not checked. Where the other word, the weak one, is ahead, it is ahead t rounds later with the chance
+    action is not checked. Where the other word, the weak one, is ahead, it is ahead t rounds later with the probability
 
         s(t) = 1 - 2 T(z, √[(1 - ρ)/(1 + ρ)]) / Φ(-z),   z = κ√N - c/√N,
 
     with Owen's function T and the correlation ρ(t) of word shares in linear noise. In between it may have fallen back.
     s goes from 1 to Φ(-z); the side is forgotten in the time τ = ∫ [s - Φ(-z)] dt / Φ(z).
 
-    Order 1 leaves c out. For the eleven pairs of GPT-4o it differs from simulated chances by at most 0.025 at N = 24
-    and 0.010 at N = 100. Answers of probability 0 count as 1e-14. κ is infinite if agents with empty memories only ever
-    say one word, apart from answers of probability below 1e-14.
+    Order 1 leaves c out. For the eleven pairs of GPT-4o it differs from simulated probabilities by at most 0.025 at N =
+    24 and 0.010 at N = 100. Answers of probability 0 count as 1e-14. κ is infinite if agents with empty memories only
+    ever say one word, apart from answers of probability below 1e-14.
 
     Order 2 has the same κ, and c from all fluctuations about the path of least action: skewness, the shift of the mean,
-    and that agents do not meet themselves. The remaining error is of order N^-3/2, and in the tail the chance of the
-    weak word has a relative error of order 1/N. The same pairs: at most 0.0006 at N = 24 and 0.0005 at N = 100, where
-    2,000,000 simulated runs have a standard error of 0.0004. Where c is of the order of 1, as for policies with strict
-    answers, small groups need higher orders: such a law was off by 0.03 at N = 10. For memories of five interactions
-    order 1 takes about half a second and order 2 two seconds, and more where the saddle is slow.
+    and that agents do not meet themselves. The remaining error is of order N^-3/2, and in the tail the probability of
+    the weak word has a relative error of order 1/N. The same pairs: at most 0.0006 at N = 24 and 0.0005 at N = 100,
+    where 2,000,000 simulated runs have a standard error of 0.0004. Where c is of the order of 1, as for policies with
+    strict answers, small groups need higher orders: such a law was off by 0.03 at N = 10. For memories of five
+    interactions order 1 takes about half a second and order 2 two seconds, and more where the saddle is slow.
 
     Parameters
     ----------
@@ -118,15 +118,16 @@ def group_size_law(
     -------
     Dataset with
 
-    - `kappa`, `correction` = c and `correction_error`, the numerical error of c, not that of the law; both are 0 for
+    - `kappa`, `correction` = c and `correction_error`, the numerical error of c, not of the law; both are 0 for
       order 1 and for infinite κ;
     - `probability` over `n_agents`, of the strong attractor, and `log_weak_probability`, the natural logarithm of
       1 - `probability`;
-    - `word_probability` (n_agents, word), the chance to end where this word leads, or that it is ahead where there is
-      one attractor; and its `word_kappa` (word), 0 for the strong word, NaN for words that lead nowhere. With more than
-      two attractors `kappa` is the least of them, and `correction` belongs to it;
-    - `n_critical`, the size from which on the chance is at least `level`: κ√N - c/√N = Φ⁻¹(level) for two attractors;
-    - `attractors`, their number; 1: the chance is that of being ahead; 0 if there is no law;
+    - `word_probability` (n_agents, word), the probability of ending where this word leads, or that it is ahead where
+      there is one attractor; and its `word_kappa` (word), 0 for the strong word, NaN for words that lead nowhere. With
+      more than two attractors `kappa` is the least of them, and `correction` belongs to it;
+    - `n_critical`, the size from which on the probability is at least `level`: κ√N - c/√N = Φ⁻¹(level) for two
+      attractors;
+    - `attractors`, their number; with 1 it is the probability of being ahead; 0 if there is no law;
     - `strong_word`, the word that leads at the attractor which the rate equation reaches from empty memories; '' if
       there is no law, or agents treat both words alike, so that κ = 0;
     - `success_rate`, how often two agents say the same at the attractors, the smallest: 1 less what noise keeps off the
@@ -142,8 +143,8 @@ def group_size_law(
 
     Small groups of one attractor stay longer at a consensus that is hardly ever left than the law says, and for ever at
     one that never is: the law then holds until all agree, and attrs["reason"] says so. Where answers have few different
-    probabilities, as with memories of one interaction, Q is a sum of few numbers; the chance was off by up to 0.08 for
-    ten agents with sharp answers.
+    probabilities, as with memories of one interaction, Q is a sum of few numbers; the probability was off by up to 0.08
+    for ten agents with sharp answers.
 
     Raises
     ------
@@ -309,7 +310,7 @@ def _majority(population: Population, why: NoPath, attractor: xr.Dataset, order:
 
 
 def _agreed(points: xr.Dataset) -> float:
-    """How often two agents say the same at the attractors, the smallest."""
+    """Smallest probability, over the attractors, that two agents say the same."""
     return float(success_rate(points["word_share"].values[points["stability"] == "stable"]).min())
 
 
@@ -357,7 +358,7 @@ def _columns(law: _Law, words: tuple[str, ...], sizes: np.ndarray, level: float)
 
 
 def _chances(law: _Law, words: tuple[str, ...], sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The chance of the strong attractor, the logarithm of that of all others, and the chance of each word."""
+    """Probabilities of the strong attractor, of all others (the logarithm), and of each word."""
     each = np.zeros((len(sizes), len(words)))
     if law.several is not None:
         chances, log_weak = law.several.chances(sizes.astype(float))
@@ -388,7 +389,7 @@ def _kappas(law: _Law, words: tuple[str, ...]) -> np.ndarray:
 
 
 def _memory(law: _Law, sizes: np.ndarray, rounds: np.ndarray | None) -> Columns:
-    """How long the weak word stays ahead, where rounds are given."""
+    """Time for which the weak word stays ahead, where rounds are given."""
     if rounds is None:
         return {}
     rho, z = np.full(len(rounds), np.nan), _deviations(law, sizes)
@@ -408,7 +409,7 @@ def _deviations(law: _Law, sizes: np.ndarray) -> np.ndarray:
 
 
 def _critical_size(law: _Law, level: float) -> float:
-    """The larger N with κ√N - c/√N = Φ⁻¹(level); 0 if the chance is larger for all N, infinite if it never is."""
+    """The larger N with κ√N - c/√N = Φ⁻¹(level); 0 if the probability is larger for all N, infinite if it never is."""
     kappa, needed = law.kappa, ndtri(level)
     if np.isinf(kappa) or kappa == 0:
         return 0.0 if kappa else np.inf

@@ -29,11 +29,11 @@ Kinds = Float[np.ndarray, "kinds states"]
 Compositions = Float[np.ndarray, "points kinds states"]
 Starts = Float[np.ndarray, "starts kinds states"]
 
-MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of two courses
+MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of two trajectories
 # A solution of the rate equation that is steady is at a fixed point that is this near.
 NEAR = 1e-2
 MAX_TIME = 2000.0
-# As in the stability table: agents leave the true consensus states of published policies with chance 4e-5 at most.
+# As in the stability table: agents leave the true consensus states of published policies with probability 4e-5 at most.
 CONSENSUS_RESIDUAL = 1e-3
 ROUNDING = 1e-14  # of probabilities
 ALIKE = "agents treat both words alike, so that either wins with the same probability"

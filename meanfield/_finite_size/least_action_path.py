@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from meanfield._finite_size.quadrature import quadrature
-from meanfield._numerics.course import Vector
+from meanfield._numerics.trajectory import Vector
 from meanfield._population.mixture import Mixture
 from meanfield.core._export import exported
 from meanfield.core._path_search import (

@@ -1,8 +1,8 @@
 """The path of least action from an attractor to a word share of 1/2, and the next order about it.
 
 Agents who are in states of the attractor's composition, independently of each other, forget this start. After a long
-time T the word share of a population exceeds a bound with the chance that `next_order` gives for l = bound - q, without
-the linearised end: the momentum at T is s·l, of the strength s with which l·x(T) = 0.
+time T the word share of a population exceeds a bound with the probability that `next_order` gives for l = bound - q,
+without the linearised end: the momentum at T is s·l, of the strength s with which l·x(T) = 0.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ class _Bounds(NamedTuple):
 def majority_path(
     mixture: Mixture, attractor: np.ndarray, word: int, decay: float, variance: float, *, with_correction: bool
 ) -> MajorityPath | str:
-    """κ and c for the chance that a word is ahead at random times, or the reason why there are none.
+    """κ and c for the probability that a word is ahead at random times, or the reason why there are none.
 
-    The slowest mode of the attractor fades like exp(-decay·t); `variance` is that of the word share, times N. Without
-    the correction c is 0.
+    The slowest mode of the attractor fades like exp(-decay·t); `variance` is N times the word share's. Without the
+    correction c is 0.
     """
     said, uncommitted = mixture.q[..., word], float(attractor.sum())
     share = float((attractor * said).sum()) / uncommitted

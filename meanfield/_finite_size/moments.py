@@ -40,7 +40,7 @@ SPLINE = 7  # degree, between the steps
 MAX_NUMBERS = 2**26  # steps times states: 0.5 GB for what drives V, and as much for its spline
 WEAK = 0.2  # correction of the mean in standard deviations; in simulations these were right to 25 % below
 KNOWN = 1e-9  # variance, below which rounding may tell
-LOBATTO = np.array([0.0, (1 - 5**-0.5) / 2, (1 + 5**-0.5) / 2, 1.0])
+LOBATTO = np.array([0.0, (1 - 5**-0.5) / 2, (1 + 5**-0.5) / 2, 1.0])  # nodes of Lobatto's rule with four points
 
 
 def finite_size(
@@ -88,7 +88,7 @@ def finite_size(
     -------
     Dataset with
 
-    - `word_share` (time, word), that of the rate equation;
+    - `word_share` (time, word), from the rate equation;
     - `word_share_correction` (time, word), qᵀV, to be divided by N;
     - `word_share_variance` (time, word), the diagonal of qᵀCq, to be divided by N;
     - `mean` and `variance` (n_agents, time, word), if `n_agents` is given.
@@ -106,7 +106,7 @@ def finite_size(
 
     See Also
     --------
-    group_size_law : the chance that N agents end at the strong word
+    group_size_law : the probability that N agents end at the strong word
     validation.simulate : exact runs of N agents
     solve : the limit of many agents
 

@@ -16,8 +16,8 @@ leads. On a ray from ξ = 0 an attractor is reached between radii r; with a frac
 
     P = 1/R Σ [exp(-N r²/2) - exp(-N r'²/2)].
 
-For one manifold this is Craig's integral for Φ(-κ√N). Radii are in proportion to those with the exact κ_k where a basin
-borders on that of the strong attractor. What is left out is of order 1/√N, as in all laws of order 1.
+For one manifold this is Craig's integral for Φ(-κ√N). Radii are in proportion to radii with the exact κ_k where a basin
+borders on the strong attractor's. What is left out is of order 1/√N, as in all laws of order 1.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ WEAK = 1e-4  # κ, below which rounding may hide the momentum
 RAYS, STEPS, HALVINGS = 256, 12, 8  # steps of a ray before those that change the attractor are halved
 SPANNED = 1e-6  # what rounding and the paths' errors leave of a direction of noise that there is not
 ONE_DIRECTION = "memories of the words do not act in all directions of the noise"
-RARE = -21.0  # logarithm of a chance, below which rays are too few
+RARE = -21.0  # logarithm of a probability, below which rays are too few
 MOST_BORDERS = 4  # within a step
 NEVER = 1e-9  # share of words
 
 Sizes = Float[np.ndarray, " sizes"]
-Course = Float[np.ndarray, "nodes kinds states"]
+Trajectory = Float[np.ndarray, "nodes kinds states"]
 
 
 class Crossing(NamedTuple):
@@ -70,7 +70,7 @@ class Crossing(NamedTuple):
     far: int
     kappa: float
     path: LeastActionPath | None = None
-    p: Course | None = None  # momentum, up to a factor
+    p: Trajectory | None = None  # momentum, up to a factor
     correction: float = 0.0
     error: float = 0.0
 
@@ -87,7 +87,7 @@ class Sectors(NamedTuple):
     outer: Float[np.ndarray, " pieces"]
 
     def log_chance(self, number: int, sizes: Sizes, alone: Sizes) -> Sizes:
-        """The logarithm of the chance of an attractor: that of crossing its manifold `alone` where it is tiny."""
+        """Log-probability of an attractor; where it is tiny, the one of crossing its manifold `alone`."""
         of = self.number == number
         half = -sizes[:, None] / 2
         pieces = np.exp(half * self.inner[of] ** 2) - np.exp(half * self.outer[of] ** 2)
@@ -115,7 +115,7 @@ class Several(NamedTuple):
         return found
 
     def chances(self, sizes: Sizes) -> tuple[dict[int, Sizes], Sizes]:
-        """The chance of each attractor, and the logarithm of the chance that it is not the strong one."""
+        """The probability of each attractor, and the logarithm of the probability that it is not the strong one."""
         beyond = {one.far: log_ndtr(-one.deviations(sizes)) for one in self.crossings}
         if self.sectors is not None:
             beyond = {far: self.sectors.log_chance(far, sizes, alone) for far, alone in beyond.items()}
@@ -161,7 +161,7 @@ def several(population: Population, points: xr.Dataset, order: int) -> Several |
     said = [population.words.index(word) for word in ever_said(population)]
     unsaid = np.delete(points["word_share"].values, said, axis=1).sum(1) > NEVER
     if len(population.words) > 2 and (~unsaid[[far for _, far in edges]]).sum() > 2:
-        return f"there are {status.count('stable')} attractors, of which the law of more than two words knows three"
+        return f"there are {status.count('stable')} attractors: the law of more than two words takes at most three"
     crossings = []
     for near, far in edges:
         found = _crossing(population.mixture, x, pairs[frozenset((near, far))], near, far, reachable=not unsaid[far])
@@ -233,7 +233,7 @@ def _crossing(
     return Crossing(near, far, path.kappa, path, p)
 
 
-def _adjoint(path: LeastActionPath) -> Course:
+def _adjoint(path: LeastActionPath) -> Trajectory:
     """The momentum of vanishing noise, up to a factor: dp/dt = -Jᵀp, back from the left eigenvector."""
     game, left = tuple(path.mixture), path.ends.left
 
@@ -342,15 +342,15 @@ def correlation_of(one: Crossing, other: Crossing) -> float:
     return float(np.clip(np.mean(found), -1.0, 1.0))
 
 
-def _overlap(path: LeastActionPath, p: Course, q: Course) -> float:
+def _overlap(path: LeastActionPath, p: Trajectory, q: Trajectory) -> float:
     """∫ p·D q dt along the path."""
     game, nodes = tuple(path.mixture), zip(path.x, p, q, strict=True)
     return float(path.weights @ [(one * linearised(game, x, two)[2]).sum() for x, one, two in nodes])
 
 
 def _at(
-    time: Float[np.ndarray, " nodes"], course: Course, times: Float[np.ndarray, " instants"]
+    time: Float[np.ndarray, " nodes"], path: Trajectory, times: Float[np.ndarray, " instants"]
 ) -> Float[np.ndarray, "instants kinds states"]:
-    """A course between its nodes, and its last value later."""
-    flat = [np.interp(times, time, values) for values in course.reshape(len(course), -1).T]
-    return np.reshape(np.transpose(flat), (len(times), *course.shape[1:]))
+    """A trajectory between its nodes, and its last value later."""
+    flat = [np.interp(times, time, values) for values in path.reshape(len(path), -1).T]
+    return np.reshape(np.transpose(flat), (len(times), *path.shape[1:]))

@@ -1,7 +1,7 @@
-"""How far N agents have come on their way to the weak side of the saddle.
+"""The progress of N agents towards the weak side of the saddle.
 
-Along the path of least action x_c(t) the action S(t) = -p(t)·x_c(t) is left. Next to the path it is S - p·(x - x_c), so
-that a population x at time t ends at the weak side with the chance Φ(√N ξ) to leading order,
+On the optimal path x_c(t) the action still to come is S(t) = -p(t)·x_c(t). Next to the path it is S - p·(x - x_c), so
+that a population x at time t ends at the weak side with the probability Φ(√N ξ) to leading order,
 
     ξ(x, t) = (p(t)·x - S(t)) / √(2 S(t)).
 
@@ -18,7 +18,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from meanfield._finite_size.law_path import LawPath, law_path
-from meanfield._numerics.course import Vector
+from meanfield._numerics.trajectory import Vector
 from meanfield._population.single_policy import single_policy
 
 FADED = 1e-4  # of the action: later than this ξ has its last weights

@@ -1,10 +1,10 @@
-"""How long chance fluctuations of a word share last at an attractor.
+"""Correlation time of the fluctuations of a word share at an attractor.
 
 To leading order the word share has the variance C(0)/N and, at two times t apart, the covariance C(t)/N,
 
     C(t) = qᵀ exp(Jt) ∫ exp(Js) D exp(Jᵀs) ds q = ∫ w(s + t)ᵀ D w(s) ds,   dw/ds = Jᵀw,   w(0) = q,
 
-so that one course of the adjoint w gives all of them.
+so that one trajectory of the adjoint w gives all of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from meanfield._finite_size.quadrature import GREGORY
-from meanfield._numerics.course import Vector
+from meanfield._numerics.trajectory import Vector
 from meanfield._population.mixture import Mixture
 from meanfield.core._export import exported
 
@@ -48,12 +48,12 @@ def word_share_correlation(mixture: Mixture, attractor: np.ndarray, word: int, d
     if step > COARSEST:
         return f"the attractor is slow (eigenvalue {-decay:.2g})"
     said = mixture.q[..., word]
-    w, course, pushed = said - (attractor * said).sum() / attractor.sum(), [], []  # a constant part would not fade
+    w, followed, pushed = said - (attractor * said).sum() / attractor.sum(), [], []  # a constant part would not fade
     for _ in range(0, n_steps + 1, BLOCK):
         rows, noise, w = adjoint(tuple(mixture), attractor, w, np.float64(step), n_steps=BLOCK)
-        course.append(rows.reshape(BLOCK, -1))
+        followed.append(rows.reshape(BLOCK, -1))
         pushed.append(noise.reshape(BLOCK, -1))
-    products = np.concatenate(course)[: n_steps + 1] @ np.concatenate(pushed)[: n_steps + 1].T
+    products = np.concatenate(followed)[: n_steps + 1] @ np.concatenate(pushed)[: n_steps + 1].T
     found = step * np.array([_integral(np.diagonal(products, -lag)) for lag in range(n_steps + 1)])
     relative = found / found[0] if found[0] > 0 else np.zeros(len(found))
     return Correlation(float(found[0]), step * np.arange(n_steps + 1), relative)

@@ -1,1 +1,1 @@
-"""Where the rate equation rests: closed classes, stationary laws, roots, spectra."""
+"""Where the rate equation rests: closed classes, stationary distributions, roots, spectra."""

@@ -30,8 +30,8 @@ def fixed_points(
     """Find the fixed points of the rate equation: all of them for two words, those that a search finds otherwise.
 
     **Policies and populations.** A composition x is a fixed point exactly when x = p(Q) and Q = F(Q). Here p(Q) is the
-    stationary law of an agent whose partners say word w with probability Q_w, and F(Q) is the word share of such
-    agents: qᵀp(Q) for one policy, the sum over kinds of agents and committed agents for a population.
+    stationary distribution of an agent whose partners say word w with probability Q_w, and F(Q) is the word share of
+    such agents: qᵀp(Q) for one policy, the sum over kinds of agents and committed agents for a population.
 
     Two words give one equation, g(ℓ) = log(F_0/F_1) - ℓ = 0 with ℓ = log(Q_0/Q_1). A piecewise Chebyshev interpolant of
     g yields every root for -46 ≤ ℓ ≤ 46, and further out until g has reached its asymptote. It is refined until g is
@@ -40,7 +40,7 @@ def fixed_points(
     exactly. If an agent's chain has several closed classes of memories, each has its own branch of fixed points, with
     all agents of a kind in that class; mixtures of classes with equal Q are fixed points too but are not listed.
 
-    For more words, Newton iteration from a grid of starts solves Q = F(Q) on the simplex of word shares and on those of
+    For more words, Newton iteration from a grid of starts solves Q = F(Q) on the simplex of word shares and on
     its faces and corners to which agents can keep. It may miss roots. Where F points inwards on the whole boundary, the
     indices of the roots sum to 1; attrs["completeness"] reports this check.
 
@@ -64,7 +64,7 @@ def fixed_points(
         Compositions with these masses from which further solutions start, as for `solve`.
     starts
         Number of random starts on the whole simplex, ≥ 1, default 64. As many are spread over the other closed faces,
-        each of which has one more start in its middle.
+        and each of these has one more start in its middle.
     seed
         Seed of the random starts, default 0.
     progress
@@ -97,9 +97,9 @@ def fixed_points(
         If an argument is not as described, or the search would take too long: too many words, too long a memory, or too
         many faces to which agents can keep.
     ConvergenceError
-        If a stationary law was not found, which can happen from H = 8 on; if a root is no fixed point: then its `best`
-        holds all roots; or if g vanishes up to rounding wherever it may be zero, as for agents who repeat what they
-        heard last but for errors of 1e-15.
+        If a stationary distribution was not found, which can happen from H = 8 on; if a root is no fixed point: then
+        its `best` holds all roots; or if g vanishes up to rounding wherever it may be zero, as for agents who repeat
+        what they heard last but for errors of 1e-15.
 
     See Also
     --------

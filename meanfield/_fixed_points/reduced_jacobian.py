@@ -48,7 +48,8 @@ class ReducedJacobian:
         self._spoken = self._kept((x / x.sum(-1, keepdims=True))[..., None] * q[..., start:, :])
         self._share = _converted(mixture.share, number)
         Q = _rows_of_one(self._said_by_all(self._spoken) + _converted(mixture.committed, number))
-        # What an agent says next, by what it keeps, has just said, and hears; with the chance to hear that, and without
+        # What an agent says next, by what it keeps, has just said, and hears; with the probability of hearing that, and
+        # without
         heard = (*q.shape[:-3], *self.shape, space.n_words, space.n_words)
         self._then = q[..., 1 + space.n_digits * first :, :].reshape(heard)
         self._next = self._then * Q[..., None, None, None, :, None]

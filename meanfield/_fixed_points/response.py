@@ -18,7 +18,7 @@ MAX_LOGIT = 600.0  # a share of 1e-261: products of smaller ones lose their digi
 class Response:
     """F(Q) = Σ_m s_m f_m(Q) + c, with f_m(Q) the stationary word share of agents of kind m.
 
-    `laws` are the stationary laws of the kinds, each on one closed class of memories.
+    `laws` are the stationary distributions of the kinds, each on one closed class of memories.
     """
 
     def __init__(self, mixture: Mixture, laws: tuple[StationaryLaw, ...]) -> None:
@@ -51,7 +51,7 @@ class Response:
         return np.einsum("m,mlw->lw", self._mixture.share, said) + self._mixture.committed
 
     def composition(self, Q: Float[np.ndarray, "*laws words"]) -> Float[np.ndarray, "*laws kinds states"]:
-        """p_m(Q), the stationary law over all states of each kind."""
+        """p_m(Q), the stationary distribution over all states of each kind."""
         return np.stack([law.composition(Q) for law in self._laws], axis=-2)
 
 

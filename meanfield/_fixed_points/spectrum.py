@@ -32,8 +32,8 @@ RESTARTS, MANY_RESTARTS, LARGEST_DENSE = 15, 400, 1024
 ENOUGH = 3e-7  # a larger error asks for extended precision
 TOGETHER = 64  # matrices, at up to a megabyte each
 EPS = np.finfo(float).eps
-FLOOR = 1e-14
-TRIALS = 2
+FLOOR = 1e-14  # smaller probabilities may be rounding of 0
+TRIALS = 2  # random changes of x within its error
 PAIR = 1e-6  # relative distance of eigenvalues that are alike
 MARGIN = 10.0  # between the error to first order and the one reported
 
@@ -58,7 +58,7 @@ def spectrum(
         of agents.
     composition
         Fractions of agents in each state, shape (S,), for a population (M, S); rows sum to 1. A DataArray is aligned by
-        its coordinates; for a stack it may have its dims too, else it is that of all. It need not be a fixed point.
+        its coordinates; for a stack it may have its dims too, else all share it. It need not be a fixed point.
     k
         How many eigenvalues, 1 ≤ k ≤ M(S - 1). Default: 4, or all where there are fewer; one more where the last would
         be one of a conjugate pair, except in a stack.

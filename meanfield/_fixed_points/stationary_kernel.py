@@ -1,4 +1,4 @@
-"""Stationary laws of the chain of flows (see `flow_successors`), in compiled loops.
+"""Stationary distributions of the chain of flows (see `flow_successors`), in compiled loops.
 
 All operations are sums of positive terms, so that entries have full relative accuracy however small they are.
 """
@@ -20,7 +20,7 @@ SPARSE = 0.35  # of a row; above, a loop over all of it is faster than one over 
 @compiled
 @no_type_check
 def eliminate(chain, law, first):
-    """Write the stationary law of a chain (n, n), which is overwritten; each entry to full relative accuracy.
+    """Write the stationary distribution of a chain (n, n), which is overwritten; each entry to full relative accuracy.
 
     Returns whether every state with entries in its row is left at last; if not, products of entries underflow.
 
@@ -100,7 +100,7 @@ def sweep(law, heard, said, work):
 @compiled
 @no_type_check
 def balance(law, heard, said, successors, label, chain, weight):
-    """Rescale the weight of each aggregate to the stationary law of the chain between them that `law` implies.
+    """Rescale the weight of each aggregate to the stationary distribution of the chain between them that `law` implies.
 
     Returns whether products of its entries are numbers, as `eliminate` does.
     """

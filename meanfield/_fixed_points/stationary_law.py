@@ -1,4 +1,4 @@
-"""The stationary law of an agent whose partners say words with fixed probabilities Q."""
+"""The stationary distribution of an agent whose partners say words with fixed probabilities Q."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from meanfield.toolbox._errors import ConvergenceError
 ELIMINATED_FLOWS = 64  # below, elimination on all flows is faster than iteration
 CHEAP_FLOWS = 512  # elimination takes a millisecond
 LAST_RESORT_FLOWS = 8192  # above, elimination would take minutes and gigabytes for each Q
-FEWEST_CYCLES = 8
+FEWEST_CYCLES = 8  # after which iteration may give way to elimination
 CYCLES = 16  # passes over a law until it has converged, about
 TOLERANCE = 1e-13  # relative error of the word shares; sums of positive terms lose no more than this
 LEAKS = (1e-3, 1e-6, 1e-9, 1e-12)
 RARE = 1e-4  # a word that is heard less
-ONE_AT_A_TIME = 4096  # flows of which a chain takes 0.13 GB; for more, threads don't eliminate together
+ONE_AT_A_TIME = 4096  # flows; a chain of them takes 0.13 GB, and for more, threads don't eliminate together
 
 
 class StationaryLaw:
-    """p(Q), the stationary law of the kernel A(Q) on one closed class of memories, for one policy and many Q at once.
+    """Stationary distribution p(Q) of the kernel A(Q) on a closed class of memories, for one policy and many Q at once.
 
-    The law of the full memories is p[flow, heard] = f[flow] Q[heard], with f the stationary law of the chain of flows
-    (see `flow_successors`), W^{2H-1} unknowns. Power iteration would need up to 1e16 steps on policies in which an
-    agent hardly ever changes its habit, so its steps alternate with an exact solution of the chain between aggregates
-    of flows (iterative aggregation and disaggregation; Stewart, Introduction to the Numerical Solution of Markov
-    Chains, 1994, ch. 6). Heard words are independent from interaction to interaction, so long memory resides in own
-    words: the aggregates are the own words, together with the sets of flows that agents hardly ever leave.
+    The law of the full memories is p[flow, heard] = f[flow] Q[heard], with f the stationary distribution of the chain
+    of flows (see `flow_successors`), W^{2H-1} unknowns. Power iteration would need up to 1e16 steps on policies in
+    which an agent hardly ever changes its habit, so its steps alternate with an exact solution of the chain between
+    aggregates of flows (iterative aggregation and disaggregation; Stewart, Introduction to the Numerical Solution of
+    Markov Chains, 1994, ch. 6). Heard words are independent from interaction to interaction, so long memory resides in
+    own words: the aggregates are the own words, together with the sets of flows that agents hardly ever leave.
 
     Laws that have not converged after about the cost of elimination on all flows are solved by elimination without
     subtraction. That bounds the cost for any policy: with 512 flows (W = 2, H = 5) elimination takes a millisecond,

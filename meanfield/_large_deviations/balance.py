@@ -1,4 +1,4 @@
-"""The stationary law of a chain whose rates differ by many orders of magnitude, from their logarithms."""
+"""The stationary distribution of a chain whose rates differ by many orders of magnitude, from their logarithms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Law = Float[np.ndarray, "places *sizes"]
 
 
 def closed_classes(possible: Bool[np.ndarray, "places places"]) -> list[np.ndarray]:
-    """The sets of places that are never left once entered, of which none holds another."""
+    """The smallest sets of places that are never left once entered."""
     n_classes, label = connected_components(possible, connection="strong")
     leaves = possible & (label[:, None] != label)
     members = [np.flatnonzero(label == one) for one in range(n_classes)]
@@ -19,7 +19,7 @@ def closed_classes(possible: Bool[np.ndarray, "places places"]) -> list[np.ndarr
 
 
 def balanced(rates: Rates, add: np.ufunc = np.logaddexp) -> Law:
-    """Logarithms of the stationary law of a chain in which every place is reached from every other.
+    """Logarithms of the stationary distribution of a chain in which every place is reached from every other.
 
     The state reduction of Grassmann, Taksar and Heyman (Oper. Res. 33, 1107 (1985)) adds, multiplies and divides, but
     never subtracts: no digits are lost. With `np.maximum` as the sum, rates exp(-NΔ) given as -Δ have laws

@@ -21,7 +21,7 @@ Kinds = Float[np.ndarray, "kinds states"]
 
 
 class Barrier(NamedTuple):
-    """The way out of an attractor; the path is that of fields: collocation takes ten times as long."""
+    """The escape from an attractor. The path comes from auxiliary fields: collocation takes ten times as long."""
 
     way: Exit
     growth: float  # the saddle's unstable eigenvalue
@@ -36,7 +36,7 @@ class Barrier(NamedTuple):
             return float(np.exp(self.prefactor.logarithm + n_agents * self.path.barrier) / TIME_PER_ROUND)
 
     def lifetime_error(self, n_agents: int) -> float:
-        """Its relative error from those of the barrier and of the prefactor."""
+        """Relative error of the lifetime from the errors of barrier and prefactor."""
         return np.nan if self.prefactor is None else self.prefactor.error + n_agents * self.path.error
 
 

@@ -27,10 +27,10 @@ CLOSER_TO_SADDLE = 100.0  # how many times
 FIRST_MOMENTUM = 1e-4  # at the start, against the largest: a larger one first is made this small
 STEP, FEWEST = 0.5, 64  # of the first mesh, in units of the fastest rate, and its nodes
 STRETCHES = 8  # in which the path is followed at first
-MOST_TURNS, SETTLED = 60, 1e-12  # of the size of momenta
+MOST_ITERATIONS, SETTLED = 60, 1e-12  # of the size of momenta
 
 
-class _Course(NamedTuple):
+class _Trajectory(NamedTuple):
     """Coordinates of x and p and the action so far, at some times."""
 
     time: np.ndarray
@@ -63,7 +63,7 @@ def followed(way: Exit, ends: Ends) -> Path | None:
     d, ending = ends.tangent.shape[1], ends.ending
     left = ending.left @ ends.tangent
     whole = _reversed(way, ends)
-    at, found = len(whole.time) - 1, _Course(whole.time[-1:], whole.state[:, -1:])
+    at, found = len(whole.time) - 1, _Trajectory(whole.time[-1:], whole.state[:, -1:])
     stretch = at // STRETCHES
     level = ending.level - float(ending.left @ ends.attractor)
     while at > 0:
@@ -76,7 +76,7 @@ def followed(way: Exit, ends: Ends) -> Path | None:
 
         earlier = whole.state[:, to:at].copy()
         earlier[d : 2 * d] *= found.state[d : 2 * d, 0] @ below / (below @ below)
-        guess = _Course(np.append(whole.time[to:at], found.time), np.hstack([earlier, found.state]))
+        guess = _Trajectory(np.append(whole.time[to:at], found.time), np.hstack([earlier, found.state]))
         tried = _solved(ends, guess, conditions, ROUGH)
         if tried is not None:
             at, found, stretch = to, tried, 2 * stretch
@@ -92,7 +92,7 @@ def _points(ends: Ends, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ends.attractor + state[:d].T @ ends.tangent.T, state[d : 2 * d].T @ ends.tangent.T
 
 
-def _solved(ends: Ends, guess: _Course, conditions: Callable, tolerance: float) -> _Course | None:
+def _solved(ends: Ends, guess: _Trajectory, conditions: Callable, tolerance: float) -> _Trajectory | None:
     h, tangent, d = ends.hamiltonian, ends.tangent, ends.tangent.shape[1]
 
     def rates(time: np.ndarray, state: np.ndarray) -> np.ndarray:
@@ -122,10 +122,10 @@ def _solved(ends: Ends, guess: _Course, conditions: Callable, tolerance: float) 
             tol=tolerance,
             max_nodes=MAX_NODES,
         )
-    return _Course(found.x / h.fastest, found.y) if found.success else None
+    return _Trajectory(found.x / h.fastest, found.y) if found.success else None
 
 
-def _longer(path: Path, ends: Ends, decay: float) -> _Course:
+def _longer(path: Path, ends: Ends, decay: float) -> _Trajectory:
     """A path that goes on at both ends."""
     step, growth = float(path.time[1] - path.time[0]), ends.ending.growth
     x, p = (path.x - ends.attractor) @ ends.tangent, path.p @ ends.tangent
@@ -139,10 +139,10 @@ def _longer(path: Path, ends: Ends, decay: float) -> _Course:
     time = np.concatenate([path.time[0] - before, path.time, path.time[-1] + after])
     start, stop = path.action[0], path.action[-1]
     action = np.concatenate([np.full(len(before), start), path.action, np.full(len(after), stop)])
-    return _Course(time - time[0], np.vstack([x.T, p.T, action]))
+    return _Trajectory(time - time[0], np.vstack([x.T, p.T, action]))
 
 
-def _reversed(way: Exit, ends: Ends) -> _Course:
+def _reversed(way: Exit, ends: Ends) -> _Trajectory:
     """The way down backwards, with the momentum of weak noise, p = -2D⁻¹F, of a size with which H = 0.
 
     In one dimension it is the path.
@@ -152,7 +152,7 @@ def _reversed(way: Exit, ends: Ends) -> _Course:
     still = np.zeros_like(x)
     p = -2 * np.linalg.solve(h.curvature(x, still).pp, (h.flow(x, still).by_p @ E)[..., None])[..., 0] @ E.T
     size = np.ones((len(x), 1))
-    for _ in range(MOST_TURNS):
+    for _ in range(MOST_ITERATIONS):
         value, by_p, _ = h.flow(x, size * p)
         slope = (by_p * p).sum(1)  # H falls from 0 to its least value, and grows ever faster from there
         step = np.where(slope > 0, -value / slope, size[:, 0])[:, None]
@@ -161,4 +161,4 @@ def _reversed(way: Exit, ends: Ends) -> _Course:
             break
     p = size * p
     action = np.append(0.0, np.cumsum(((p[1:] + p[:-1]) * np.diff(x, axis=0)).sum(1) / 2))
-    return _Course(time, np.vstack([((x - ends.attractor) @ E).T, (p @ E).T, action]))
+    return _Trajectory(time, np.vstack([((x - ends.attractor) @ E).T, (p @ E).T, action]))

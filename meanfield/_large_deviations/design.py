@@ -94,7 +94,7 @@ def design(
       `total_cost`;
     - `value_before` and `value_after`;
     - `derivative` and `derivative_after`, before and after, as in `sensitivity`;
-    - for 'kappa' `strong_word`, that of the original policy, and `other_word`.
+    - for 'kappa' `strong_word`, by the original policy, and `other_word`.
 
     attrs["residual"] is what a further iteration would change, relative to the whole change.
 
@@ -102,7 +102,7 @@ def design(
     ------
     InputError
         If `sensitivity` has no such derivative for this policy, an argument is out of range, or `value` differs from
-        that of the policy by less than ten times the error of a barrier.
+        the policy's by less than ten times the error of a barrier.
     ConvergenceError
         If there is no such change, or none is found, in a number of iterations that is bounded; its `best` is the value
         before.
@@ -136,7 +136,7 @@ def design(
     value = real_number("value", value, **BOUNDS.get(of, {}) if isinstance(of, str) else {})
     before, slope_of, columns = _quantity(policy, of, fixed_point, word, value)
     if value == before.value:
-        raise InputError(f"value = {value:g}: expected another one than that of policy")
+        raise InputError(f"value = {value:g}: expected a value other than the policy's own")
     name = of if isinstance(of, str) else getattr(of, "__name__", "of")
     with tqdm(desc="design", unit="policy", disable=not progress, leave=False) as bar:
         search = LeastChange(policy, slope_of, before, value, bar)
@@ -160,7 +160,7 @@ def _not_found(name: str, before: Slope, value: float, reason: str) -> Convergen
 
 
 def _quantity(policy: xr.Dataset, of: str | Callable, number: int | None, word: str | None, value: float) -> Found:
-    """The value and slope of the policy, a function for those of other policies, and further columns of the result."""
+    """The value and slope of the policy, a function that finds them for others, and further columns of the result."""
     if callable(of):
         for option, given in (("fixed_point", number), ("word", word)):
             if given is not None:

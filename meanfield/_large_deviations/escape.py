@@ -192,7 +192,7 @@ def added(logarithms: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def time_unit(game: Game) -> tuple[float, str]:
-    """How many units of the model a reported unit of time has, and its name."""
+    """Units of the model in a reported unit of time, and the name of the latter."""
     return (1.0, game.time_unit) if isinstance(game, ReactionModel) else (float(TIME_PER_ROUND), "rounds")
 
 

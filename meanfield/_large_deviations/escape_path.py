@@ -12,7 +12,7 @@ from meanfield._finite_size.least_action_path import LeastActionPath
 from meanfield._large_deviations.escape import Game, escape, landscape, lowest
 from meanfield._large_deviations.exits import Exit, NoExit
 from meanfield._large_deviations.path import Path
-from meanfield._numerics.course import halves, remaining
+from meanfield._numerics.trajectory import halves, remaining
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.population import Population, as_population, without_component
 from meanfield._population.provenance import stamp
@@ -34,7 +34,7 @@ def escape_path(
 ) -> xr.Dataset:
     """The likeliest way in which chance takes many agents to a saddle, from the attractor beside it or empty memories.
 
-    N agents follow a course x(t) with a chance of exp(-N S) to leading order. The course of least action S obeys
+    N agents follow a trajectory x(t) with a probability of exp(-N S) to leading order. The path of least action S obeys
     Hamilton's equations
 
         dx/dt = ∂h/∂p,  dp/dt = -∂h/∂x,   h(x, p) = ½ [Σ_ab g_ab g_ba - 1],
@@ -42,8 +42,8 @@ def escape_path(
 
     from x = attractor to x = saddle with p = 0 at both ends, so h = 0. From empty memories it starts with p ≠ 0. In it
     an agent's move from i to k is exp(p_k - p_i) times as frequent as usual. Beyond the saddle the population needs no
-    more luck. Where agents die out, the path ends with the momentum log v, with v the chance that a single one of them
-    dies out with all its offspring.
+    more luck. Where agents die out, the path ends with the momentum log v, with v the probability that a single one of
+    them dies out with all its offspring.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def _from_empty_memories(policy: Game, saddle: int | None, masses: object) -> xr
 
 def _along(found: LeastActionPath) -> Path:
     """With the action from empty memories on; p decays after the last node."""
-    x, p = (course.reshape(len(course), -1) for course in (found.x, found.p))
+    x, p = (values.reshape(len(values), -1) for values in (found.x, found.p))
     work, energy = action_rates(tuple(found.mixture), found.x, found.p)
     barrier, rest = found.kappa**2 / 2, work[-1] / (2 * found.ends.growth)
     action = barrier - rest - remaining(halves(work[:, None])[:, 0] * found.mesh.pace, 1.0)

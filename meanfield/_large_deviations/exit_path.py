@@ -3,7 +3,7 @@
 The instanton to a saddle from a point on the rate equation's way down from it is easy to find next to the saddle, where
 fields are those on the way down. It is followed as this point moves down the way, with as much more time as the way
 down takes. From the attractor itself the path takes an infinite time; there the strength of the momentum at the end is
-given, which fixes the time. From there the momentum is raised to that of an extinction, too.
+given, which fixes the time. From there the momentum of an extinction is reached, too, in steps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from meanfield._large_deviations.linearised import Ends
 from meanfield._large_deviations.path import Path, all_weights
 from meanfield._large_deviations.random_fields import Fluctuations, Prefactor, extinction_prefactor, saddle_prefactor
 from meanfield._numerics.blas import one_blas_thread
-from meanfield._numerics.course import halves, remaining
+from meanfield._numerics.trajectory import halves, remaining
 from meanfield._population.mixture import Mixture
 from meanfield._population.trajectories import filled_game
 from meanfield.core._path_search import (
@@ -50,7 +50,7 @@ WRONG = 1e-2  # of the barrier: an error with which a path does not lead to the 
 ORDER = 15  # what the change is more than the error, for a method of order four
 FADED, LONGER = 10.0, 4  # what a longer path gains beyond that where it starts, and how often it is made longer
 FINEST = 8  # parts of a first step
-MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of a few courses
+MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of a few trajectories
 FINE_STEP, MOST_NODES = 0.6, 3000  # for the prefactor: a step in units of the fastest rate
 MOST_UNKNOWNS = 8100  # fields at all nodes, whose covariances then take half a gigabyte
 NEGLIGIBLE = 1e-7  # correlations
@@ -62,11 +62,11 @@ SMALLEST_STRETCH = 1e-3  # of the momentum
 LOWER, LAST_STRENGTH = 10.0, 5e-3  # strengths: how much less each time, and where the path may end
 STRAIGHT = 1e-2  # of momenta at the end, that part that grows in reverse
 VANISHED = -600.0  # logarithm of a field
-LEAST = 1e-300
+LEAST = 1e-300  # in place of 0 agents, to divide by
 
 
 class Agents(NamedTuple):
-    """A game, and how its compositions stand to those of a reaction model and to the states of a face."""
+    """A game, and maps from its compositions to a reaction model's and to the states of a face."""
 
     arrays: Arrays
     ending: Ending
@@ -75,7 +75,7 @@ class Agents(NamedTuple):
     end: AbsorbingEnd | None = None  # of an extinction
 
     def problem(self, start: np.ndarray, end: float, n_steps: int, strength: float = np.nan) -> Departure:
-        """From a start in the states of the model; a given strength is that of a path from the attractor."""
+        """The problem from a start in the states of the model; a strength is given for a path from the attractor."""
         return Departure(self.arrays, self.ending, even_mesh(end, n_steps), self.inwards(start), strength)
 
     def allowed_energy(self, strength: float, rate: float) -> float:
@@ -88,7 +88,7 @@ class Agents(NamedTuple):
 def agents_of(way: Exit | Extinction, mixture: Mixture | None, ends: Ends | None) -> Agents | str:
     """Agents of a population, or of a reaction model without a `mixture`, or why no path is computed.
 
-    `ends` are those of a path over a saddle in a model of not too many states.
+    `ends` are given for a path over a saddle in a model of not too many states.
     """
     return _of_reactions(way, ends) if mixture is None else _of_population(way, mixture)
 
@@ -101,8 +101,8 @@ def _of_population(way: Exit | Extinction, mixture: Mixture) -> Agents | str:
     def inwards(x: np.ndarray) -> np.ndarray:
         return x[..., : kinds * n_states].reshape(*x.shape[:-1], kinds, n_states)
 
-    def outwards(course: np.ndarray) -> np.ndarray:
-        return np.pad(course.reshape(len(course), -1), ((0, 0), (0, committed)))[:, way.face]
+    def outwards(x: np.ndarray) -> np.ndarray:
+        return np.pad(x.reshape(len(x), -1), ((0, 0), (0, committed)))[:, way.face]
 
     saddle = inwards(way.saddle)
     if isinstance(way, Extinction):
@@ -129,8 +129,8 @@ def _of_reactions(way: Exit | Extinction, ends: Ends | None) -> Agents | str:
     def inwards(x: np.ndarray) -> np.ndarray:
         return filled(x[..., way.face])
 
-    def outwards(course: np.ndarray) -> np.ndarray:
-        return course[:, :size]
+    def outwards(x: np.ndarray) -> np.ndarray:
+        return x[:, :size]
 
     if isinstance(way, Extinction):
         return _dying(arrays, inwards(way.saddle), inwards(way.face), arrays[5], inwards, outwards)
@@ -221,7 +221,7 @@ def _path(way: Exit | Extinction, agents: Agents, problem: Departure, found: Ins
 
 
 def _centred(way: Exit | Extinction, agents: Agents, x: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Momenta are known up to a number for each class: their mean over its agents is 0 for those of a population."""
+    """Momenta are known up to a number for each class; in a population their mean over its agents is set to 0."""
     if len(agents.arrays) > 3:
         return p
     return p - (x * p).sum(-1, keepdims=True) / np.maximum(x.sum(-1, keepdims=True), LEAST)

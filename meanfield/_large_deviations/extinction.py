@@ -1,13 +1,13 @@
 """Where agents leave states for good: the end of the likeliest path there, and what it makes of a lifetime.
 
 At the fixed point some states Z are empty and stay so. A few agents in Z multiply and die out independently of each
-other, as in a branching process. The momentum of the likeliest extinction ends at log v, with v the chance that one
-agent in Z dies out with all its offspring, the least solution of ∂H/∂x = 0 there (Assaf and Meerson, Phys. Rev. E 81,
-021116 (2010)).
+other, as in a branching process. The momentum of the likeliest extinction ends at log v, with v the probability that
+one agent in Z dies out with all its offspring, the least solution of ∂H/∂x = 0 there (Assaf and Meerson, Phys. Rev. E
+81, 021116 (2010)).
 The linearised Hamiltonian has an eigenvalue -λ there with x - x* = s ξ, p - log v = s l, along which the path ends.
 
 The mean time T to extinction follows from the mean of exp(N p·x) of N agents who have not died out, at p = log v + s l.
-In the branching process the chance to be extinct grows as t/T + τ(v), and τ ~ -log(v - ..)/λT next to the least
+In the branching process the probability of being extinct grows as t/T + τ(v), and τ ~ -log(v - ..)/λT next to the least
 solution, so that y, the part of ξ in the composition, has the density 1/(λTy). With fluctuations of all others about
 the fixed point, of covariance Σ,
 
@@ -34,9 +34,9 @@ from meanfield.core._path_search import Arrays, Ending
 branching = exported("meanfield.core._instanton", "branching")
 curvature = exported("meanfield.core._instanton", "curvature")
 
-MOST_STATES = 700
-NEVER, SURE = 1e-9, 1e-7  # chances to die out
-MOST_TURNS, SAME = 100, 1e-12
+MOST_STATES = 700  # matrices of states are dense
+NEVER, SURE = 1e-9, 1e-7  # probabilities to die out
+MOST_ITERATIONS, SAME = 100, 1e-12  # of Newton's method, and the last step
 PRESENT = 1e-7  # of an eigenvector
 RESONANT, FASTER = 1.02, 1.5  # relaxation against λ: with less there is no path, and no prefactor
 
@@ -109,10 +109,10 @@ def absorbing_end(
 
 
 def _chances(arrays: Arrays, x: np.ndarray, empty: np.ndarray) -> Float[np.ndarray, " states"] | None:
-    """The least chances that agents die out, by Newton's method, which climbs to them from 0."""
+    """The least probabilities that agents die out, by Newton's method, which climbs to them from 0."""
     v = np.ones(x.size)
     v[empty] = NEVER
-    for _ in range(MOST_TURNS):
+    for _ in range(MOST_ITERATIONS):
         change, slope = branching(arrays, x, v.reshape(x.shape))
         slope = slope.reshape(x.size, x.size)[np.ix_(empty, empty)]
         try:

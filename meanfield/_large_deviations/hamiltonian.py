@@ -64,7 +64,7 @@ class Hamiltonian:
         return gained
 
     def _at(self, function: Callable, x: States, p: States, *rest: np.ndarray) -> list[np.ndarray]:
-        """Results of a function in all states, of which others are and stay empty, for some nodes at a time."""
+        """Results of a function in all states, for some nodes at a time; states outside the face are and stay empty."""
         whole = np.zeros((2, -(-len(x) // TOGETHER) * TOGETHER, self.tangent.shape[0]))
         whole[:, : len(x), self.face] = x, p
         parts = [function(self.arrays, *rest, *nodes) for nodes in np.split(whole, whole.shape[1] // TOGETHER, axis=1)]

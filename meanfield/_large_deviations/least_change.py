@@ -4,7 +4,7 @@ Of all policies q' with a given value v, one with the least Σ_i m_i KL(q'(i) ||
 
     q'(w | i) ∝ q(w | i) exp(μ g_iw / m_i),   g_iw = ∂v/∂q(w | i) at q'.
 
-The weights m are those of q' itself: weights of q would leave memories free to change that hardly occur before the
+The weights m come from q' itself: weights of q would leave memories free to change that hardly occur before the
 change and often after it.
 
 An iteration takes v, g and m at the present q', and the one μ with which v, linearised there, is as wanted. The
@@ -25,7 +25,7 @@ from scipy.special import rel_entr, softmax
 from tqdm import tqdm
 
 from meanfield._numerics.anderson import anderson
-from meanfield._numerics.course import Vector
+from meanfield._numerics.trajectory import Vector
 from meanfield.toolbox._errors import MeanfieldError
 
 RAREST = 1e-9  # weight of a memory, at least
@@ -33,7 +33,7 @@ SCALES = 1e-2  # of weights in the mixing, against equal weights: what hardly oc
 STATIONARY = 5e-5  # residual, relative: κ, for one, is known to 2e-5 of its way
 ROUGH = 1e-2  # of steps on the way
 VALUE_ERROR = 3e-5  # against the way that the value goes
-MAX_TURNS = 20
+MAX_ITERATIONS = 20
 SMALLEST_STEP = 1 / 32  # of that way
 DOUBLINGS = 100  # of μ
 
@@ -125,7 +125,7 @@ class LeastChange:
         """The stationary change to a value, from the one to another value."""
         off, size = [np.inf], [0.0]
 
-        def turn(state: Unknowns) -> Unknowns:
+        def iterate(state: Unknowns) -> Unknowns:
             q = self._at(state)
             slope = self._slope(q)
             turned = None if slope is None else self._turned(q, slope, value)
@@ -139,9 +139,9 @@ class LeastChange:
             settled = np.linalg.norm(residual) <= tolerance * size[0]
             return bool(settled and off[0] <= error * abs(self._end - self._start))
 
-        found = anderson(turn, state, done, MAX_TURNS)
+        found = anderson(iterate, state, done, MAX_ITERATIONS)
         if found is None and not self.reason:
-            self.reason = f"{MAX_TURNS} iterations did not suffice"
+            self.reason = f"{MAX_ITERATIONS} iterations did not suffice"
         return found
 
     def _moved(self, state: Unknowns) -> Float[np.ndarray, "free words"]:

@@ -1,4 +1,4 @@
-"""How long N agents stay at each attractor."""
+"""Mean time that N agents stay at each attractor."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def lifetime(
       its unit of time); infinite beyond 1e308;
     - `barrier` Δ of the lowest way out and `barrier_error`, an estimate of its error; infinite at an attractor that is
       never left;
-    - `prefactor` of this way, in the same unit of time, `prefactor_error`, relative, and `power`, that of N by
-      which it is multiplied: 0 over a saddle and -1/2 in an extinction;
+    - `prefactor` of this way, in the same unit of time, `prefactor_error`, relative, and `power`: it is multiplied
+      by N to this power, 0 over a saddle and -1/2 in an extinction;
     - `saddle`, the number of its saddle among the fixed points, or of that where agents have died out; -1 if there is
       none; `transition_rates` has them all;
     - `reason`, why numbers are missing, or '';

@@ -67,7 +67,7 @@ def _linearised(hamiltonian: Hamiltonian, x: np.ndarray) -> tuple[Square, Square
 
 
 def bend(path: Path, ends: Ends) -> float:
-    """How far the path is next to the saddle from x = saddle + C_s p, against its distance from the saddle.
+    """Distance of the path from x = saddle + C_s p next to the saddle, over its distance from the saddle.
 
     It goes to 0 with this distance unless the path is drawn to the saddle along a stable direction, slower than p
     falls. There φ has no second derivatives (Maier and Stein, SIAM J. Appl. Math. 57, 752 (1997)).

@@ -9,15 +9,15 @@ from jaxtyping import Float
 
 from meanfield._finite_size.quadrature import weights_of
 
-Course = Float[np.ndarray, "nodes states"]
+Trajectory = Float[np.ndarray, "nodes states"]
 
 
 class Path(NamedTuple):
     """A path and its momentum at nodes, in the states of a face."""
 
     time: Float[np.ndarray, " nodes"]
-    x: Course
-    p: Course
+    x: Trajectory
+    p: Trajectory
     action: Float[np.ndarray, " nodes"]  # ∫ p·dx from the attractor
     h: Float[np.ndarray, " nodes"]  # the Hamiltonian, 0 on the exact path
     barrier: float  # action up to the saddle

@@ -21,7 +21,7 @@ from jaxtyping import Float
 
 from meanfield._finite_size.fluctuations import STEPS, Covariance, log_determinants, without_step
 
-STRENGTHS = 0.2, 0.1, 0.05  # with which parts of the path to an extinction end, of those of the whole momentum
+STRENGTHS = 0.2, 0.1, 0.05  # at which parts of the path to an extinction end, over the strength of the whole momentum
 CUT = 1.5  # times in which momenta grow or fade e-fold: how much shorter the path is to which it is compared
 
 
@@ -90,7 +90,7 @@ def extinction_prefactor(
         return None
     s = strengths[ends - 1]
     found, errors = np.transpose([fluctuations.logarithm(0, end, 1.0) for end in ends])
-    weights = np.linalg.solve(np.vander(s).T, np.eye(len(s))[-1])  # of values in that of a polynomial at 0
+    weights = np.linalg.solve(np.vander(s).T, np.eye(len(s))[-1])  # of values in the extrapolation of a polynomial to 0
     values = found - np.log(s)
     whole, linear = weights @ values, (values[-1] * s[-2] - values[-2] * s[-1]) / (s[-2] - s[-1])
     later, _ = fluctuations.logarithm(cut, ends[-1], 1.0)

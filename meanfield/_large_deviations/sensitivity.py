@@ -35,7 +35,7 @@ word_share_gradient = exported("meanfield.core._sensitivity", "word_share_gradie
 eigenvalue_gradient = exported("meanfield.core._sensitivity", "eigenvalue_gradient")
 critical_mass_gradient = exported("meanfield.core._sensitivity", "critical_mass_gradient")
 
-LEAST_SHARE = 1e-100  # of a species of which there is nobody
+LEAST_SHARE = 1e-100  # of an empty species
 DEFECTIVE = 1e-11  # |l·r|/(|l||r|); derivatives are good to about 1e-16 over this number
 NEEDS = {
     "kappa": None,
@@ -57,10 +57,10 @@ def sensitivity(
 ) -> xr.Dataset:
     """The derivative of a collective quantity with respect to what agents say in each memory, or to rates of moves.
 
-    dq(i) raises the probability of the first word in memory i by dq and lowers that of the second by as much. With more
-    than two words, dq(i, w) raises that of word w and lowers those of all others by equal parts. Derivatives are exact
+    dq(i) raises the probability of the first word in memory i by dq and lowers the second's by as much. With more
+    than two words, dq(i, w) raises that probability and lowers all others by equal parts. Derivatives are exact
     (`jax.grad` of functions of `meanfield.core`, which differentiate by parameters of your own as well). A memory
-    with an exact 0 or 1 has a one-sided derivative; that of κ is taken at 1e-14 instead of 0. In a reaction model the
+    with an exact 0 or 1 has a one-sided derivative; for κ it is taken at 1e-14 instead of 0. In a reaction model the
     derivative is by the logarithm of the rate of each move of one agent: dx/dθ = -J⁻¹ ∂F/∂θ on perturbations that keep
     the mass of each class.
 

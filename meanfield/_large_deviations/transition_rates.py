@@ -1,4 +1,4 @@
-"""How often N agents go from one attractor to another, and where they are in the long run."""
+"""Rates at which N agents go from one attractor to another, and where they are in the long run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def transition_rates(
     masses: Sequence[float] | np.ndarray | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """The rates at which chance takes N agents from each attractor to each other one, and their stationary law.
+    """Rates at which chance takes N agents from each attractor to each other one, and their stationary distribution.
 
     From one side of a saddle with one unstable direction the rate equation leads to one attractor, from the other side
     to another. N agents go from the first to the second at the rate
@@ -46,8 +46,8 @@ def transition_rates(
         k = Σ exp(-NΔ)/T,
 
     a sum over the saddles between them, with barrier Δ and prefactor T as for `lifetime`. Over long times the
-    population is a Markov chain of attractors with these rates, whose stationary law π obeys Σ_i π_i k_ij = π_j Σ_i
-    k_ji. Rates and chances are right up to factors 1 + O(1/N) and mean little where NΔ is below about 2.
+    population is a Markov chain of attractors with these rates, whose stationary distribution π obeys Σ_i π_i k_ij =
+    π_j Σ_i k_ji. Rates and probabilities are right up to factors 1 + O(1/N) and mean little where NΔ is below about 2.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def _pairs(found: list[list[Escape] | NoExit], attractors: list[int], sizes: np.
 def _law(
     found: list[list[Escape] | NoExit], attractors: list[int], pairs: _Pairs
 ) -> tuple[Float[np.ndarray, "places sizes"], Float[np.ndarray, " places"], str]:
-    """The stationary law, its exponents, and why they are missing."""
+    """The stationary distribution, its exponents, and why they are missing."""
     law = np.full(pairs.rate.shape[1:], np.nan)
     potential = np.full(len(found), np.nan)
     if found == [ONLY]:

@@ -1,7 +1,7 @@
 """The prefactor of a mean lifetime without fields, for games of few states whose agents do more than meet in pairs.
 
-Beside the path the quasi-stationary law of N agents is R(x) exp(-Nφ(x)), p = ∇φ. With Z = ∇∇φ and N·H + H₁ for the
-rates of N agents (H₁ since agents do not meet themselves), the master equation gives along the path
+Beside the path the quasi-stationary distribution of N agents is R(x) exp(-Nφ(x)), p = ∇φ. With Z = ∇∇φ and N·H + H₁ for
+the rates of N agents (H₁ since agents do not meet themselves), the master equation gives along the path
 
     dZ/dt = -[H_xx + H_xp Z + Z H_px + Z H_pp Z],   d log R/dt = -[tr H_xp + ½ tr(H_pp Z) - H₁],
 

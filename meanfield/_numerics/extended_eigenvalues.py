@@ -17,7 +17,7 @@ import numpy as np
 
 BITS_PER_INTERACTION = 96
 MIN_BITS = 384
-STEPS = (8, 12, 18, 24, 32, 40, 52, 64)
+STEPS = (8, 12, 18, 24, 32, 40, 52, 64)  # of Lanczos, after which eigenvalues are compared
 ENOUGH = 1e-9  # error at which the iteration ends
 NEAR = 1e-4  # eigenvalues that still move by more are not worth an error
 POLISH = 5  # Newton steps, from 30 digits to more than there are

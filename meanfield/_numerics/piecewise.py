@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float
 from numpy.polynomial.chebyshev import chebcompanion, chebder, chebval, chebvander
 
-DEGREE = 16
-TAIL = 3
-MAX_DEPTH = 20
-ROUNDING = 1e-13
+DEGREE = 16  # of each piece
+TAIL = 3  # last coefficients, which tell the error
+MAX_DEPTH = 20  # bisections
+ROUNDING = 1e-13  # of values, below which no bisection helps
 TINY = 1e-15  # coefficients of no degree
 REAL = 2e-9  # imaginary part, for intervals of length 2
 
@@ -84,7 +84,7 @@ def interpolate(functions: Sequence[Function], breaks: Float[np.ndarray, " break
 
 
 def wronskian(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Coefficients of f'g - fg' on (-1, 1), for those of f and g, each (…, 17)."""
+    """Coefficients of f'g - fg' on (-1, 1) from the coefficients of f and g, each (…, 17)."""
     (f, g), (df, dg) = (
         [chebval(_PRODUCT_NODES, np.moveaxis(series(c), -1, 0)) for c in (first, second)]
         for series in (lambda c: c, partial(chebder, axis=-1))

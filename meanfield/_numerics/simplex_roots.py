@@ -15,9 +15,9 @@ from scipy.special import logsumexp
 DEPTHS = np.array([0.0, -1.0, -3.0, -6.0, -12.0, -23.0, -46.0, -100.0])
 LATTICE, DAMPED_STEPS = 12, 16
 MAX_GRID = 300_000  # combinations of depths that are listed
-EXTRA_ROUNDS, EXTRA_STARTS = 2, 100
-ZERO = 1e-200  # a stationary law has leaks of 1e-290 where memories become transient on a face
-MAX_ITERATIONS, MAX_STEP, MIN_DAMPING, FAR = 100, 16.0, 1e-3, 300.0
+EXTRA_ROUNDS, EXTRA_STARTS = 2, 100  # of starts between known roots
+ZERO = 1e-200  # a stationary distribution has leaks of 1e-290 where memories become transient on a face
+MAX_ITERATIONS, MAX_STEP, MIN_DAMPING, FAR = 100, 16.0, 1e-3, 300.0  # of damped Newton steps; lengths in log-ratios
 SETTLED, MAX_RESIDUAL, SAME_ROOT = 1e-12, 1e-10, 1e-8
 # Differences of fourth order are off by 3e-12 of the fifth derivative, so that a pair of roots 1e-5 apart has its
 # slopes; rounding in f counts 500-fold.
@@ -171,7 +171,7 @@ def _plausibility(index: np.ndarray, inward: bool, n_continuum: int) -> str:
 def _grid(size: int, starts: int, rng: np.random.Generator) -> np.ndarray:
     """log Q, up to a constant in each row: combinations of depths below the largest, and a lattice of shares.
 
-    All of them for few words, of which the search takes some at random; for many words random ones.
+    For few words all of them, and the search takes some at random; for many words random ones.
     """
     if len(DEPTHS) ** size <= MAX_GRID:
         depths = np.array([row for row in itertools.product(DEPTHS, repeat=size) if max(row) == 0])

@@ -25,9 +25,9 @@ from meanfield.toolbox._errors import InputError
 
 EDGE = 45.9  # |logit Q| beyond which an equilibrium is taken for the consensus at which the curve ends
 NOTHING = 1e-9  # what is called 0 of a parameter known to 1e-10
-SAME_SHARE = 1e-6
+SAME_SHARE = 1e-6  # difference of word shares, or relative one of fractions, that is taken for none
 NEAR = 1e-2  # Σ s|x - y| within which a trajectory ends at a fixed point
-GRID = 200
+GRID = 200  # points of logit Q along the old state's path
 GRADUAL = "the old state changes gradually and never vanishes; most others say the other word {}"
 
 

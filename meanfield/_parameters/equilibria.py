@@ -25,8 +25,8 @@ from meanfield._population.stacks import Games
 from meanfield.toolbox._errors import InputError
 
 PARAMETERS = ("committed", "fraction")
-TOLERANCE = 1e-10
-ROUNDING = 1e-13
+TOLERANCE = 1e-10  # of interpolants, relative
+ROUNDING = 1e-13  # of both sides of an equation, relative to the rarer word
 SAME_STOP = 1e-9  # of logit Q
 ALIKE = 1e-12  # what policies that respond alike differ by, from rounding
 SMALLEST_FOLD = 1e-8  # between two folds the parameter changes by more than its interpolant may err

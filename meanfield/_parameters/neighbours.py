@@ -32,7 +32,7 @@ class Held(NamedTuple):
 
     said: float
     fraction: float  # of all agents, who are committed to the new word
-    edges: Float[np.ndarray, "states ends"]  # that of `core.EdgeGame`, as fractions of agents who are not committed
+    edges: Float[np.ndarray, "states ends"]  # as in `core.EdgeGame`, in fractions of agents who are not committed
 
 
 def old_state(line: Line, degree: float, new: int) -> tuple[list[Held], Held | None]:

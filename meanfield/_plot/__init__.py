@@ -1,1 +1,1 @@
-"""Drawing results: the door, the panels, the colours of words; `views` holds the drawings."""
+"""Drawing results: `plot`, the panels, the colours of words; `views` holds the drawings."""

@@ -65,7 +65,7 @@ def _measured(part: xr.Dataset) -> bool:
 
 
 def axes_for(number: int, ax: Any, figsize: Any) -> np.ndarray:
-    """As many axes as panels: those given, or new ones of a figure with at most four in a row."""
+    """One axes for each panel: the given ones, or new ones of a figure with at most four in a row."""
     if figsize is not None:
         figsize = real_numbers(figsize, "figsize")
         if figsize.shape != (2,) or not (np.isfinite(figsize) & (figsize > 0)).all():
@@ -97,7 +97,7 @@ def _given(number: int, ax: Any) -> np.ndarray:
 
 
 def show_single_points(axes: Axes) -> None:
-    """A marker on every line of which there is one point, as at a single time; it would not be seen."""
+    """Mark every line with one point only, as at a single time; it would not be seen."""
     for line in axes.lines:
         if line.get_marker() == "None" and np.isfinite(line.get_xydata()).all(1).sum() == 1:
             line.set_marker("o")

@@ -1,4 +1,4 @@
-"""Variables that a view reads: a dim of which one entry was selected is there again, and missing ones are named."""
+"""Variables that a view reads: a dim from which one entry was selected is there again, and missing ones are named."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEWEST_WORDS = 2
 def readable(result: xr.Dataset, view: View) -> xr.Dataset:
     """The result with every variable that the view reads along the dims of its signature.
 
-    A dim of which one entry was selected has one entry. InputError that names all that is missing.
+    A dim from which one entry was selected has one entry. InputError that names all that is missing.
     """
     named = {dim for one in view.reads.values() for dim in one.dims}
     for dim in sorted(named - set(result.dims)):

@@ -20,9 +20,8 @@ Draw = Callable[..., None]
 class Reads(NamedTuple):
     """A variable that a view reads, as its signature has it.
 
-    `dims` are those along which it is drawn, `empty` those of them that may have no entry, `parts` those of which some
-    entries are enough, `labels` the entries that have to be there; with `others` it may have more dims. A result may
-    lack what is `optional`.
+    It is drawn along `dims`. Dims in `empty` may have no entry, for dims in `parts` some entries are enough, and the
+    entries in `labels` have to be there; with `others` it may have more dims. A result may lack it if `optional`.
     """
 
     dims: tuple[str, ...]
@@ -34,7 +33,7 @@ class Reads(NamedTuple):
 
 
 class View(NamedTuple):
-    """How one view of a result is drawn.
+    """A way to draw a result.
 
     `draw(axes, part, colours, **style)` draws the part of the result for one panel. `colours` has a colour for each
     word; `style` goes to the artists that matter most. `by` are the dims along which a result is cut into panels.
@@ -63,10 +62,10 @@ def draws(
     """Decorator: the function draws this view of these kinds of results.
 
     The default of a result is the first view of its kind whose needs it meets. `first` puts a view before
-    those of other modules. `reads` is a signature: dims and what is read along them, as in
+    other modules' views. `reads` is a signature: dims and what is read along them, as in
     ``"time word+ ...: word_share; fold*: fold_parameter; : kappa correction?"``. Three dots stand for any other dims, a
-    star marks a dim that may have no entry, a plus one of which some entries are enough, ``bound=low,high`` one that
-    must have these, and a question mark what a result may lack.
+    star marks a dim that may have no entry, a plus a dim for which some entries are enough, ``bound=low,high`` a dim
+    that must have these, and a question mark a variable that a result may lack.
     """
 
     def register(draw: Draw) -> Draw:

@@ -38,11 +38,11 @@ def drift(policy: xr.Dataset | Population | ReactionModel, composition: xr.DataA
         One policy, a stack over model and pair, a population, or a reaction model.
     composition
         Fractions of agents in each state, shape (S,), for a population (M, S); rows sum to 1. A DataArray is aligned by
-        its coordinates; for a stack it may have its dims too, else it is that of all.
+        its coordinates; for a stack it may have its dims too, else all share it.
 
     Returns
     -------
-    DataArray with dims (state), for a population (component, state), after those of a stack. It sums to 0 over the
+    DataArray with dims (state), for a population (component, state), after the dims of a stack. It sums to 0 over the
     states.
 
     Raises

@@ -18,7 +18,7 @@ MIXED = "mixed"
 
 
 def success_rate(word_share: np.ndarray | xr.DataArray) -> np.ndarray | np.float64:
-    """Σ_w Q_w², the chance that two random agents say the same word; words on the last axis, or on the dim `word`.
+    """Σ_w Q_w², the probability that two random agents say the same word; words on the last axis, or on the dim `word`.
 
     Examples
     --------

@@ -78,7 +78,7 @@ def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
 
 
 def numbered_by_pair(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
-    """Each pair with its own words, where `xr.concat` laid those of all pairs side by side."""
+    """Each pair with its own words, where `xr.concat` laid the words of all pairs side by side."""
     numbers = policy.coords.get("word_number")
     if numbers is None or set(numbers.dims) != {"pair", "word"} or not has_names(policy):
         return policy

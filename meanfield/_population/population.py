@@ -66,7 +66,7 @@ class Population:
     >>> meanfield.fixed_points(population)["word_share"].sel(word="her").values.round(3)
     array([0.523])
 
-    Two models in one population, the second of which prefers "her":
+    Two models in one population; the second prefers "her":
 
     >>> other = meanfield.make_policy(lambda memory: 0.2, ["his", "her"], memory_length=5, model="other")
     >>> mixed = meanfield.Population([policy, other], fractions=[0.7, 0.3])
@@ -169,7 +169,7 @@ class Population:
         committed
             The fraction of all agents committed to each word.
         committed_nodes
-            'hubs': committed agents have the highest degrees, those of the first word first. Default: anywhere.
+            'hubs': committed agents have the highest degrees, the first word's agents first. Default: anywhere.
 
         Raises
         ------

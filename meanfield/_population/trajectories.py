@@ -53,7 +53,7 @@ def integrate(
     """Solve for each population from each of its starts, up to a steady state, where the solution stays.
 
     `mixtures` are P populations stacked along a first axis, `max_time` is the longest time to wait for a steady state,
-    not before the last of `times`. Compositions have the shape of kinds and states, of edges that of `core.EdgeGame`.
+    not before the last of `times`. Compositions have the shape of kinds and states, edges as in `core.EdgeGame`.
     """
     P, n_starts, *shape = starts.shape
     x = starts.reshape(-1, *shape)
@@ -121,7 +121,7 @@ def _size(number: int) -> int:
 
 
 def _in_programs(solve: Callable[[np.ndarray], tuple[np.ndarray, ...]], n_lanes: int, numbers: int) -> list[np.ndarray]:
-    """Results of `solve` for all lanes, of which it gets one or a fixed number at a time; the last one may repeat."""
+    """Results of `solve` for all lanes; it gets one or a fixed number of them at a time, and the last may repeat."""
     most = max(1, TOGETHER // numbers)
     size = 1 if n_lanes == 1 else min(FEW, most) if n_lanes <= 4 * FEW else most
     chunks = np.minimum(np.arange(0, n_lanes, size)[:, None] + np.arange(size), n_lanes - 1)

@@ -389,7 +389,7 @@ def _joined(points: list[Point], met: list[Point], spacing: float) -> list[Point
         last = points[end]
         near = min(met, key=lambda one: away(one, last), default=last)
         if last.kind == BRANCH_POINT and away(near, last) < min(spacing / 2, AT_BORDER):
-            # The curve through the border is that of the other branch
+            # The curve through the border belongs to the other branch
             while len(points) > 2 and away(points[1 if end == 0 else -2], near) < away(last, near) + SAME:
                 points.pop(1 if end == 0 else -2)
             points[end] = near

@@ -32,7 +32,8 @@ def reaction_fixed_points(
 ) -> xr.Dataset:
     """The result of `fixed_points` for a reaction model.
 
-    Roots are sought in x: for given fields the stationary law of an agent is not unique if some states are never left.
+    Roots are sought in x: for given fields the stationary distribution of an agent is not unique if some states are
+    never left.
     """
     given = np.empty((0, model.n_states))
     if initial is not None:

@@ -12,7 +12,7 @@ from meanfield._population.reaction_model import ReactionModel
 
 MARGIN = 10.0  # between an error to first order and the one reported
 ENOUGH = 1e-9  # a larger error to first order is put to trial
-TRIALS = 2
+TRIALS = 2  # random changes of the matrix within rounding
 
 
 class Modes(NamedTuple):

@@ -111,7 +111,7 @@ def _upright(columns: dict[str, list[str]]) -> Table:
 
 
 def _notes(name: str, table: pd.DataFrame) -> list[str]:
-    """A line for each text in a column, with the pairs or the rows of which it is true."""
+    """A line for each text in a column, with the pairs or the rows that have it."""
     where = table["pair"] if "pair" in table else pd.Series(range(1, len(table) + 1), index=table.index)
     of = "" if "pair" in table else "row "
     told = table[name].groupby(table[name], sort=False)

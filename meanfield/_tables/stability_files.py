@@ -32,7 +32,7 @@ def stability_frame(table: xr.Dataset) -> pd.DataFrame:
 def write_stability(table: xr.Dataset, path: str | os.PathLike[str]) -> Path:
     r"""Write a stability table as CSV or for LaTeX, as the ending of `path` says, .csv or .tex, and return the path.
 
-    CSV has one row for each entry, with the columns model, pair, row, word, …, strong, then those of further criteria
+    CSV has one row for each entry, with the columns model, pair, row, word, …, strong, then further criteria
     if the table has them. LaTeX has a caption and the label tab:stability, and needs the packages booktabs and, if it
     is longer than a page, longtable. As in [004] Table S1, eigenvalues have three decimals there and the strong word
     is bold.

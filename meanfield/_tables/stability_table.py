@@ -160,7 +160,7 @@ def _each(stack: Policies) -> Iterator[Policies]:
 
 
 def _other_criteria(entry: Entry, criteria: Sequence[str]) -> dict[str, object]:
-    """The strong word by basin and by group-size law, and whether they contradict that of the trajectory."""
+    """The strong word by basin and by group-size law, and whether they contradict the trajectory's."""
     columns: dict[str, object] = {}
     policy, named = entry.policy, {entry.leads}
     if "basin" in criteria:

@@ -1,6 +1,6 @@
 """The `meanfield` command: each step of the chain, from files to files.
 
-The one place that knows all rooms; every command imports what it needs when it runs.
+The one place that imports all packages; every command imports what it needs when it runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from meanfield.cli._common import app
 from meanfield.cli._output import console, prepare_streams
 
 TRACEBACK = "MEANFIELD_TRACEBACK"
-INTERRUPTED = 130
+INTERRUPTED = 130  # exit status of a command that Ctrl-C ended: 128 + SIGINT
 
 
 def main() -> None:

@@ -145,7 +145,7 @@ def _subjects(policies: xr.Dataset, together: bool, population: dict[str, Any]) 
 
 
 def _result(call: Callable[[Any], xr.Dataset], subject: Any, number: int) -> xr.Dataset:
-    """The result of one of a number of policies; a refusal tells of which."""
+    """The result of one of a number of policies; a refusal names the policy."""
     import xarray as xr
 
     from meanfield import InputError
@@ -184,7 +184,7 @@ def _table(results: Iterable[xr.Dataset], analysis: Analysis) -> pd.DataFrame:
 
 
 def _with_notes(result: xr.Dataset) -> xr.Dataset:
-    """The result with its attrs as coordinates, except those of provenance."""
+    """The result with its attrs, except provenance, as coordinates."""
     import numpy as np
 
     taken = {*result.variables, *result.dims}

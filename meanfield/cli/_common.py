@@ -20,7 +20,7 @@ except ImportError as error:
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 DATASETS = ("llm-group-size", "smollm2")
 EMPTY = {"U": "", "O": "", "b": False}  # what pads text and truth values, by the kind of a dtype
-POLICIES = "Policies as NetCDF, the published q_dicts.zip, or smollm2 or llm-group-size for those of `meanfield data`."
+POLICIES = "Policies as NetCDF, the published q_dicts.zip, or smollm2 or llm-group-size as from `meanfield data`."
 
 PolicyFile = Annotated[str, typer.Argument(metavar="POLICIES", help=POLICIES)]
 Model = Annotated[str | None, typer.Option(help="Take this model of the file only.")]
@@ -44,7 +44,7 @@ def read_policies(name: str, model: str | None = None, pair: str | None = None) 
 
 
 def numbered(results: list[xr.Dataset]) -> list[xr.Dataset]:
-    """The results with numbers along `word`, as those of different pairs have in one file or table."""
+    """The results with numbers along `word`, as results of different pairs have in one file or table."""
     return [one.assign_coords(word=one["word_number"].values) if "word" in one.coords else one for one in results]
 
 

@@ -21,7 +21,7 @@ from meanfield.cli._signatures import REQUIRED, Argument
 SHORT = {"n_agents": ["-n"]}
 DEFAULTS = {"runs": 1000, "seed": 0}  # where the function has none
 MOST_NUMBERS = 10**6
-# Where a record of numbers is, of which single ones may be given
+# Records of numbers; single ones may be given
 RECORDS = {"Mechanism1": "theory.flag_game.mechanism1:APPENDIX_E", "NormRates": "theory.norms:NormRates"}
 
 

@@ -37,7 +37,7 @@ def data(
     out: Out,
     path: Annotated[Path | None, typer.Option(help="Where q_dicts.zip is, if it is on this machine.")] = None,
 ) -> None:
-    """Fetch published policies, or copy those of the package, and write them as NetCDF."""
+    """Fetch published policies, or copy the package's, and write them as NetCDF."""
     if name not in DATASETS:
         raise InputError(f"name = {name!r}: expected {' or '.join(DATASETS)}")
     if name == "smollm2" and path is not None:

@@ -141,7 +141,7 @@ def _validate_real(
 
 
 def _say_scores(scores: pd.DataFrame) -> None:
-    """A line a policy: how much better than the best simple law it foretells single choices."""
+    """A line a policy: how much better than the best simple law it predicts single choices."""
     for _, rows in scores.groupby(["model", "pair", "memory_length"], sort=True):
         policy, *others = rows.to_dict("records")
         words = "{" + ", ".join(policy["pair"].split("/")) + "}"

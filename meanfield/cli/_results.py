@@ -143,5 +143,5 @@ def _by_model(name: str, result: xr.Dataset) -> list[tuple[str, xr.Dataset]]:
 
 
 def _in_a_file_name(model: str) -> str:
-    """Names on a hub have a slash, those of a server a colon."""
+    """Names on a hub have a slash, names on a server a colon."""
     return re.sub(r'[<>:"/\\|?*]', "_", model)

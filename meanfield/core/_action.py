@@ -19,7 +19,7 @@ def action(game: Game, path: Any) -> Float[Array, ""]:
     """The action S of a path that `meanfield.escape_path` found for this game, with its exact derivatives by the game.
 
     A path of least action is stationary. So dS/dθ = -∫ ∂H/∂θ dt along it: the path stays as it is, and no search is
-    differentiated. Second derivatives are not those of the least action.
+    differentiated. Its second derivatives are not the least action's.
 
     Parameters
     ----------

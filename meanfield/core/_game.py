@@ -205,8 +205,8 @@ class ReactionGame(PairGame):
     """Pairwise encounters of agents in K states, whose channels are products of a factor of each partner.
 
     In an encounter of initiator i and responder j the channel m happens with probability α_m(i) β_m(j); each of the two
-    then moves on its own. A *side* is a channel seen by one of the two: sides 0 … M - 1 are those of initiators, and
-    M … 2M - 1 those of responders. With own[s] = α_m or β_m,
+    then moves on its own. A *side* is a channel seen by one of the two: sides 0 … M - 1 belong to initiators, and
+    M … 2M - 1 to responders. With own[s] = α_m or β_m,
 
         δ_s = Σ_moves of side s  rate · x_source (exp(p_target - p_source) - 1),
         H(x, p) = ε Σ_m [(own_m·x) δ_{M+m} + δ_m (own_{M+m}·x) + δ_m δ_{M+m}] + Σ_spontaneous moves (the same as δ).
@@ -282,7 +282,7 @@ class ReactionGame(PairGame):
 class RateGame(Game):
     """A reaction game in which agents also move alone, at rates that are functions of the composition.
 
-    H(x, p) is that of the pairs, and
+    H(x, p) is the Hamiltonian of the pairs, and
 
         Σ_moves f(x) x_source (exp(p_target - p_source) - 1).
 

@@ -38,7 +38,7 @@ WEAK = 0.1  # differences of momenta
 GAUSS = (0.112701665379258, 0.5, 0.887298334620742), (5 / 18, 8 / 18, 5 / 18)  # nodes and weights on [0, 1]
 STRONGEST = 1e9  # strength of momenta
 LEAST = 1e-300  # of fields, which have logarithms
-DIGITS, MOST_TURNS = 1e-15, 200  # of strengths
+DIGITS, MOST_ITERATIONS = 1e-15, 200  # of strengths
 FEW = 16  # second derivatives at once
 
 
@@ -189,16 +189,16 @@ def _strength(game: PairGame, u: Array, start: Array, left: Array, level: Array,
         return (farthest <= STRONGEST) & ~((excess(-farthest)[0] < 0) & (excess(farthest)[0] > 0))
 
     def unfinished(state: tuple[Array, ...]) -> Array:
-        *_, before, s, turn = state
-        return ~(jnp.abs(s - before) <= DIGITS * jnp.abs(s)) & (turn < MOST_TURNS)
+        *_, before, s, number = state
+        return ~(jnp.abs(s - before) <= DIGITS * jnp.abs(s)) & (number < MOST_ITERATIONS)
 
     def closer(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        low, high, before, s, turn = state
+        low, high, before, s, number = state
         value, slope = excess(s)
         low, high = jnp.where(value <= 0, s, low), jnp.where(value >= 0, s, high)
         newton = s - value / slope
         inside = (newton >= low) & (newton <= high) & (jnp.abs(newton - s) < jnp.abs(s - before) / 2)
-        return low, high, s, jnp.where(inside, newton, (low + high) / 2), turn + 1
+        return low, high, s, jnp.where(inside, newton, (low + high) / 2), number + 1
 
     farthest = jax.lax.while_loop(outside, lambda farthest: 2 * farthest, jnp.ones_like(level))
     first = -farthest, farthest, jnp.full_like(level, jnp.inf), jnp.zeros_like(level), jnp.zeros_like(level)
@@ -313,9 +313,9 @@ def final_correlations(
 def branching(
     arrays: tuple[Array, ...], x: Float[Array, ...], v: Float[Array, ...]
 ) -> tuple[Float[Array, ...], Float[Array, ...]]:
-    """v ∂H/∂x at p = log v, and its Jacobian: how the chances v that single agents among x die out would change.
+    """v ∂H/∂x at p = log v, and its Jacobian: how the probabilities v that single agents among x die out would change.
 
-    They are the chances themselves where this vanishes.
+    They are the probabilities themselves where this vanishes.
     """
     game = game_of(arrays)
 
@@ -374,7 +374,7 @@ def met_others_of_rates(
 ) -> tuple[Float[Array, " nodes"]]:
     """Gain of H of order 1/N at points, since the pairs of a reaction model are of two different agents.
 
-    Rates that are functions of the composition are those of all agents, and gain nothing.
+    Rates that are functions of the composition depend on all agents, and gain nothing.
     """
     pairs = ReactionGame(*arrays[:7])
 

@@ -8,7 +8,7 @@ Comput. Syst. 1, 33 (2017); van Kampen, ch. X). With G = C - diag(x) + xxᵀ, th
 
 τ = 0 where encounters happen at the times of a Poisson process. Where exactly N/τ of them happen in a unit of time, as
 in simulations, F has no share in the noise; τ = 2 for the naming game. That agents never meet themselves is in ½F''[G]:
-for C it would be ½F''[C - K]. Rates that are functions of the composition are those of all agents, for which it is
+for C it would be ½F''[C - K]. Rates that are functions of the composition depend on all agents, so for them it is
 ½F''[C] = ½F''[G + K]. In K and G committed agents are states of their own.
 
 S has a low rank, since only encounters correlate agents: at most 4 for each channel of a reaction model with constant

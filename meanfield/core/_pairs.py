@@ -100,7 +100,7 @@ def held_misfit(
 ) -> Float[Array, "states ends"]:
     """A function of x that is 0 at fixed points at which agents who are not committed say `word` by `said`.
 
-    x is in fractions of these agents, and as many are committed to the word as are in it; `arrays` are those of
+    x is in fractions of these agents, and as many are committed to the word as are in it; `arrays` are as in
     `EdgeGame`, whose fractions committed to other words stay what they are. `near` is a composition not far off.
     """
     game, n_states = EdgeGame(*arrays), len(x)

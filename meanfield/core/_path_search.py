@@ -16,11 +16,11 @@ from scipy.sparse.linalg import LinearOperator, gmres
 from scipy.special import wrightomega
 
 from meanfield._numerics.blas import one_blas_thread
-from meanfield._numerics.course import Vector, halves
+from meanfield._numerics.trajectory import Vector, halves
 from meanfield.core._export import exported
 
 sweep = exported("meanfield.core._instanton", "sweep")
-new_fields = exported("meanfield.core._instanton", "sweep", first=3)  # without the courses
+new_fields = exported("meanfield.core._instanton", "sweep", first=3)  # without the trajectories
 departure = exported("meanfield.core._instanton", "departure")
 departing_fields = exported("meanfield.core._instanton", "departure", first=3)
 influences = exported("meanfield.core._instanton", "influences")
@@ -32,7 +32,7 @@ path_slopes = exported("meanfield.core._action", "path_slopes")
 path_rates = exported("meanfield.core._instanton", "path_rates")
 path_fields = exported("meanfield.core._instanton", "path_fields")
 
-LONG, GROWTH, FIRST = 0.8, 0.5, 1e-8  # steps: the longest, how fast they grow, and of which time they are at first
+LONG, GROWTH, FIRST = 0.8, 0.5, 1e-8  # steps: the longest, how fast they grow, and the time of the first
 ROUGH = 1e-3  # size of residuals below which the next may be larger
 MAX_KRYLOV = 150  # evaluations
 # Of GMRES: the second where paths that wait near an attractor, for any time, hardly differ, so that convergence is slow
@@ -101,7 +101,7 @@ class Ending(NamedTuple):
     base: np.ndarray | float = 0.0
 
     def rest(self, strength: float) -> float:
-        """A(s), the action after the end, less that of a path on which l·x is at its level."""
+        """A(s), the action after the end, less the action of a path on which l·x is at its level."""
         return strength**2 * self.width / 2
 
     def strength(self, x: np.ndarray) -> float:
@@ -117,7 +117,7 @@ class Ending(NamedTuple):
 class Instanton(NamedTuple):
     """Logarithms of fields and their images, the strength at the end, and the action; u and v are computed when asked.
 
-    The path is stationary where `size`, that of the residual, is small.
+    The path is stationary where `size`, the norm of the residual, is small.
     """
 
     logarithms: Logarithms
@@ -140,7 +140,7 @@ class Instanton(NamedTuple):
 
 
 class Interaction(NamedTuple):
-    """How agents act on each other: `basis` are combinations of fields, and `pairing` the second derivatives by them.
+    """The interaction of agents: `basis` are combinations of fields, and `pairing` the second derivatives by them.
 
     Fields of a reaction model that depend on each other, or have no partners, do not count.
     """
@@ -211,7 +211,7 @@ class PathProblem:
         u, v = (np.pad(course[:n_nodes], [(0, BLOCK)] + [(0, 0)] * (u.ndim - 1), "edge") for course in (u, v))
         points, pace = np.pad(points, ((0, 2 * BLOCK), (0, 0)), "edge"), np.pad(pace, ((0, BLOCK), (0, 0)))
         result = np.zeros((n_nodes, n_nodes, n_parts, n_parts))
-        y, parts, oldest = np.zeros((0, *u.shape[1:])), np.zeros((0, 0)), 0  # changes, of which each node has parts
+        y, parts, oldest = np.zeros((0, *u.shape[1:])), np.zeros((0, 0)), 0  # changes, and each node's parts of them
         for first in range(0, n_nodes, BLOCK):
             now, last, rank = slice(first, first + BLOCK), min(first + BLOCK, n_nodes), len(y)
             y = np.pad(y, [(0, -rank % fresh + fresh)] + [(0, 0)] * (u.ndim - 1))
@@ -309,7 +309,7 @@ class Departure(PathProblem):
         return Instanton(logarithms, again, float(np.exp(logarithm)), float(action))
 
     def solve_with_strength(self, start: Logarithms, strength: float, tolerance: float, most: int) -> Instanton | None:
-        """The instanton whose strength is not given, from that of a guess."""
+        """The instanton of unknown strength, from a guess and its strength."""
         row = np.zeros((1, start.shape[1]))
         row[0, 0] = np.log(strength)
         found = self.solve(np.vstack([start, row]), tolerance, most)

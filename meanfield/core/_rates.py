@@ -80,7 +80,7 @@ def noise_product(game: Game, x: Float[Array, ...], w: Float[Array, ...]) -> Flo
 def higher_derivatives(
     arrays: tuple[Any, ...], x: Float[Array, " states"], basis: Float[Array, "states d"]
 ) -> tuple[Float[Array, "d d d"], Float[Array, "d d d d"]]:
-    """Second and third derivatives of the drift at x in an orthonormal basis; `arrays` are those of `game_of`."""
+    """Second and third derivatives of the drift at x in an orthonormal basis; `arrays` as in `game_of`."""
     game = game_of(arrays)
 
     def along(c: Float[Array, " d"]) -> Float[Array, " d"]:

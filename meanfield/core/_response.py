@@ -1,8 +1,8 @@
 """The response of agents to partners who say words with fixed probabilities Q, as differentiable functions.
 
 Given Q an agent is a Markov chain on its memories. Full memories are a flow (the H - 1 interactions kept and the word
-just said) and the word heard, so that the stationary distribution is f(flow) Q(heard), with f that of the chain of
-flows, W^{2H-1} states. A composition x is a fixed point exactly where x = p(Q) and Q = F(Q).
+just said) and the word heard, so that the stationary distribution is f(flow) Q(heard), where f is the chain of
+flows' own, with W^{2H-1} states. A composition x is a fixed point exactly where x = p(Q) and Q = F(Q).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def stationary(chain: Float[Array, "n n"]) -> Float[Array, " n"]:
 
     States are eliminated without subtraction (Grassmann, Taksar and Heyman, Operations Research 33, 1107 (1985)): a
     state is left at the sum of the other entries of its row, so diagonals are not read. The derivative solves the
-    Poisson equation dπ (1 - A) = π dA. A chain with several closed classes has many stationary distributions, of which
+    Poisson equation dπ (1 - A) = π dA. A chain with several closed classes has many stationary distributions;
     this is one.
     """
     n = chain.shape[0]
@@ -154,7 +154,7 @@ def composition(game: WordGame, Q: Float[Array, "*groups words"]) -> Float[Array
 def response(game: WordGame, Q: Float[Array, "*groups words"]) -> Float[Array, "*groups words"]:
     """F(Q) = Σ_m s_m q_mᵀ p_m(Q) + c: what a random agent says if all partners say word w with probability Q_w.
 
-    In a game with `meets` it is what the partners of each species say if those of each species m say Q[m]. Each share
+    In a game with `meets` it is what the partners of each species say if each species m hears Q[m]. Each share
     has full relative accuracy, however small it is. Derivatives solve the Poisson equation of the chain.
 
     Examples

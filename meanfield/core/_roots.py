@@ -1,7 +1,7 @@
 """Fixed points and critical masses as differentiable functions of a game, by roots in the word share.
 
 A composition x is a fixed point exactly where x = p(Q) and Q = F(Q) (see `response`): W - 1 unknowns,
-here the log-odds u_w = log(Q_w / Q_W) of all words but the last. Derivatives are those of the implicit function.
+here the log-odds u_w = log(Q_w / Q_W) of all words but the last. Derivatives follow from the implicit function theorem.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def fixed_point(game: WordGame, word_share: Float[Array, "*groups words"], *, ma
 def fixed_points(game: WordGame, *, size: int = 7) -> FixedPoint:
     """Fixed points of two words, by falling share of the first: one for each sign change on a grid of 128 log-odds.
 
-    The shapes are those of a stack of ``size + 2`` points, so that the function can be jitted and batched; entries that
-    are no fixed points are NaN and not `successful`. The first and the last entry are the exact consensus states, in
-    which nobody ever says the other word. `meanfield.fixed_points` finds all fixed points; this function may miss pairs
-    closer than a step of the grid, and takes a chain with several closed classes for one.
+    The result has ``size + 2`` points, so that the function can be jitted and batched; entries that are no fixed
+    points are NaN and not `successful`. The first and the last entry are the exact consensus states, in which nobody
+    ever says the other word. `meanfield.fixed_points` finds all fixed points; this function may miss pairs closer than
+    a step of the grid, and takes a chain with several closed classes for one.
 
     Examples
     --------

@@ -45,7 +45,7 @@ class Eigenvalues(NamedTuple):
 def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenvalues:
     """The k eigenvalues of J = ∂F/∂x with the largest real parts, on perturbations that keep every class's mass.
 
-    k is at most the number of states less that of classes; ValueError if it is more. ConvergenceError where Arnoldi
+    k is at most the number of states less the number of classes, else ValueError. ConvergenceError where Arnoldi
     iteration does not tell the leading eigenvalues from others close to them.
 
     LAPACK for small games, else Arnoldi iteration on products with J and Jᵀ (scipy). Runs on the host; `eigenvalue` is

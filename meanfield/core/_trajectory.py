@@ -16,7 +16,7 @@ from meanfield.core._rates import drift
 
 MAX_STEPS = 2**20
 FIRST_STEP = 0.1
-LEAST_SHARE = 1e-100  # of a species of which there is nobody, who then follows the others unnoticed
+LEAST_SHARE = 1e-100  # of an empty species, which then follows the others unnoticed
 
 
 class Trajectory(NamedTuple):
@@ -169,8 +169,8 @@ def word_trajectories(
 ) -> tuple[Array, ...]:
     """Word shares at the times, end, time and speed there, and success, of a batch of naming games.
 
-    `arrays` are those of `WordGame`, for each lane; each species of x has the sum 1. With `edges` the last one holds
-    degrees, and x is that of an `EdgeGame`.
+    `arrays` are as in `WordGame`, for each lane; each species of x has the sum 1. With `edges` the last one holds
+    degrees, and x is as in an `EdgeGame`.
     """
 
     def one(x: Array, q: Array, share: Array, *others: Array) -> tuple[Array, ...]:
@@ -195,7 +195,7 @@ def word_trajectories(
 def word_drifts(
     arrays: tuple[Float[Array, ...], ...], x: Float[Array, "batch species states"]
 ) -> Float[Array, "batch species states"]:
-    """dx/dt for compositions of which each species has the sum 1, in units of its share."""
+    """dx/dt, in units of its share, for compositions in which each species has the sum 1."""
     q, share, *others = arrays
     share = jnp.maximum(share, LEAST_SHARE)
     game = WordGame(q, share, *others)
@@ -214,7 +214,7 @@ def reaction_trajectories(
 ) -> tuple[Array, ...]:
     """Compositions and max|dx/dt| at the times, and success, of one reaction game from a batch of starts.
 
-    `arrays` are those of `game_of`.
+    `arrays` are as in `game_of`.
     """
     game = game_of(arrays)
 

@@ -69,7 +69,7 @@ class RealPopulations(NamedTuple):
         `committed_agents`, their numbers, and `committed_from`, how many interactions of the run were over when these
         began to keep to their word; `converged`, whether the file says that the run was stopped because it had
         converged; `agreed_at_end`, the number of interactions since the last failure; and `agreed_at_most`, the most
-        successes in a row on other words than that of the start.
+        successes in a row on other words than at the start.
     events
         One row for each interaction, in order: `run`, `step` from 0, `agent`, `partner`, and the words `said` by the
         first and `heard` from the second. From logs also `round`: interactions of one round were answered before any

@@ -71,7 +71,7 @@ def events_table(runs: Sequence[RealRun]) -> pd.DataFrame:
 
 
 def choice_counts(runs: Sequence[RealRun]) -> pd.DataFrame:
-    """How often uncommitted agents in each memory made each choice; options in alphabetical order."""
+    """Number of choices of each option by uncommitted agents in each memory; options in alphabetical order."""
     alike: dict[tuple[str, str, int], list[RealRun]] = defaultdict(list)
     for run in runs:
         alike[run.model, "_".join(sorted(run.options)), run.memory_length].append(run)
@@ -119,7 +119,7 @@ def comprehension_table(answers: Sequence[Comprehension]) -> pd.DataFrame:
 
 
 def answers_table(answers: Sequence[Answers]) -> pd.DataFrame:
-    """How often single agents, asked outside of a population, made each choice with each memory."""
+    """Number of choices of each option with each memory, by single agents asked outside of a population."""
     rows = [
         (one.model, one.file, "|".join(",".join(pair) for pair in one.memory), choice, number)
         for one in answers

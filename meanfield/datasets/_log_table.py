@@ -233,7 +233,7 @@ def with_columns(
 def _how_to_name(table: pd.DataFrame) -> str:
     listed = ", ".join(shown(label) for label in table.columns[:20])
     return (
-        f"there are {listed}; columns={{'said': 'answer'}} names those of the log, and None stands for "
+        f"there are {listed}; columns={{'said': 'answer'}} names the columns, and None stands for "
         "one run, or for steps in the order of rows"
     )
 

@@ -44,7 +44,7 @@ def memories(
         return np.where(back >= first[some], pair[np.maximum(back, 0)], start[some])
 
     number = np.zeros(len(agent), dtype=np.int64)
-    for lag in range(1, memory_length + 1):  # numbers stay below that of the memories, so that no product overflows
+    for lag in range(1, memory_length + 1):  # numbers stay below the number of memories, so that no product overflows
         number = pd.factorize(number * n_pairs + remembered(lag, place))[0]
     _, example = np.unique(number, return_index=True)
     held = np.stack([remembered(lag, example) for lag in range(memory_length, 0, -1)], axis=1)

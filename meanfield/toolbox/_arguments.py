@@ -1,4 +1,4 @@
-"""Checks of numbers that are given as arguments, the same in all rooms."""
+"""Checks of numbers that are given as arguments, the same in all packages."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ GZIP = b"\x1f\x8b"
 def read_csv(path: str | os.PathLike[str], name: str = "path", **options: Any) -> pd.DataFrame:
     """Read a table from a CSV file with a header, plain or gzipped, in UTF-8.
 
-    `name` is the name of the argument, for messages; `options` are those of `pandas.read_csv`, such as `dtype`.
+    `name` is the name of the argument, for messages; `options` go to `pandas.read_csv`, such as `dtype`.
     InputError if there is no such file, it is not CSV, its rows don't have as many fields as its header, or it has more
     than 16 MiB unpacked or 1,000 columns.
     """

@@ -1,4 +1,4 @@
-"""The exceptions of all rooms, by what a user can do about them."""
+"""The exceptions of all packages, by what a user can do about them."""
 
 from __future__ import annotations
 

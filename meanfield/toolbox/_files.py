@@ -47,7 +47,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 
 def path_of(path: str | os.PathLike[str], name: str = "path") -> Path:
-    """`path` as a Path, else InputError; `name` is that of the argument."""
+    """`path` as a Path, else InputError; `name` is the argument's."""
     try:
         found = Path(path)
         found.is_file()
@@ -59,7 +59,7 @@ def path_of(path: str | os.PathLike[str], name: str = "path") -> Path:
 
 
 def existing_file(path: str | os.PathLike[str], name: str = "path") -> Path:
-    """`path` as a Path if a file is there, else InputError; `name` is that of the argument."""
+    """`path` as a Path if a file is there, else InputError; `name` is the argument's."""
     found = path_of(path, name)
     if found.is_file():
         return found
@@ -69,7 +69,7 @@ def existing_file(path: str | os.PathLike[str], name: str = "path") -> Path:
 
 
 def check_working_folder(name: str, path: Path) -> None:
-    """InputError if `path` is relative to a working folder that was deleted; `name` is that of the argument."""
+    """InputError if `path` is relative to a working folder that was deleted; `name` is the argument's."""
     try:
         path.absolute()
     except FileNotFoundError:
@@ -179,7 +179,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
 
 
 def _check_checksum(path: Path) -> None:
-    """ValueError if the file ends with a checksum, as those of other programs don't, and it is wrong."""
+    """ValueError if the file ends with a checksum, which files of other programs don't, and it is wrong."""
     length = max(path.stat().st_size - CHECKSUM_LENGTH, 0)
     with path.open("rb") as file:
         file.seek(length)

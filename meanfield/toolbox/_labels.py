@@ -84,7 +84,7 @@ def chosen(policies: xr.Dataset, **labels: str | None) -> xr.Dataset:
 
 
 def in_order(labelled: Labelled, labels: Mapping[str, Sequence[Hashable]], name: str) -> Labelled:
-    """`labelled` with these labels in this order, along those of the dims that it has.
+    """`labelled` with these labels in this order, along such dims as it has.
 
     InputError if a label is missing, unknown or repeated, or a dim without a coordinate has another length.
     """
@@ -99,7 +99,7 @@ def _places(
 ) -> list[int] | None:
     """The positions of the expected labels along a dim; None if they are in order or there are none.
 
-    `key` is the coordinate with the labels, by default that of the dim.
+    `key` is the coordinate with the labels, by default the dim's.
     """
     key = key or dim
     number = labelled.sizes[dim]

@@ -11,7 +11,7 @@ HOME = Path(__file__).parents[2]
 
 
 def hidden_rooms(names: tuple[str, ...]) -> list[str]:
-    """Sentences on packages that Python imports under these names instead of those of this project."""
+    """Sentences on packages that Python imports under these names instead of this project's."""
     found = []
     for name in names:
         imported = sys.modules.get(name)

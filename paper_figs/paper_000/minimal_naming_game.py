@@ -19,7 +19,7 @@ N_AGENTS, RUNS, ROUNDS = 24, 10_000, 30
 
 
 def numbers(study: Study) -> xr.Dataset:
-    """The mean probability to say the first word, by round and bias."""
+    """The mean probability of saying the first word, by round and bias."""
     settings = {
         "biases": BIASES.tolist(),
         "n_agents": N_AGENTS,

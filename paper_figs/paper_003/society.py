@@ -86,7 +86,7 @@ def answers_of(played: xr.Dataset) -> Iterator[tuple[float, list[Answer]]]:
 
 
 def life(played: xr.Dataset, agent: str, behaviour: str) -> list[Moment]:
-    """How an agent comes to the standard 'for' of a behaviour, and what it does about it, in order of time."""
+    """An agent's steps towards the standard 'for' of a behaviour, and its acts on it, in order of time."""
     moments: list[Moment] = []
     norm = BEHAVIOURS[behaviour].standards["for"]
     for day, answers in answers_of(played):

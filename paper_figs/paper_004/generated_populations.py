@@ -29,7 +29,7 @@ LEVEL = 0.95
 
 
 def numbers(study: Study) -> xr.Dataset:
-    """How many generated and how many simulated runs agree on either word, by pair and size."""
+    """Numbers of generated and of simulated runs that agree on either word, by pair and size."""
     return xr.concat([_pair(study, pair) for pair in PAIRS], "pair", coords=["word_label", "model"], compat="override")
 
 

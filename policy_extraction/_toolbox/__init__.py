@@ -1,1 +1,1 @@
-"""Texts, JSON and folders, for all inner rooms."""
+"""Texts, JSON and folders, for all inner packages."""

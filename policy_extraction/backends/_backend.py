@@ -108,7 +108,7 @@ class Submitting(Protocol):
         tell: Callable[[str], None],
         wait: bool = True,
     ) -> Iterator[Scores]:
-        """As `Backend.score`. What was submitted is noted in the file `journal`, and not submitted again.
+        """Scores as from `Backend.score`. Submitted prompts are noted in the file `journal`, and not sent again.
 
         `tell` is told how far the server is. Without `wait` prompts are only submitted, if that can be done, and few
         or none are answered.

@@ -32,9 +32,9 @@ def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: flo
 
     filter
         No probability lies between 1e-12 and some edge, but many lie below. A nucleus filter in each of n presentation
-        orders before the average leaves (1 - p) / n as the lowest value of two words. A gap is reported if its chance
-        is below 1e-9 for log-odds of a log-concave law, or if one word is certain in each order. Policies whose attrs
-        declare a filter are not reported.
+        orders before the average leaves (1 - p) / n as the lowest value of two words. A gap is reported if its
+        probability is below 1e-9 for log-odds of a log-concave law, or if one word is certain in each order. Policies
+        whose attrs declare a filter are not reported.
     captured_mass
         In some prompts all words together have a probability below `least_mass`. Censored words count 0.
     order_effect

@@ -1,4 +1,4 @@
-"""Exact tests of counts against probabilities, and the chance of their false alarms.
+"""Exact tests of counts against probabilities, and the probability of their false alarms.
 
 A count has few possible values, so under the tested hypothesis fewer than 5 % of p-values are below 0.05. The exact
 share follows from the probabilities alone.
@@ -82,7 +82,7 @@ def _log_coefficient(counts: np.ndarray) -> np.ndarray:
 
 
 def count_interval(chances: np.ndarray, level: float) -> tuple[int, int]:
-    """The central interval of the number of independent events with these chances, a Poisson-binomial law.
+    """The central interval of the number of independent events with these probabilities, which is Poisson-binomial.
 
     Each tail outside has at most (1 - level)/2.
     """

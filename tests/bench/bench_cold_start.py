@@ -1,4 +1,4 @@
-"""What a first call costs, and a second: every function of the doors for which examples of the arguments are here.
+"""Seconds of a first call and of a second, for all public functions with examples of their arguments here.
 
 Each runs in a process of its own. Processor time, since that is what other processes on the machine change least.
 With MEANFIELD_OLD=FOLDER, an older checkout, its seconds stand beside those of this one, run by run.
@@ -152,7 +152,7 @@ def test_first_and_second_calls() -> None:
 
 @pytest.mark.bench
 def test_stacks() -> None:
-    """Of policies that hardly have a bias, many of which have two conventions and a saddle."""
+    """The policies hardly have a bias; many have two conventions and a saddle."""
     table = Table(title="seconds of the second call, for a stack")
     for column in ("function", "H", "policies", "seconds"):
         table.add_column(column)

@@ -1,4 +1,4 @@
-"""What an install takes: seconds and megabytes, by Python, by the age of the dependencies, and with extras."""
+"""Seconds and megabytes of an install, by Python, by the age of the dependencies, and with extras."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many memories `measure` takes on tables of 1,365, beside the same number in random order and breadth first.
+"""Number of memories that `measure` takes on tables of 1,365, beside as many in random order and breadth first.
 
 The tables are the published ones and SmolLM2's. Two processes take about ten minutes for both goals.
 """
@@ -28,7 +28,7 @@ LARGEST_PART = 0.1  # of the table, in the median over all populations
 
 
 class Replayed(NamedTuple):
-    """What a measurement of one population took and found."""
+    """Cost and results of the measurement of one population."""
 
     population: str
     quantity: str

@@ -52,7 +52,7 @@ VOTER_RULES = {
 
 
 def measured(peer: Peer, task: dict, threads: int = 1) -> dict:
-    """What the script of `peer` answers to `task`."""
+    """The answer of the script of `peer` to `task`."""
     python = interpreter(peer)
     if isinstance(python, str):
         raise NotMeasuredError(python)
@@ -195,7 +195,7 @@ def test_naming_game(memory_length: int) -> None:
 
 @pytest.mark.bench
 def test_neutral_voter() -> None:
-    """The chance that an opinion wins is its share at the start, exactly: a simulator that is wrong can be fast."""
+    """An opinion wins with the probability of its share at the start, exactly: a wrong simulator can be fast."""
     n_agents, runs = sum(VOTER["counts"]), VOTER["runs"]
     share = VOTER["counts"][0] / n_agents
     error = np.sqrt(share * (1 - share) / runs)

@@ -38,7 +38,7 @@ _inputs: dict[Path, tuple[int, int]] = {}
 
 
 class Fault(NamedTuple):
-    """What input `number` of a case brought out; `replay(case, number, seed)` does it again, here."""
+    """A fault that input `number` of a case brought out; `replay(case, number, seed)` does it again, here."""
 
     case: str
     number: int

@@ -1,4 +1,4 @@
-"""What policies, memories, populations and reaction models are made of: values of all kinds."""
+"""Values of all kinds as arguments of policies, memories, populations and reaction models."""
 
 import numpy as np
 import pytest

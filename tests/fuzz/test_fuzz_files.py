@@ -27,7 +27,7 @@ TABLE = "q_dicts/Q_dict_phi_4_ID_{}_-50_100_0.5tmp_BLANK_False.pkl"
 
 @cache
 def pickled() -> bytes:
-    """As published: a dict of numpy.float64."""
+    """A policy in the published form, a dict of numpy.float64."""
     keys = ["".join(f"{a}{b}" for a, b in SPACE.memory(i)) for i in range(SPACE.n_states)]
     values = np.random.default_rng(0).random(SPACE.n_states)
     return pickle.dumps(dict(zip(keys, values, strict=True)))
@@ -45,7 +45,7 @@ def archive() -> bytes:
 
 @cache
 def netcdf(name: str) -> bytes:
-    """As `save` writes it to `name` in the current folder, which is left as it was."""
+    """The bytes that `save` writes to `name`; the current folder is left as it was."""
     random = np.random.default_rng(0)
     policy = meanfield.make_policy(random.random(21), ["his", "her"], model="m", attrs={"note": "é", "number": 1.5})
     path = meanfield.save(policy.assign(unmeasured=("state", ["", "why"] + [""] * 19, {"missing": ""})), name)

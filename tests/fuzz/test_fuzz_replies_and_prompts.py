@@ -1,4 +1,4 @@
-"""What servers answer, files of prompts, and arguments on the command line, damaged in many ways."""
+"""Answers of servers, files of prompts, and arguments on the command line, damaged in many ways."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Public(NamedTuple):
 
 
 def public() -> Iterator[Public]:
-    """What can be called, each where it is found first."""
+    """All public functions, classes and methods, each where it is found first."""
     seen = set()
     for door in DOORS:
         for name, thing in things(door):
@@ -94,7 +94,7 @@ def public() -> Iterator[Public]:
 
 @cache
 def example(one: Public) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """What is called, and the arguments of the first call in its example, or in that of its class."""
+    """The callable, and the arguments of the first call in its example or in its class's."""
     thing = getattr(one.owner, one.name)
     signature = inspect.signature(thing)
 

@@ -1,4 +1,4 @@
-"""What README and the notebooks show works as it stands there."""
+"""README and the notebooks work as they stand."""
 
 import ast
 import hashlib

@@ -14,7 +14,7 @@ HEAVY = ["numba", "sympy", "optax", "pandas", "xarray", "scipy.stats", "matplotl
 
 
 def run(code: str, **environment: str) -> str:
-    """What a fresh process prints that runs the code."""
+    """The output of a fresh process that runs the code."""
     own = {name: value for name, value in os.environ.items() if name != "JAX_ENABLE_X64"}  # which this process has set
     own |= environment
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=own)

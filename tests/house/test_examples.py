@@ -54,7 +54,7 @@ def lacking(found: Iterator[tuple[str, Any]]) -> list[str]:
 
 
 def untrue(name: str, thing: Any) -> list[str]:
-    """What its examples, and those of its methods, show and don't do."""
+    """Reports of its examples, and its methods', whose output is not as shown."""
     report: list[str] = []
     for found in doctest.DocTestFinder().find(thing, name, module=False, globs=dict(KNOWN)):  # type: ignore[arg-type]
         doctest.DocTestRunner(optionflags=FLAGS).run(found, out=report.append)

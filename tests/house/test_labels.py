@@ -181,7 +181,7 @@ def assert_same_for(name: str, space: str, change: Callable[[str, Any], Any]) ->
 
 
 def numbered(name: str, value: Any) -> Any:
-    """As in files of older versions: numbers along `word`, and the words in `word_label` only."""
+    """The value as files of older versions have it: numbers along `word`, and the words in `word_label` only."""
     if not isinstance(value, (xr.Dataset, xr.DataArray)) or "word_number" not in value.coords:
         return value
     return value.assign_coords(word=value["word_number"].values).drop_vars("word_number")

@@ -1,4 +1,4 @@
-"""What works on one system only: texts in its own encoding and line ends, modules of Unix, names of files."""
+"""The code has nothing that works on one system only: its encoding and line ends, modules of Unix, file names."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What does not depend on the cores and threads that a machine lends: simulations to the bit, theory to rounding."""
+"""Results don't depend on the number of cores and threads: simulations to the bit, theory to rounding."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ print(json.dumps([bits, theory]))
 
 @cache
 def computed(n_cores: int, what: str) -> tuple[dict, dict]:
-    """What a new process computes on so many cores."""
+    """Results of a new process on so many cores."""
     cores = sorted(os.sched_getaffinity(0))[:n_cores]
     # Threads that spin while they wait would make two busy processes on two cores many times slower
     environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}

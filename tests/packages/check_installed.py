@@ -1,4 +1,4 @@
-"""Whether an installed meanfield works: `python -P check_installed.py [extra …]`, in any folder.
+"""Check that an installed meanfield works: `python -P check_installed.py [extra …]`, in any folder.
 
 It imports every module, opens every door, and goes the whole way once: policies, theory, simulation, files, drawings,
 commands. The numbers do not depend on the system or on releases of other packages.

@@ -1,4 +1,4 @@
-"""What the wheel and the source distribution hold, and what they say of themselves."""
+"""Contents and metadata of the wheel and the source distribution."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_lean_of_large_groups_moves_on_after_the_end(study: Study, monkeypatch: 
 
 
 def made_up_fit() -> xr.Dataset:
-    """What a fit of Mechanism 1 has that is drawn."""
+    """The variables of a fit of Mechanism 1 that are drawn."""
     by_end = ("n_agents", "endpoint")
     columns = {name: (by_end, np.full((2, 4), 0.25)) for name in ("measured", "fitted", "paper")}
     by_size = ("measured_accuracy", "fitted_accuracy", "paper_accuracy")

@@ -16,7 +16,7 @@ FAILURES = {"expires": "expired", "cancelled": "cancelled", "fails": "failed", "
 
 @dataclass
 class BatchService:
-    """What the service does, and what it has seen.
+    """The behaviour of the service, and the requests it has seen.
 
     `failures` has one word for each batch to come, '' for none:
 

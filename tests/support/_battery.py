@@ -41,7 +41,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def _logits(random: np.random.Generator, W: int, H: int) -> np.ndarray:
-    """Of an agent who follows what it said and heard, more or less recently, with a bias and with whims."""
+    """Logits of an agent who follows what it said and heard, more or less recently, with a bias and whims."""
     age = np.arange(H)
     own = random.normal(0.3, 0.6) * random.uniform(0.3, 1.2) ** age
     partner = random.exponential(1.5) * random.uniform(0.3, 1.2) ** age
@@ -86,7 +86,7 @@ def decomposable(random: np.random.Generator, W: int, H: int) -> np.ndarray:
     """Agents who keep to one of several cycles of their own words and hardly ever leave it, whatever they hear.
 
     The own words of a memory are a node of a de Bruijn graph. A random successor of every node is kept to; leaving it
-    has a chance between 1e-14 and 1e-2 that may depend on what was heard.
+    has a probability between 1e-14 and 1e-2 that may depend on what was heard.
     """
     own, partner = memories(W, H)
     node = ((own + 1) * (W + 1) ** np.arange(H)).sum(1)

@@ -13,7 +13,7 @@ FIRM = [1.0, 0.98]  # how surely the undecided follow A and B
 def undecided(firm=FIRM, *, communities: int = 1, coupling: float = 0.0, encounter_rate: float = 1.0):
     """Agents who hear the other opinion doubt, those in doubt follow; both err.
 
-    Agents of the other community count with the chance `coupling`.
+    Agents of the other community count with the probability `coupling`.
     """
     states = [(str(c), opinion) for c in range(communities) for opinion in ("A", "B", "?")]
     one, alpha, beta, first = np.eye(3), [], [], []

@@ -33,7 +33,7 @@ def epidemic(R0: float) -> meanfield.ReactionModel:
 
 
 class YesMan:
-    """A model that says yes with the chance 0.8."""
+    """A model that says yes with the probability 0.8."""
 
     name, identity, provenance = "yes-man", "", {}
     check = generate = tokens = lambda self, *asked, **options: None

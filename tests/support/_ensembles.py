@@ -1,4 +1,4 @@
-"""Policies that heed the last interaction only, and exact laws with the criterion by which ensembles follow them."""
+"""Policies that heed the last interaction only, and exact distributions with a criterion for ensembles to follow."""
 
 from __future__ import annotations
 

@@ -343,7 +343,7 @@ def saved_and_loaded(policies: xr.Dataset) -> xr.Dataset:
 
 
 def page_entries(*policies: xr.Dataset) -> list[str]:
-    """What a page for a browser holds of these policies."""
+    """Entries of these policies on a page for a browser."""
     with tempfile.TemporaryDirectory() as folder:
         page = meanfield.explore(policies, Path(folder) / "explorer.html").read_text(encoding="utf-8")
     return re.findall(r'"(?:name|words|q|log_odds|hash)":[^:]*', page)

@@ -1,4 +1,4 @@
-"""What the tests of norm societies share: tables and rates, members in given states, a talkative table, logs."""
+"""Helpers of the tests of norm societies: tables and rates, members in given states, a talkative table, logs."""
 
 from __future__ import annotations
 

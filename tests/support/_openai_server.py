@@ -57,7 +57,7 @@ class KnownModel:
         return cls([word.encode() for word in dict.fromkeys([*words, *OPENING, "<end>"])], **options)
 
     def probabilities(self, conversation: str, answer: bytes) -> np.ndarray:
-        """Of each token of the vocabulary, shape (V,)."""
+        """Probability of each token of the vocabulary, shape (V,)."""
         seed = zlib.crc32(conversation.encode() + b"\0" + answer)
         p = np.exp(np.random.default_rng(seed).normal(0, self.spread, len(self.vocabulary)))
         p[[self.vocabulary.index(token.encode()) for token in OPENING]] = 0
@@ -72,7 +72,7 @@ class KnownModel:
 
 @dataclass
 class Behaviour:
-    """What the server does, and what it has seen."""
+    """The behaviour of the server, and the requests it has seen."""
 
     model: KnownModel
     name: str = "known"
@@ -258,7 +258,7 @@ def _refusal(
 
 
 def conversation_of(body: dict[str, Any]) -> tuple[str, bytes]:
-    """What determines the answer: the messages as text, and the beginning of an answer that was given."""
+    """The messages as text, and the given beginning of an answer; together they determine the answer."""
     messages = list(body["messages"])
     begun = messages.pop()["content"].encode() if messages[-1]["role"] == "assistant" else b""
     return json.dumps([[message["role"], message["content"]] for message in messages]), begun

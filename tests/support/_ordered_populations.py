@@ -24,7 +24,7 @@ def one_tilt(run: int, step: int, agent: int, first: bool) -> tuple[float, float
 
 
 def log_odds(memory: list[tuple[int, int]], strength: float = 1.0, bias: float = 0.2) -> float:
-    """Of A: agents tend to the word they remember most, and a little to A."""
+    """Log-odds of A: agents tend to the word they remember most, and a little to A."""
     return strength * sum(1 - own - partner for own, partner in memory) + bias
 
 

@@ -1,4 +1,4 @@
-"""What an error must be: one line that says what is wrong."""
+"""Checks of an error message: one line that says what is wrong."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def read(vocabulary: Sequence[bytes], text: str) -> list[int]:
 
 
 def conversation_of_tokens(vocabulary: Sequence[bytes], tokens: Sequence[int]) -> tuple[str, bytes]:
-    """As `_openai_server.conversation_of`, of the tokens of a rendered prompt or of a plain text."""
+    """The conversation, as from `_openai_server.conversation_of`, of tokens of a rendered prompt or a plain text."""
     n = len(vocabulary)
     text = b"".join(vocabulary[i] if i < n else bytes([i - n]) for i in tokens)
     *turns, answer = text.split(TURN.encode())
@@ -62,7 +62,7 @@ def conversation_of_tokens(vocabulary: Sequence[bytes], tokens: Sequence[int]) -
 
 
 def about(seen: Any, path: str) -> dict[str, Any] | None:
-    """What the server tells of itself; None where it has no such path."""
+    """The server's description of itself; None where it has no such path."""
     if path == "/v1/models":
         return {"object": "list", "data": [{"id": seen.name, "owned_by": seen.dialect or "openai"}]}
     known, version = VERSIONS.get(seen.dialect, ("", ""))
@@ -97,7 +97,7 @@ def token_reply(seen: Any, body: dict[str, Any], number: int, path: str) -> dict
 
 
 def _log_p(seen: Any, tokens: Sequence[int]) -> np.ndarray:
-    """Of each token of the vocabulary and each byte."""
+    """Log-probability of each token of the vocabulary and each byte."""
     p = seen.model.probabilities(*conversation_of_tokens(seen.model.vocabulary, tokens))
     with np.errstate(divide="ignore"):
         log_p = np.maximum(np.log(np.append(p, np.zeros(256))), IMPOSSIBLE[seen.dialect])
@@ -107,7 +107,7 @@ def _log_p(seen: Any, tokens: Sequence[int]) -> np.ndarray:
 
 
 def _native_completion(seen: Any, body: dict[str, Any]) -> dict[str, Any]:
-    """That of llama.cpp, which draws the most probable token."""
+    """The completion of llama.cpp, which draws the most probable token."""
     log_p = _log_p(seen, body["prompt"])
     biased = log_p.copy()
     for token, bias in body.get("logit_bias", []):

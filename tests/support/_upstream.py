@@ -45,7 +45,7 @@ def put_flag_game(folder: Path, table: str, content: pd.DataFrame, monkeypatch: 
 
 
 def nothing_local(monkeypatch: pytest.MonkeyPatch, folder: Path, url: str) -> None:
-    """As for somebody who has the package and a network: an empty cache in `folder`, and `url` as the upstream."""
+    """A machine with the package and a network only: an empty cache in `folder`, and `url` as the upstream."""
     monkeypatch.delenv("MEANFIELD_DATA", raising=False)
     monkeypatch.setenv("MEANFIELD_CACHE", str(folder / "cache"))
     monkeypatch.setattr(_flag_game, "REPOSITORY", url)

@@ -1,8 +1,8 @@
 """The reaction model of one behaviour: what agents show, see, say, learn, plan and synthesise.
 
-In an encounter the initiator observes the responder. Four chances make its channels: shows(j, a), that an agent in
-state j acts by the standard a, by a norm or by habit; conflict(i, a), that an observer in i finds this in conflict with
-its norm; talk(i), that it then speaks; and think(i, a), that it otherwise has a thought:
+In an encounter the initiator observes the responder. Four probabilities make its channels: shows(j, a), that an agent
+in state j acts by the standard a, by a norm or by habit; conflict(i, a), that an observer in i finds this in conflict
+with its norm; talk(i), that it then speaks; and think(i, a), that it otherwise has a thought:
 
     chat(s, a)            [i upholds s] conflict(i, a) talk(i) · shows(j, a): the responder learns s;
     thought(a, source)    (1 - conflict(i, a)) think(i, a) · shows(j, a, source): the observer learns a;
@@ -46,7 +46,7 @@ CHANNELS = (
 
 
 def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: NormRates | None = None) -> ReactionModel:
-    """How the two opposing norms for one behaviour spread, as a reaction model.
+    """Reaction model of the spread of two opposing norms for one behaviour.
 
     An agent's state is (type, preference, level, standard), 36 in all; type and preference never change. Every rate is
     a product of operation probabilities, which are assumed independent. A norm that becomes part of an abstract one
@@ -59,7 +59,7 @@ def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: No
     behaviour
         A name of `BEHAVIOURS`, or a `Behaviour`.
     rates
-        How often agents meet, plan and synthesise; by default `NormRates()`.
+        Rates at which agents meet, plan and synthesise; by default `NormRates()`.
 
     Returns
     -------

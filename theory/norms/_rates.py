@@ -1,4 +1,4 @@
-"""How often agents meet, plan and synthesise."""
+"""Rates at which agents meet, plan and synthesise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from meanfield.toolbox import one_of, real_number
 
 @dataclass(frozen=True)
 class NormRates:
-    """How often an agent meets, plans and synthesises, and the weight of its other norms.
+    """Rates at which an agent meets, plans and synthesises, and the weight of its other norms.
 
     The threshold is from [003], the other values are our choice. In [003] over 70 % of the agents accept each norm
     within a quarter of a day, and comply with the injunctive ones after nearly three quarters. With the default
@@ -19,11 +19,11 @@ class NormRates:
     Parameters
     ----------
     encounters_per_day
-        How often an agent observes another one in one behaviour; positive.
+        Rate at which an agent observes another one in one behaviour; positive.
     plans_per_day
-        How often it makes a plan that involves the behaviour.
+        Rate at which it makes a plan that involves the behaviour.
     syntheses_per_day
-        How often it looks through its norms once their utilities exceed the threshold.
+        Rate at which it looks through its norms once their utilities exceed the threshold.
     other_utility_entrepreneur, other_utility_ordinary
         Total utility of the agent's qualified norms for other behaviours; a constant, so that the model closes for one
         behaviour. An entrepreneur starts with five norms, four of them others. By default tipping brings an ordinary

@@ -42,7 +42,7 @@ class NormState(NamedTuple):
         return self.standard if self.level in ("qualified", "complying", "superseded") else ""
 
     def holds(self, standard: str) -> str:
-        """How its qualified norms relate to `standard`, a label of `HELD`."""
+        """The relation of its qualified norms to `standard`, a label of `HELD`."""
         if not self.upheld:
             return "none"
         if self.standard != standard:

@@ -24,7 +24,7 @@ UNIT = 2.0**-53
 
 # Means up to which counting up from 0 is faster than rejection, as measured.
 INVERSION_MEAN = 30.0
-# Shortest products of which P(0) is taken as such; longer ones by Stirling's series.
+# P(0) is a product up to this length, and longer ones come from Stirling's series.
 PRODUCT_LENGTH = 16
 # Stirling's series with four terms is exact to double precision from here on.
 STIRLING_FROM = 16
@@ -162,7 +162,7 @@ def inverted_hypergeometric(stream, few, many, drawn):
 
 @njit(cache=True)
 def draw_hypergeometric(stream, good, bad, sample):
-    """How many of `sample` agents, drawn without replacement from good + bad, are good."""
+    """Number of good ones among `sample` agents drawn without replacement from good + bad."""
     total = good + bad
     drawn = min(sample, total - sample)
     few, many = min(good, bad), max(good, bad)
@@ -198,7 +198,7 @@ def rejected_binomial(stream, n, p):
 
 @njit(cache=True)
 def draw_binomial(stream, n, p):
-    """How many of n trials succeed, each with probability p."""
+    """Number of successes in n trials, each with probability p."""
     rare = min(p, 1.0 - p)
     if rare <= 0.0 or n == 0:
         k = np.int64(0)

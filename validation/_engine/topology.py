@@ -151,7 +151,7 @@ def graph_of(topology: Any, pick: str) -> Graph:
 
 @njit(cache=True)
 def placed(start, committed, stream, states):
-    """Writes the states of the agents into those of the nodes: the last ones at `committed`, all others anywhere."""
+    """Writes the states of the agents to the nodes: the last ones at `committed`, all others anywhere."""
     taken = np.zeros(states.size, np.bool_)
     free = start.size - committed.size
     for k in range(committed.size):

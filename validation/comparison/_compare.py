@@ -255,7 +255,7 @@ def _validate(solution: object, simulation: xr.Dataset, time_per_round: float) -
     theirs, ours = (tuple(map(str, d["word_label"].values)) for d in (solution, simulation))
     if theirs != ours:
         raise InputError(
-            f"solution has the words {', '.join(theirs)}: expected those of the simulation, {', '.join(ours)}"
+            f"solution has the words {', '.join(theirs)}: expected the words of the simulation, {', '.join(ours)}"
         )
     if not np.isfinite(solution["word_share"].values).all():
         raise InputError("solution.word_share has values that are not finite: expected what meanfield.solve returns")

@@ -32,8 +32,8 @@ def compare_ensembles(first: xr.Dataset, second: xr.Dataset, *, level: float = 0
     Dataset over `n_agents` with
 
     - `outcome_p` (n_agents), the p-value of equal fractions of runs by word of consensus or none, 1 where all runs end
-      alike. It is that of χ² among sampled tables with the same margins, because rare outcomes spoil the asymptotic
-      law;
+      alike. It is the p-value of χ² among sampled tables with the same margins, because rare outcomes spoil the
+      asymptotic distribution;
     - `time_distance` (n_agents, winner), the Kolmogorov-Smirnov distance of the consensus times by word and for all
       runs, and `time_p` (n_agents, winner), NaN where one ensemble has no such run;
     - `agrees` (n_agents), whether no test rejects.

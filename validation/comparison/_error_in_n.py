@@ -1,4 +1,4 @@
-"""How the difference D_N between simulation and theory shrinks with the number of agents, and its limit.
+"""Decrease of the difference D_N between simulation and theory with the number of agents, and its limit.
 
 The mean over many runs differs from the rate equation by O(1/N).
 
@@ -118,7 +118,7 @@ def _limit(
     limit = np.einsum("n,nrw->rw", line, means[-2:])
     next_order = abs(np.einsum("n,nrw->rw", parabola, means) - limit)
     variance = np.einsum("n,nrw->rw", line**2, differences[largest[-2:]].var(-1, ddof=1) / runs)
-    # Fewer degrees of freedom than there are: those of one size
+    # Fewer degrees of freedom than there are: only one size's
     quantile = student.ppf(1 - (1 - level) / (2 * variance.size), runs - 1)
     return limit, quantile * np.hypot(np.sqrt(variance), theory_error) + next_order
 

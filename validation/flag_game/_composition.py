@@ -93,7 +93,7 @@ def predict_composition(
 
     All agents see their crops as an ideal observer does, so γ alone makes compositions differ. Nothing is fitted here:
     γ comes from `theory.flag_game.mechanism2.fit`, α from the prompt. All teams play the same trials. The default map
-    is that of the fit, σ = 1, which the probe rejects where evidence is strong.
+    is the fit's, σ = 1, which the probe rejects where evidence is strong.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def endpoints(
     0.85, by whether that answer is true; otherwise 'polarization' where two answers or more have a share of at least
     0.25 each, and 'fragmentation' elsewhere. Shares equal to a threshold reach it. Ties can't change the class, because
     two answers can't both have more than half. For the vote, where the paper's y_1 = arg max is not unique, `correct`
-    is the chance that an evenly drawn one of the most frequent answers is true: 1/2 where truth and one rival are
+    is the probability that an evenly drawn one of the most frequent answers is true: 1/2 where truth and one rival are
     level.
 
     Parameters

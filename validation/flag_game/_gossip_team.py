@@ -81,7 +81,7 @@ def start_beliefs(initial: str | xr.DataArray | np.ndarray | None, rows: xr.Data
         return np.full((1, *rows.shape[1:]), 1 / rows.shape[-1])
     given, _ = compatibility_rows("initial", initial)
     if given.shape[1:] != rows.shape[1:] or len(given) not in (1, len(rows)):
-        raise InputError(f"initial has shape {given.shape}: expected that of compatibility, {rows.shape}")
+        raise InputError(f"initial has shape {given.shape}: expected the shape of compatibility, {rows.shape}")
     beliefs = _in_order("initial", given, "country", rows).values
     disjoint = ~((beliefs > 0) & (rows.values > 0)).any(-1)
     if grounded and disjoint.any():

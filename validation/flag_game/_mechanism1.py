@@ -40,7 +40,7 @@ def simulate(
     Parameters
     ----------
     parameters
-        By default those of the paper.
+        By default the paper's.
     n_agents
         N ≥ 2, one population size or several different ones.
     runs

@@ -69,7 +69,7 @@ def utter(inventory, lexicon, first_word, first_invented, s0, s1, s2, s3):
     """The speaker's word, and the stream after it; a speaker without words invents one of the `lexicon`.
 
     `first_word` is the 63-bit threshold below which an agent with both of two words says the first, and
-    `first_invented` that of an agent without words.
+    `first_invented` the threshold of an agent without words.
     """
     if is_single(inventory):
         return inventory, s0, s1, s2, s3
@@ -104,7 +104,7 @@ def play_round(
 ):
     """N interactions after `before` earlier ones, or up to consensus; returns how many of them were successes.
 
-    Updates the inventories `agents` (N,), of which those from `n_free` on are committed, the numbers `counts` (W + 1,)
+    Updates the inventories `agents` (N,), committed ones from `n_free` on, the numbers `counts` (W + 1,)
     of agents who hold each word only and of all others, and the stream. The first consensus is written to `absorbed`
     and `final`; a run that `goes_on` plays its round to the end.
     """

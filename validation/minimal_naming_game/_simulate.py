@@ -252,7 +252,7 @@ def _committed(committed: Sequence[int] | Mapping[int, int] | None, n_words: int
 
 
 def _singles(initial: str | Sequence[int], n_words: int, n_free: int) -> list[int]:
-    """How many of the agents who are not committed start with each single word."""
+    """Number of uncommitted agents who start with each single word."""
     if isinstance(initial, str):
         if initial not in INITIAL:
             raise InputError(f"initial = {initial!r}: expected {' or '.join(map(repr, INITIAL))}, or numbers of agents")

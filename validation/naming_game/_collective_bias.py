@@ -60,12 +60,12 @@ def collective_bias(
     runs
         Number of simulated runs of each policy and size, ≥ 1.
     seed
-        0 to 2^63 - 1, the same for all policies: the result of one does not depend on the others, and is that of
-        `simulate` with this seed.
+        0 to 2^63 - 1, the same for all policies: the result of one does not depend on the others, and agrees
+        with `simulate` with this seed.
     level
         Confidence of each single interval.
     order
-        1 or 2, that of the prediction, as in `group_size_law`; 2 is Φ(κ√N - c/√N).
+        Order of the prediction, 1 or 2, as in `group_size_law`; 2 is Φ(κ√N - c/√N).
     progress
         Show a progress bar.
 

@@ -54,7 +54,7 @@ class Convention:
         return math.ceil(Fraction(str(self.success_rate)) * ROUNDS_AVERAGED * whole_number("n_agents", n_agents, 1))
 
 
-# The authors' code of [004] looks for the first time after four rounds, of which it calls the first 0. [000] and [001]
+# The authors' code of [004] looks for the first time after four rounds, and calls the first of them 0. [000] and [001]
 # ask for 95 % of the last 3N interactions, for figures of committed minorities for all of them; they look after each
 # interaction, here after each round.
 CONVENTIONS = {

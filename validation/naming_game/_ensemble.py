@@ -41,7 +41,7 @@ class Rules:
 
 
 class Recording(NamedTuple):
-    """How many rounds are recorded, and which of the `OBSERVABLES`."""
+    """Number of recorded rounds, and the recorded `OBSERVABLES`."""
 
     rounds: int = 0
     observables: tuple[str, ...] = ()
@@ -142,7 +142,7 @@ def _play_portion(
     ensemble: Ensemble,
     report: Callable[[int], object],
 ) -> None:
-    """Plays the runs of `streams` to their ends, writing into `ensemble`; edges are those of each run."""
+    """Plays the runs of `streams` to their ends, writing into `ensemble`; each run has its edges."""
     (runs, n_agents), min_rounds = states.shape, plan.recording.rounds
     agreed = np.zeros((runs, ROUNDS_AVERAGED, rules.q.shape[1]), dtype=np.int64)
     played = np.zeros(runs, dtype=np.int64)

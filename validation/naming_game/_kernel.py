@@ -120,7 +120,7 @@ def advance(
 ):
     """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, and counts them in `played` (run,).
 
-    `edges` are those of `theory.pairs`. `test` (2,) is the first round after which convergence is tested, and the
+    `edges` are as in `theory.pairs`. `test` (2,) is the first round after which convergence is tested, and the
     successes that it takes in three rounds. `agreed` (run, 3, W) holds the agreements of the last rounds, `consensus`
     (run, 2) the round and the word of consensus (0 and -1 before it). A run stops at consensus, but not before it has
     played `min_rounds`. As many rounds are recorded as the following have: `shares` (run, rounds + 1, W), the word

@@ -1,10 +1,10 @@
-"""The naming game agent by agent, for policies of which only some states are known yet.
+"""The naming game agent by agent, for policies known in some states only so far.
 
 It plays as `_kernel` does, with the same draws in the same order, up to an interaction in which an agent speaks from a
 state that is not known. There a run stops, with its stream of random numbers as before that interaction, and continues
 once the state is known.
 
-Known states have a row each in `thresholds` and `q`; the first W rows are those of agents committed to each word. An
+Known states have a row each in `thresholds` and `q`; the first W rows belong to agents committed to each word. An
 agent's row is kept beside its state, -1 where it is not known. `table` (capacity, 2) is a hash table from states to
 rows, by linear probing from a hash of the state; its capacity is a power of two, and empty places hold (-1, -1).
 """

@@ -17,7 +17,7 @@ from validation.naming_game._roster import Cast
 
 Memory = tuple[tuple[int, int], ...]
 
-ROW_SUM_TOLERANCE = 1e-9  # that of `meanfield.validate_policy`
+ROW_SUM_TOLERANCE = 1e-9  # as in `meanfield.validate_policy`
 MOST_ROWS = 2**31 - 1  # rows are kept as int32
 AGENT_BYTES = 12  # a state and a row
 RUNS_AT_ONCE = 4  # at least; not the number of threads, on which the number of calls would then depend
@@ -27,7 +27,7 @@ class LazyPolicy:
     """A policy given by a function, which is asked only about memories that agents have, about each once.
 
     Use it for policies with too many states for a table: W = 10 words and H = 5 interactions make 10^10. `simulate`
-    takes it in place of a policy, and its runs are those of a table of the same probabilities, to the bit.
+    takes it in place of a policy, and its runs agree with a table of the same probabilities to the bit.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def lazy_start(policy: LazyPolicy, cast: Cast, n_agents: int, initial: object) -
 
 
 def play_lazy_ensemble(policy: LazyPolicy, start: np.ndarray, plan: Plan, report: Callable[[int], object]) -> Ensemble:
-    """As `_ensemble.play_ensemble`, from `lazy_start`."""
+    """Plays runs like `_ensemble.play_ensemble`, from `lazy_start`."""
     free = start >= 0
     rows = np.where(free, 0, -1 - start).astype(np.int32)
     rows[free] = policy.rows(start[free])

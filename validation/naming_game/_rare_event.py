@@ -1,4 +1,4 @@
-"""The chance of an end that simulation hardly ever sees."""
+"""The probability of an end that simulation hardly ever sees."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ def rare_event(
     level: float = 0.99,
     progress: bool = False,
 ) -> xr.Dataset:
-    """The chance that a run of `simulate` ends at a word, however small, by splitting.
+    """The probability that a run of `simulate` ends at a word, however small, by splitting.
 
     The event is ``simulate(...)["consensus_word"] == word``: a run converges to the word within `max_rounds`.
 
     A coordinate tells how far a run has come. Runs are stopped as soon as they are above a level, and continued several
-    times to the next one. The product of the shares that come above the levels is an unbiased estimate of the chance,
-    whatever the coordinate; a bad one makes it vary more. A pilot, whose runs aren't counted, chooses the levels.
-    Sources: Garvels 2000, thesis, Twente (fixed effort); Cérou and Guyader 2007, Stoch. Anal. Appl. 25, 417; Bréhier et
-    al. 2016, Ann. Appl. Probab. 26, 3559 (ties).
+    times to the next one. The product of the shares that come above the levels is an unbiased estimate of the
+    probability, whatever the coordinate; a bad one makes it vary more. A pilot, whose runs aren't counted, chooses the
+    levels. Sources: Garvels 2000, thesis, Twente (fixed effort); Cérou and Guyader 2007, Stoch. Anal. Appl. 25, 417;
+    Bréhier et al. 2016, Ann. Appl. Probab. 26, 3559 (ties).
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ def rare_event(
     - `probability`, and `interval` (bound), from the spread of the replications: of Student's t, on a logarithmic
       scale. Wilson's where the pilot chose no levels, so that all runs are ordinary ones;
     - `relative_error`, the standard error over `probability`, NaN if that is 0;
-    - `estimate` (replication), and `passed` (replication, stage), the shares whose product it is, the last one that of
-      the runs that end at the word;
-    - `rounds`, the number of rounds of N interactions played in all, those of the pilot included.
+    - `estimate` (replication), and `passed` (replication, stage), the shares whose product it is; the last one is the
+      share of runs that end at the word;
+    - `rounds`, the number of rounds of N interactions played in all, the pilot's included.
 
     attrs["reason"] says where the error is not known well: no run ended at the word, or few replications saw it. Of an
     event that hangs on a single rare answer splitting sees no more than `simulate`.
@@ -117,8 +117,8 @@ def rare_event(
 
     See Also
     --------
-    simulate : for chances above 1e-3
-    meanfield.group_size_law : Φ(-κ√N), the same chance up to a factor, and with order 2 that factor
+    simulate : for probabilities above 1e-3
+    meanfield.group_size_law : Φ(-κ√N), the same probability up to a factor, and with order 2 that factor
     validation.naming_game.exact_population : of few agents
 
     Examples

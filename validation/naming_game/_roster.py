@@ -18,7 +18,7 @@ MOST_TOLD = 4  # sizes
 
 @dataclass(frozen=True)
 class Cast:
-    """The kinds of agents of an ensemble: those of the policies first, then one for each word with committed agents.
+    """The kinds of agents of an ensemble: first one for each policy, then one for each word with committed agents.
 
     Committed agents have memories like all others, and a policy that always says their word.
     """
@@ -61,7 +61,7 @@ class Cast:
         """Memory of each agent at the start, kind after kind, as kind · S + state; shape (agents,)."""
         n_states = self.population.space.n_states
         numbers = self.numbers(n_agents)
-        # Committed agents start with memories like those of the first kind.
+        # Committed agents start with memories like the first kind's.
         rows = [composition[kind if kind < len(composition) else 0] for kind in range(len(numbers))]
         agents = [
             kind * n_states + np.repeat(np.arange(n_states), apportion(row, int(number)))

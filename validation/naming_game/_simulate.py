@@ -99,8 +99,8 @@ def simulate(
         random and one of its neighbours, in proportion to the weights of their edges. Where all nodes have edges of the
         same total weight both are the same.
     committed_nodes
-        Where on the graph committed agents are, those of the first word of `committed` first: a sequence of nodes, or
-        'hubs', those with the most neighbours. Default: anywhere, in each run.
+        Where on the graph committed agents are, the first word of `committed` first: a sequence of nodes, or
+        'hubs', the nodes with the most neighbours. Default: anywhere, in each run.
     progress
         Show a progress bar.
 

@@ -1,9 +1,9 @@
 """Splitting: runs that come far are continued several times, runs that don't are given up.
 
 A stage starts from the runs that came above a level, and plays each until it is above the next level or at consensus.
-Consensus on the word that is asked for is above all levels. With n runs in each stage, of which a share p_k comes above
-level k, Π p_k is an unbiased estimate of the chance to end at that word, whatever the levels and the coordinate are, as
-long as neither depends on these runs. So a pilot, whose runs aren't counted, chooses the levels.
+Consensus on the word that is asked for is above all levels. With n runs in each stage, where a share p_k comes above
+level k, Π p_k is an unbiased estimate of the probability of ending at that word, for any levels and any coordinate that
+do not depend on these runs. So a pilot, whose runs aren't counted, chooses the levels.
 
 A run is stopped where it is found strictly above the level for the first time. What happens after depends on memories,
 agreements of the last rounds and the time alone, which all are copied. Each run that came above is continued equally
@@ -30,9 +30,9 @@ from validation.naming_game._splitting_kernel import climb
 # Runs are looked at after each part of a round. A large share of the noise falls into the first round.
 PARTS, PARTS_OF_THE_FIRST = 8, 64
 PASSED = 0.25  # share of the pilot's runs that come above the next level
-MOST_LEVELS = 300  # chances down to 1e-180
+MOST_LEVELS = 300  # probabilities down to 1e-180
 TOP = float(np.finfo(float).max)  # only consensus on the word is above
-FIRST_RUN = 2**48  # number of a stream: those of `simulate` have lower ones
+FIRST_RUN = 2**48  # number of a stream: streams of `simulate` have lower ones
 
 
 class Game(NamedTuple):
@@ -116,7 +116,7 @@ class Replication(NamedTuple):
 
     @property
     def probability(self) -> float:
-        """The chance to end at the word."""
+        """The probability of ending at the word."""
         return float(self.passed.prod())
 
 

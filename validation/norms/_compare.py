@@ -21,7 +21,7 @@ def compare(
 ) -> xr.Dataset:
     """Test whether norm emergence among N agents follows the rate equation, and how its error falls with N.
 
-    The comparison is that of `validation.compare`, with the same verdicts, for the seven curves of [003] Fig. 2: the
+    The comparison is made as in `validation.compare`, with the same verdicts, for the seven curves of [003] Fig. 2: the
     accepted and the complying share of either standard, and the conflicts, thoughts and chats per encounter. Time 0 is
     left out, where all runs are alike. NaN in `error_uncertainty` or `error_slope` means that the error is not resolved
     from the noise. The limit is a line in 1/N through the two largest sizes; for tipping with 100 and 1,000 agents the

@@ -18,7 +18,7 @@ from validation.reactions._events import ReactionRuns, most_agents, play_reactio
 from validation.reactions._models import interaction_rate
 
 WHOLE = 1e-6  # by which fractions of N agents may miss whole numbers
-RECORD_BYTES = 500  # for each size, run and time, at most; measured 490, of which the result keeps 244
+RECORD_BYTES = 500  # for each size, run and time, at most; 490 were measured, and the result keeps 244
 ROWS_AT_ONCE = 2**15  # of counts, from which observables are made; they take 1.5 kB each
 
 
@@ -37,7 +37,7 @@ def simulate(
 ) -> xr.Dataset:
     """Simulate norm emergence among N agents exactly, with the observables of [003] Fig. 2.
 
-    Runs are those of `validation.reactions.simulate` for `theory.norms.reaction_model`, with the interactions of each
+    Runs come from `validation.reactions.simulate` for `theory.norms.reaction_model`, with the interactions of each
     round that were conflicts, thoughts and chats. With ε encounters and at most s moves alone that an agent initiates
     in a day, N interactions, a round, take 1/(ε + s) days.
 

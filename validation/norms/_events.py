@@ -1,6 +1,6 @@
 """Events of a norm society: agents start, meet, plan and synthesise.
 
-An encounter is that of `theory.norms.reaction_model`, [003] Section 2:
+An encounter is as in `theory.norms.reaction_model`, [003] Section 2:
 
     the actor acts (act); the observer may find this in conflict with its norms (detect_conflict) and talk about it
     (decide_to_talk, talk); then the actor may learn the norm that they talk about (identify and the check);

@@ -118,7 +118,7 @@ def questionnaire_scores(forms: Iterable[Form]) -> xr.Dataset:
 
     The score of a question in a form is the mean of its items, the score of a task the mean over all questions and
     forms with items, and the overall score the mean over all tasks. So a task counts by its number of questions, and
-    the creation of norms by the forms of entrepreneurs only. The standard error is that of a ratio of sums over forms,
+    the creation of norms by the forms of entrepreneurs only. The standard error is for a ratio of sums over forms,
     which are independent (Cochran 1977, Sampling Techniques, Section 6.4).
 
     Parameters

@@ -25,7 +25,7 @@ class Questions:
     Attributes
     ----------
     unparsed
-        How often each operation had no usable answer.
+        Number of calls without a usable answer, by operation.
     """
 
     def __init__(self, operations: Callable[..., Any], on_unparsed: str, log: ResumableLog) -> None:

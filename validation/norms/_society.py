@@ -57,8 +57,8 @@ def simulate_society(
 
     As in that model a norm that passed the check replaces those for the opposite standard, an agent goes on to plan by
     every norm that it has planned by, and it counts as told of a norm only while it holds none for the same behaviour.
-    Norms in a model's own words are filed under the behaviours that they mention: those of an entrepreneur under the
-    standard that it likes; those found in a thought under the standard that was seen, in a conversation under the
+    Norms in a model's own words are filed under the behaviours that they mention: norms of an entrepreneur under the
+    standard that it likes; norms found in a thought under the standard that was seen, in a conversation under the
     speaker's, or the opposite of what the speaker saw if it holds none; and those about another behaviour under the
     thinker's or speaker's standard for it. A norm about nothing known is in no share and contradicts nothing.
 
@@ -98,7 +98,7 @@ def simulate_society(
     seed
         0 to 2^63 - 1. An event's random numbers depend only on the seed and its number.
     rates
-        By default those of `operations`, if it has rates; else `NormRates` without utilities of other norms, for agents
+        By default the rates of `operations`, if any; else `NormRates` without utilities of other norms, for agents
         whose norms are all in their databases. They have one plan in 436 encounters about three behaviours.
     n_created
         Norms that an entrepreneur creates, ≥ 1; 5 in [003] Appendix A.

@@ -1,4 +1,4 @@
-"""Populations that were really run: policies estimated from their choices, and what these foretell."""
+"""Populations that were really run: policies estimated from their choices, and their predictions."""
 
 from typing import TYPE_CHECKING
 

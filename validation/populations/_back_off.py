@@ -107,7 +107,7 @@ class BackOffPolicy:
         return _Chain(law, groups, None)
 
     def _weights(self, groups: list[_Groups]) -> list[np.ndarray]:
-        """How many independent choices one choice with each memory is worth to the law and to each level.
+        """Number of independent choices that one choice with each memory is worth to the law and to each level.
 
         A group with n choices informs a more general one, which contains it, like n (1 + c) / (n + c).
         """
@@ -248,8 +248,8 @@ def back_off_policy(choices: pd.DataFrame, *, words: Sequence[str] | None = None
     words
         The words in the wanted order. Default: the order in `options`.
     names
-        Whether words have names. False leaves out b and step 3: from empty memories each word then wins with chance
-        1/W, and only the times are a prediction.
+        Whether words have names. False leaves out b and step 3: from empty memories each word then wins with
+        probability 1/W, and only the times are a prediction.
 
     Returns
     -------

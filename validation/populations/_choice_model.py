@@ -47,7 +47,7 @@ def _scaled(matrix: csr_array, by: np.ndarray) -> csr_array:
 
 
 class Cells(NamedTuple):
-    """Choices by unit and memory state: those of a cell have the same probabilities. Words come first: W is small."""
+    """Choices by unit and memory state: choices in a cell have the same probabilities. Words come first: W is small."""
 
     unit: np.ndarray  # (cell,), rising
     state: np.ndarray  # (cell,)
@@ -63,7 +63,7 @@ class Cells(NamedTuple):
         return cls(*np.divmod(cells, most), of, counts)
 
     def by_state(self, n_states: int, weights: np.ndarray | float = 1.0) -> np.ndarray:
-        """Choice counts (state, word), those of each cell multiplied by its weight."""
+        """Choice counts (state, word), each cell's multiplied by its weight."""
         summed = [np.bincount(self.state, weights * one, minlength=n_states) for one in self.counts]
         return np.stack(summed, axis=1)
 

@@ -96,7 +96,7 @@ def choice_scores(
         if np.isnan(scores).all():
             n = len(one.runs)
             told = f"{one.model} {'/'.join(one.words)}, H = {one.memory_length}: {n} run{'s' * (n > 1)}"
-            warnings.warn(f"{told} of which none is foretold by others, so that its scores are NaN", stacklevel=2)
+            warnings.warn(f"{told} that no other runs predict: the scores are NaN", stacklevel=2)
     return as_table(rows, "choice_scores", by=by, folds=folds, seed=seed, level=level)
 
 
@@ -145,12 +145,12 @@ def last_interaction_law(known: Choices) -> Law | None:
 
 
 def majority_law(known: Choices) -> Law:
-    """A word remembered most often, of equals each with the same chance, and with probability ε any word."""
+    """A word remembered most often, of equals each with the same probability, and with probability ε any word."""
     return _with_errors(_most_remembered, known)
 
 
 def minimal_naming_game_law(known: Choices) -> Law:
-    """A word of the agent's inventory, each with the same chance, and with probability ε any word.
+    """A word of the agent's inventory, each with the same probability, and with probability ε any word.
 
     After a success the inventory holds its word alone; after a failure the partner's word is added, and the agent's
     own. Source: [001] Methods.

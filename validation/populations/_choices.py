@@ -17,7 +17,7 @@ NOTHING = -1  # in a memory, where the agent had no interaction yet
 
 
 class Choices(NamedTuple):
-    """Choices of agents who are not committed, in order if they are those of a log; arrays over `choice`."""
+    """Choices of agents who are not committed, in order if they come from a log; arrays over `choice`."""
 
     memory: np.ndarray  # (choice, length, 2), own and partner's words, oldest first; NOTHING before the first ones
     chosen: np.ndarray
@@ -68,7 +68,7 @@ class Choices(NamedTuple):
         return offset[length - missing.sum(1)] + pairs @ n_words ** (2 * np.arange(length)[::-1])
 
     def counts(self) -> np.ndarray:
-        """How often each word was chosen in each state, (state, word)."""
+        """Number of choices of each word in each state, (state, word)."""
         size = MemorySpace(len(self.words), self.memory_length).n_states, len(self.words)
         return np.bincount(self.states() * size[1] + self.chosen, self.times, minlength=size[0] * size[1]).reshape(size)
 

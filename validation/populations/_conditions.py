@@ -98,8 +98,8 @@ def with_lengths(runs: pd.DataFrame, window: int | None = None) -> pd.DataFrame:
     """Runs of one experiment of one policy, with their greatest lengths (`longest`) and whether they `stopped` before.
 
     Runs that end at a fixed length, or in the agreement they started from, did not stop by themselves. Runs in order
-    stopped by themselves if they ended after a number of successes in a row that is a usual one, or that of others; or
-    as those of [001] do, or as the file says; or after `window` successes, if it is given. Else the log ends there.
+    stopped by themselves if they ended after a number of successes in a row that is usual, or the same in other runs;
+    or as in [001], or as the file says; or after `window` successes, if it is given. Else the log ends there.
     The others could have gone on to the greatest length at which a run under the same condition, or else of the same
     N, did not stop; or to the 1,000 rounds of [004] if a run under the same condition was longer.
     """
@@ -152,7 +152,7 @@ def _just_enough(success: Any, described: Any) -> Any:
 
 
 def conditions(runs: pd.DataFrame, window: int | None, tested: pd.Index) -> list[Condition]:
-    """The conditions in runs `with_lengths` of equal size and start, each with those of its runs that are tested."""
+    """The conditions in runs `with_lengths` of equal size and start, each with its tested runs."""
     n_agents = int(runs["n_agents"].iloc[0])
     rules = _rules(runs, window, _never(n_agents))
     usual = max(sorted(set(rules)), key=rules.count)

@@ -28,12 +28,12 @@ def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None
     """Estimate the policy of agents whose choices were counted, with its posterior distribution.
 
     Memories with a common recent part form a tree: the parent of a memory is the memory without its oldest
-    interaction. Choice probabilities of a child are Dirichlet around those of its parent,
+    interaction. Choice probabilities of a child are Dirichlet around its parent's,
 
         q(s) ~ Dir(c_h m(parent of s)),    alpha(s) = n(s) + c_h m(parent of s),
 
-    so a state seen often keeps its own frequencies, and one never seen has those of the most similar ones that were
-    seen. A child with n choices informs its parent like n (1 + c) / (n + c) independent ones (the variance of a
+    so a state seen often keeps its own frequencies, and one never seen takes them from the most similar states that
+    were seen. A child with n choices informs its parent like n (1 + c) / (n + c) independent ones (the variance of a
     Dirichlet-multinomial fraction). The concentrations c_h, one for each length of full memories' recent parts
     (`concentration_recent`) and of memories that are still that short (`concentration_short`), maximise the marginal
     likelihood times a broad log-normal prior around 20, and are fixed in the posterior. The uncertainty of a centre

@@ -43,7 +43,7 @@ class Experiment:
         What rows of results begin with; why no table can hold the memory states, '' if one can.
     run, step, named, round
         (interaction,): row of `runs`; place in the run, from 0; step in the table of events; number of the round among
-        those of all runs. Nobody remembers a round before its end.
+        all runs' rounds. Nobody remembers a round before its end.
     players, said
         (interaction, 2), agents of all runs numbered through, and numbers of words.
     initial, committed
@@ -163,7 +163,7 @@ class Experiment:
         return self.runs.groupby(names, sort=True).ngroup().to_numpy()
 
     def periods(self, period: int | None) -> np.ndarray:
-        """(interaction,), numbers of all periods of so many interactions; by default those of the runs."""
+        """(interaction,), numbers of all periods of so many interactions; by default numbers of the runs."""
         if period is None:
             return self.run
         return np.unique([self.run, self.step // period], axis=1, return_inverse=True)[1]

@@ -76,7 +76,7 @@ def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def microscopic_bias(counts: pd.DataFrame, strong: str, *, interactions: int = 3) -> pd.DataFrame:
-    """How agents of two words come to prefer the strong one in their first interactions. Source: [000] Table 1, SI1.
+    """Growing preference of agents for the strong of two words in their first interactions. Source: [000] Table 1, SI1.
 
     Parameters
     ----------
@@ -172,5 +172,5 @@ def distance_from_uniform(q: np.ndarray) -> np.ndarray:
     uniform = 1 / q.shape[1]
     middle = (q + uniform) / 2
     divergence = (rel_entr(q, middle) + rel_entr(uniform, middle)).sum(1) / 2
-    # Rounding can leave -1e-17 of 0, of which there is no root
+    # Rounding can leave -1e-17 instead of 0, and it has no root
     return np.sqrt(np.maximum(divergence, 0))

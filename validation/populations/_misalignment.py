@@ -179,7 +179,7 @@ def _among_converged(bias: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def _types(individual: np.ndarray, neutral: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Types of misalignment, from the chances of the strong word; comparisons with NaN are false."""
+    """Types of misalignment, from the probabilities of the strong word; comparisons with NaN are false."""
     favours_strong, favours_weak = low > 0.5, high < 0.5
     agrees = (favours_strong & (individual > 0.5)) | (favours_weak & (individual < 0.5))
     beyond = np.where(individual > 0.5, low > individual, high < individual)

@@ -1,4 +1,4 @@
-"""How many policies the runs of real populations had, and which one when: a hidden Markov model."""
+"""Number of policies that the runs of real populations had, and which one when: a hidden Markov model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Mixtures(NamedTuple):
 def mixture(
     populations: RealPopulations, *, period: int | None = None, most: int = 8, seed: int = 0, progress: bool = False
 ) -> Mixtures:
-    """Describe the choices of each model, pair and memory length by several policies, of which one holds at a time.
+    """Describe the choices of each model, pair and memory length by several policies, one at a time.
 
     A run draws one of K policies, and after each `period` it keeps it or, with one probability for all, draws anew.
     Without a period each run has one policy. The policies have the prior of `empirical_policy`, and all is estimated by
@@ -63,8 +63,8 @@ def mixture(
     -------
     Four tables that begin with `model`, `pair` and `memory_length`. Policies that cannot be tabulated are left out.
 
-    - `numbers`, a row for each K: `components`; `log_likelihood` per held-out choice; `gain`, that of all held-out
-      choices less that of one policy, and its standard error `gain_error`; `chosen`.
+    - `numbers`, a row for each K: `components`; `log_likelihood` per held-out choice; `gain` of all held-out
+      choices over one policy, and its standard error `gain_error`; `chosen`.
     - `components`, a row for each policy of the chosen K, the most frequent first: `component`; `share` of choices;
       `sharpness`, beside a mean of 1; `length`, the mean number of interactions until a policy is drawn anew.
     - `runs`: the condition of each, `choices`, the `component` that held most, the `share` of its choices, and the

@@ -209,7 +209,7 @@ def _row(
 
 
 class Departure(NamedTuple):
-    """How far choices depart from a policy in one way."""
+    """Deviation of choices from a policy in one way."""
 
     statistic: float  # grows with it
     effect: float  # its size, in log-odds or sharpness
@@ -286,7 +286,7 @@ def drift(residuals: Residuals, direction: str, group: np.ndarray, order: np.nda
 
 
 def alike(residuals: Residuals, first: np.ndarray, second: np.ndarray) -> Departure:
-    """Whether pairs of choices depart from the policy in the same direction."""
+    """Deviation of pairs of choices from the policy in the same direction."""
     shared, information = (float((one[:, first] * one[:, second]).sum()) for one in residuals.of["words"])
     if information <= 0:
         return NOTHING

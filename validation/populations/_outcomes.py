@@ -1,7 +1,7 @@
-"""Outcomes of a few real runs against those of many simulated under the same conditions: a test of each quantity.
+"""Tests of the outcomes of a few real runs against many runs simulated under the same conditions.
 
-Each test compares a statistic of the real runs with that of imitations: as many runs under the same conditions, all
-simulated with the same policy drawn from the posterior. Its p-value is the share of imitations at least as far off, as
+Each test compares a statistic of the real runs with its values for imitations: as many runs under the same conditions,
+all with the same policy drawn from the posterior. Its p-value is the share of imitations at least as far off, as
 in a Monte Carlo test. So ties and runs cut at a fixed length need no correction, and an uncertain policy widens the
 distribution of the imitations. Sources: Barnard 1963, J. R. Stat. Soc. B 25, 294; Rubin 1984, Ann. Stat. 12, 1151.
 """
@@ -289,6 +289,6 @@ def _distance(samples: np.ndarray, ordered: np.ndarray, cumulated: np.ndarray) -
 
 
 def against_imitations(statistics: np.ndarray) -> tuple[float, float]:
-    """The first, of the real runs, and its p-value among those of imitations."""
+    """The first, of the real runs, and its p-value among the imitations."""
     real, imitated = statistics[0], statistics[1:]
     return float(real), float((1 + (imitated >= real - 1e-12).sum()) / (1 + imitated.size))

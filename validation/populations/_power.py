@@ -45,16 +45,17 @@ def power(
 ) -> pd.DataFrame:
     """The probability that planned runs of a population call a bias, and the number of runs needed.
 
-    A run ends at the strong word with the chance Φ(κ√N) of `meanfield.group_size_law`. The bias is called if the exact
-    binomial test of the wins rejects that the chance is Φ(κ₀√N), which is ½ without bias, κ₀ = 0. Each of its two sides
-    has a probability of (1 - level)/2 at most, as the Clopper-Pearson interval. Powers are exact, and rise with the
-    number of runs as a saw-tooth, since numbers of wins are whole: one run more may lower the power.
+    A run ends at the strong word with the probability Φ(κ√N) of `meanfield.group_size_law`. The bias is called if the
+    exact binomial test of the wins rejects that the probability is Φ(κ₀√N), which is ½ without bias, κ₀ = 0. Each of
+    its two sides has a probability of (1 - level)/2 at most, as the Clopper-Pearson interval. Powers are exact, and
+    rise with the number of runs as a saw-tooth, since numbers of wins are whole: one run more may lower the power.
 
     Parameters
     ----------
     bias
         κ, one number or several; or policies of two words with a group-size law, which gives κ; or the result of
-        `validation.naming_game.simulated_bias` for a policy without a law, which gives chances and undecided runs.
+        `validation.naming_game.simulated_bias` for a policy without a law, which gives probabilities and undecided
+        runs.
     n_agents
         N ≥ 2, one population size or several different ones. A simulated bias has its own.
     runs
@@ -74,8 +75,8 @@ def power(
 
     - `model`, `pair` and `word`, the strong word, which are '' for a number κ; `n_agents`, `kappa`;
     - `chance` that a decided run ends at the word, Φ(κ√N), and `undecided`; `against`, κ₀, and `excluded` = Φ(κ₀√N);
-    - `runs`; `at_most` and `at_least`, the wins of so many decided runs that call a chance below or above `excluded`,
-      -1 and runs + 1 if no number of wins does;
+    - `runs`; `at_most` and `at_least`, the wins of so many decided runs that call a probability below or above
+      `excluded`, -1 and runs + 1 if no number of wins does;
     - `power`, the probability of a call to either side;
     - `runs_needed`, from which on every number of runs up to 10,000 has the wanted power, whatever the saw-tooth;
       infinite if 10,000 have less.
@@ -190,16 +191,16 @@ def _simulated(bias: xr.Dataset) -> list[Bias]:
 
 @lru_cache(maxsize=64)
 def least_wins(excluded: float, level: float) -> np.ndarray:
-    """The fewest wins among 0, 1, … MOST_RUNS runs that call a chance above `excluded`.
+    """The fewest wins among 0, 1, … MOST_RUNS runs that call a probability above `excluded`.
 
-    As many wins or more have a probability of at most (1 - level)/2 if the chance is `excluded`. More wins than runs
-    mean that so few runs can't call it.
+    As many wins or more have a probability of at most (1 - level)/2 if the probability is `excluded`. More wins than
+    runs mean that so few runs can't call it.
     """
     return binom.isf((1 - level) / 2, NUMBERS, excluded).astype(int) + 1
 
 
 def power_by_runs(chance: float, excluded: float, level: float, undecided: float) -> np.ndarray:
-    """The probability that 0, 1, … MOST_RUNS runs call, to either side, that their chance of a win is not `excluded`.
+    """The probability that 0, 1, … MOST_RUNS runs exclude that `excluded` is the probability of a win.
 
     Each run is decided with probability 1 - `undecided`; only decided runs are tested.
     """

@@ -1,4 +1,4 @@
-"""How sharp the choices of each run and experiment are, beside those of all runs together."""
+"""Sharpness of the choices of each run and experiment, relative to all runs together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from validation.populations._empirical_policy import posterior
 from validation.populations._experiment import ALIKE, Experiment, as_table
 
 SPREADS = np.geomspace(0.02, 0.8, 9)  # of log β, between experiments and between runs; all equally likely
-COMMON = 3.0  # standard deviation of the common log β, of which nothing is known
+COMMON = 3.0  # standard deviation of the common log β: nothing is known of it
 STEPS = 7  # of Newton's method
 POINTS = 400  # of a distribution, within WIDTH standard deviations
 WIDTH = 6.0
@@ -26,8 +26,8 @@ def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFr
     """The sharpness β of each experiment and each run: its choices follow q^β, normalised.
 
     β is a temperature factor: at β = 2 agents choose as at half the temperature. Only ratios are known, so the mean of
-    log β over all choices is set to 0. The log β of a run is normal around that of its experiment (runs that began
-    alike), and those of experiments around a common one, both with spreads from 0.02 to 0.8, uniform in the logarithm.
+    log β over all choices is set to 0. The log β of a run is normal around its experiment's (runs that began
+    alike), and the experiments' around a common one, both with spreads from 0.02 to 0.8, uniform in the logarithm.
     The policy q has the prior of `empirical_policy` and is unknown too, so a memory state that one run alone visits
     says nothing of its sharpness. The posterior is Laplace's approximation for each pair of spreads, summed over these.
 

@@ -1,4 +1,4 @@
-"""Success rates round by round: real populations against those of a policy estimated from other runs."""
+"""Success rates round by round: real populations against a policy estimated from other runs."""
 
 from __future__ import annotations
 

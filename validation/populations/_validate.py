@@ -27,8 +27,8 @@ from validation.populations._outcomes import (
 )
 from validation.populations._power import power_lines
 
-MUCH = 0.2  # of the choices held out, with memories of which the policy is a guess
-FEW = 5  # choices with a memory, of which fewer leave the policy to what shorter memories tell
+MUCH = 0.2  # share of held-out choices with memories where the policy is a guess
+FEW = 5  # choices with a memory; with fewer the policy relies on shorter memories
 
 
 def validate(
@@ -156,11 +156,11 @@ def cross_validate(
 
     Returns
     -------
-    DataFrame as from `validate`, with `fold`; `known_choices`, of which the policy was estimated; and `unfamiliar`, the
-    fraction of the fold's choices with memories of which fewer than five are known. A share 1 - level of all rows is
-    expected to disagree by chance; rows on the same runs depend on each other. Few runs leave the policy a guess where
-    the others went, and more rows disagree: in simulated logs of one policy 10 % with four runs and 6 % with ten, in
-    place of 1 %, mostly where `unfamiliar` is above 0.2.
+    DataFrame as from `validate`, with `fold`; `known_choices`, from which the policy was estimated; and `unfamiliar`,
+    the fraction of the fold's choices with memories for which fewer than five are known. A share 1 - level of all rows
+    is expected to disagree by chance; rows on the same runs depend on each other. Few runs leave the policy a guess
+    where the others went, and more rows disagree: in simulated logs of one policy 10 % with four runs and 6 % with ten
+    in place of 1 %, mostly where `unfamiliar` is above 0.2.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def cross_validate(
 
 
 def _unfamiliar(known: Choices, held_out: Choices) -> float:
-    """The fraction of choices held out with memories of which few choices are known."""
+    """The fraction of held-out choices with memories that have few known choices."""
     _, state = np.unique(np.concatenate([known.memory, held_out.memory]), axis=0, return_inverse=True)
     times = np.bincount(state[: len(known.chosen)], minlength=state.max(initial=0) + 1)
     return float((times[state[len(known.chosen) :]] < FEW).mean()) if len(held_out.chosen) else np.nan
@@ -225,7 +225,7 @@ def report(table: pd.DataFrame) -> list[str]:
     >>> import textwrap
     >>> table = validation.populations.power(0.1, n_agents=24, runs=40)
     >>> print(textwrap.fill(validation.populations.report(table)[0], 100))
-    40 runs of 24 agents call a bias κ of 0.1 (the strong word wins with chance 0.688) with probability
+    40 runs of 24 agents call a bias κ of 0.1 (the strong word wins with probability 0.688) with probability
     0.64 at 95 % confidence; 61 runs are needed for 0.8
     """
     if isinstance(table, pd.DataFrame) and table.attrs.get("kind") == "power":

@@ -15,7 +15,7 @@ CONDITION = ["model", "options", "memory_length", "n_agents"]
 
 
 def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
-    """How many runs from empty memories agree on each word, by model, words, memory length and number of agents.
+    """Number of runs from empty memories that agree on each word, by model, words, memory length and number of agents.
 
     The winner of a run is the word on which it agrees: the word said most often in its last 3N interactions, if 95 % of
     these succeed, if the table says that the run had `converged`, or if its order shows that it stopped after a usual
@@ -31,8 +31,8 @@ def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     Returns
     -------
     DataFrame with a row for each condition and word that won, most wins first: `model`, `options`, `memory_length`,
-    `n_agents`, `word`, `wins`; `runs`, those of the condition that agree on a word; `share`, wins / runs, with Wilson's
-    interval `low` to `high`; and `undecided`, the other runs. A condition in which no run agrees has no row.
+    `n_agents`, `word`, `wins`; `runs`, the number under this condition that agree on a word; `share`, wins / runs, with
+    Wilson's interval `low` to `high`; and `undecided`, the other runs. A condition in which no run agrees has no row.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
 
     Examples
     --------
-    Ten runs of 24 agents, of which nine end with agreement, eight of them on M:
+    Ten runs of 24 agents; nine end with agreement, eight of them on M:
 
     >>> runs = pd.DataFrame({"success_last_3N": [0.97] * 9 + [0.6], "majority_word_last_3N": list("MMMMMMMMQM")})
     >>> runs = runs.assign(model="m", experiment="from_empty", options="M Q", memory_length=5, n_agents=24)

@@ -1,4 +1,4 @@
-"""Epochs: a fixed number of interactions, of which only those that meet an agent again are drawn one by one.
+"""Epochs: a fixed number of interactions. Only interactions that meet an agent again are drawn one by one.
 
 An epoch goes on beyond its first collision. It decides at once who has met whom, but draws the result of a meeting of
 two fresh agents only when it is needed: until then such a pair waits, and its agents count by their states before it.
@@ -75,7 +75,7 @@ def draw_row(stream, pair, first_row, thresholds):
 
 @njit(cache=True, inline="always")
 def take_met(stream, place, fresh, met, n_fresh, waiting, first_row, after, thresholds, counted):
-    """Removes the agent met with the number `place`: first come those of `waiting` pairs, then those in `met` (K,).
+    """Removes the agent met with the number `place`: first come agents of `waiting` pairs, then agents in `met` (K,).
 
     If it belongs to a pair, the pair is played and its partner goes to `met`. Returns its state, the number of pairs
     that still wait, and the number of marked interactions played.
@@ -100,7 +100,7 @@ def take_met(stream, place, fresh, met, n_fresh, waiting, first_row, after, thre
 def collide(stream, fresh, met, n_agents, n_met, waiting, first_row, after, thresholds, counted):
     """One interaction with at least one of the `n_met` agents met, who are in `met` (K,) and in the `waiting` pairs.
 
-    `fresh` (K,) has all others, and those of the waiting pairs in their states before. Returns the number of agents
+    `fresh` (K,) has all others, and agents of the waiting pairs in their states before. Returns the number of agents
     met, of pairs that still wait, and of marked interactions played.
     """
     n_fresh = n_agents - n_met + 2 * waiting

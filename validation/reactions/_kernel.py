@@ -48,12 +48,12 @@ class Outcomes(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Moves of one agent whose chances depend on the counts: those from state i are first[i] up to first[i + 1] - 1."""
+    """Moves of one agent with probabilities by counts; moves from state i are first[i] up to first[i + 1] - 1."""
 
     threshold: np.ndarray  # (1,), of 2^64 interactions those that are such a move, or nothing; 0 without any
     first: np.ndarray  # (K + 1,)
     moves: np.ndarray  # (R, 2), from state to state
-    reach: np.ndarray  # (compositions, R), chances in such an interaction, cumulated over the moves from a state
+    reach: np.ndarray  # (compositions, R), probabilities in such an interaction, cumulated over the moves from a state
     strides: np.ndarray  # (K,): strides @ counts is the row of a composition
 
 
@@ -233,7 +233,7 @@ def replay(stream, counts, rows, numbers, length, outcomes, absorbed, final, bef
 
 @njit(cache=True)
 def safe_length(outside, counts, length):
-    """How many of `length` interactions can't put all agents into one group: each one moves at most two agents."""
+    """Number of the first of `length` interactions that can't put all agents into one group; each moves at most two."""
     others = np.empty(outside.shape[0], np.int64)
     watch(outside, counts, others)
     for group in range(others.size):

@@ -75,7 +75,7 @@ def _draw_arcs(axes: Axes, part: xr.Dataset, y: np.ndarray, colour: str, *, name
 
 
 def _followed(part: xr.Dataset) -> tuple[str, xr.DataArray]:
-    """The word whose share is drawn, that of the committed agents or the first, and its share."""
+    """The word whose share is drawn, the committed agents' word or the first, and its share."""
     words = words_in(part)
     word = str(part.attrs.get("word") or words[0])
     if word not in words:
@@ -84,7 +84,7 @@ def _followed(part: xr.Dataset) -> tuple[str, xr.DataArray]:
 
 
 def _stretches(stability: np.ndarray, fold: np.ndarray) -> list[tuple[str, slice]]:
-    """Pieces of an arc of one stability each, which share their ends; that of a fold, where it changes, is left out."""
+    """Pieces of an arc of one stability each, which share their ends; a fold, where stability changes, is left out."""
     n = len(stability)
     if n == 1:
         return [(str(stability[0]), slice(0, 1))]
@@ -117,7 +117,7 @@ def critical_point(axes: Axes, part: xr.Dataset, colours: dict[str, str], **styl
     if np.isfinite(before):
         axes.plot(0, before, **{**look, "marker": "s", "label": "old state", **style})
     if part.sizes["fold"]:
-        named = "fold" in axes.get_legend_handles_labels()[1]  # those of a bifurcation in the same axes
+        named = "fold" in axes.get_legend_handles_labels()[1]  # by a bifurcation in the same axes
         label = None if named else "fold"
         axes.plot(part["fold_parameter"], folds, "o", color="black", markersize=5, label=label, zorder=5)
     mass = part["critical_mass"].item()
@@ -166,7 +166,7 @@ def _flipped(axes: Axes, part: xr.Dataset, scale: int, **style: Any) -> None:
     predicted = part["mean_field"].item() / scale
     if np.isfinite(predicted):
         label = f"mean field, {predicted:.3g}"
-        named = label in axes.get_legend_handles_labels()[1]  # that of another size in the same axes
+        named = label in axes.get_legend_handles_labels()[1]  # by another size in the same axes
         axes.axvline(predicted, color=NEUTRAL, linestyle="--", label=None if named else label)
     else:
         axes.plot([], [], " ", label=f"no mean-field prediction:\n{_wrapped(part.attrs['mean_field_reason'])}")

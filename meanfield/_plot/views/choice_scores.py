@@ -1,4 +1,4 @@
-"""How well laws foretell the single choices of agents."""
+"""Scores of laws that predict the single choices of agents."""
 
 from __future__ import annotations
 

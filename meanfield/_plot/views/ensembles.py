@@ -27,7 +27,7 @@ ROUNDS = "record_rounds=…"
     reads="run: consensus_word; round: round; run round word: word_share; word: word",
 )
 def trajectories(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
-    """Runs by the word in which they end: the share of the first of two words, or of more words that of the winner.
+    """Runs by the word in which they end: the share of the first of two words, or of the winner if there are more.
 
     Means and bands between the 5th and 95th percentiles; at most 100 runs have lines of their own. Without consensus
     the largest word at the end stands for the winner.

@@ -82,7 +82,7 @@ def _words(part: xr.Dataset, number: int) -> tuple[str, ...]:
 
 
 def _lines(part: xr.Dataset) -> np.ndarray:
-    """The line of each fixed point; exact corners lie on that of the only closed class, if there is one only."""
+    """The line of each fixed point; exact corners lie on the line of the closed class if there is only one."""
     branch = part["branch"].values if "branch" in part else np.zeros(part.sizes["fixed_point"], int)
     classes = np.unique(branch[branch >= 0])
     return branch if len(classes) > 1 else np.zeros_like(branch)

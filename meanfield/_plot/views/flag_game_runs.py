@@ -26,7 +26,7 @@ APART = 0.05
     "run*: run_evidence run_n_agents run_endpoint; : n_agents",
 )
 def endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The chance of each endpoint against the rival's share of the evidence; ticks are real runs with this N."""
+    """The probability of each endpoint against the rival's share of the evidence; ticks are real runs with this N."""
     drawn = part["run_n_agents"].values == part["n_agents"].values
     for row, (name, colour) in enumerate(COLOURS.items()):
         if name not in part["endpoint"].values:

@@ -184,7 +184,7 @@ def _show_number(axes: Axes, part: xr.Dataset) -> None:
     reads="uptake: uptake mixed_gain mixed_gain_se measured_mixed_gain measured_mixed_gain_se",
 )
 def mixed_gain(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """Mean accuracy of mixed teams less that of pure ones by uptake, predicted and measured, with standard errors."""
+    """Gain in mean accuracy of mixed over pure teams by uptake, predicted and measured, with standard errors."""
     uptake = np.atleast_1d(part["uptake"].values)
     for prefix, colour, label in (("", PREDICTION, "predicted"), ("measured_", MEASUREMENT, "measured")):
         gain, error = (np.atleast_1d(part[f"{prefix}mixed_gain{end}"].values) for end in ("", "_se"))

@@ -1,4 +1,4 @@
-"""Group size: the chance to end at the strong word, by the group-size law and in simulated runs."""
+"""Group size: the probability of ending at the strong word, by the group-size law and in simulated runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KAPPAS = mpl.colormaps["viridis_r"]
 FIRST_COLOUR = 0.12
 MANY = 6  # policies, from which on the legend stands beside the axes
 POINTS = 300  # of a line
-CLIPPED = (1e-300, 1 - 1e-16)  # chances, whose quantiles are finite
+CLIPPED = (1e-300, 1 - 1e-16)  # probabilities, whose quantiles are finite
 WIDTH = 36  # letters of a line in a legend
 
 
@@ -50,9 +50,9 @@ def deviations(law: xr.Dataset, sizes: np.ndarray) -> np.ndarray:
     ": kappa correction? n_critical strong_word attractors?; word: word word_kappa?",
 )
 def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The chance Φ(κ√N - c/√N) of the strong word against the number of agents, and the critical size.
+    """The probability Φ(κ√N - c/√N) of the strong word against the number of agents, and the critical size.
 
-    Of more than two attractors or words it is the chance of each word.
+    Of more than two attractors or words it is the probability of each word.
     """
     sizes, chance, several = part["n_agents"].values, part["probability"].values, False
     if np.isnan(chance).all():
@@ -79,7 +79,7 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
 
 @draws("group_size_law", view="memory", reads="n_agents: n_agents; round: round?; n_agents round: still_ahead?")
 def memory_of_majority(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The chance that the weak word, once ahead, is ahead some rounds later, for each number of agents."""
+    """The probability that the weak word, once ahead, is ahead some rounds later, for each number of agents."""
     if "still_ahead" not in part:
         raise InputError("result has no still_ahead: expected one of group_size_law(policy, rounds=...)")
     rounds, still = part["round"].values, part["still_ahead"].transpose("n_agents", "round").values
@@ -106,7 +106,7 @@ def _draw_law(axes: Axes, part: xr.Dataset, word: str, colours: dict[str, str], 
 
 
 def _draw_words(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The chance of each word; between the numbers of agents of the result its quantile is nearly linear in √N."""
+    """The probability of each word; between the numbers of agents of the result its quantile is nearly linear in √N."""
     sizes = part["n_agents"].values
     grid = np.geomspace(sizes.min(), sizes.max(), POINTS)
     for number, word in enumerate(words_in(part)):

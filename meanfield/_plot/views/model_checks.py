@@ -79,7 +79,7 @@ def p_values(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
 
 @draws("generation_test", view="deviations", reads="state word: deviation; word: word")
 def deviations(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """Deviations of the first word's count in standard deviations, beside the normal law."""
+    """Deviations of the first word's count in standard deviations, beside the normal distribution."""
     z = part["deviation"].isel(word=0).values
     z = z[~np.isnan(z)]
     edge = max(DEVIATIONS, float(np.abs(z).max(initial=0)))

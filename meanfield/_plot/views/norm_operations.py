@@ -62,7 +62,7 @@ def probabilities(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style
 
 @draws("norm_probes", view="agreement", reads="operation: operation agreement contrast mean_mass")
 def agreement(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """How far a model's answers agree with the right ones, and heed the scene, by operation; and captured mass."""
+    """Agreement of answers with the right ones, their dependence on the scene, and captured mass, by operation."""
     rows = np.arange(part.sizes["operation"])
     columns = {
         "agreement": ("agreement", PALETTE[0], "o"),

@@ -77,7 +77,7 @@ def reached(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
 
 @draws("norm_society", view="unparsed", by=(), reads="operation: operation unparsed")
 def unparsed(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """How often each operation had no usable answer."""
+    """Number of calls without a usable answer, by operation."""
     axes.barh(range(part.sizes["operation"]), part["unparsed"], **{"color": PALETTE[0], **style})
     name_rows(axes, [str(name).replace("_", " ") for name in part["operation"].values])
     whole_ticks(axes.xaxis)

@@ -1,4 +1,4 @@
-"""Rare events: how long conventions live, and chances that were found by splitting."""
+"""Rare events: how long conventions live, and probabilities that were found by splitting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from meanfield._plot.words import NEUTRAL
 EDGE = 0.1  # decades
 LONGEST = 1e15  # lifetime that is drawn; beyond, the barrier in the legend tells enough
 WIDTH = 36  # letters of a line in a legend, or beside a row
-WIDE = 5  # ratio of chances, from which on their axis is logarithmic
+WIDE = 5  # ratio of probabilities, from which on their axis is logarithmic
 
 
 @draws(
@@ -137,7 +137,7 @@ def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
 
 @draws("rare_event", view="estimates", reads="replication: estimate; bound=low,high: interval; : probability word")
 def estimates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The chance in each replication, their mean, and its interval; replications without the event are told."""
+    """The probability in each replication, their mean, and its interval; replications without the event are told."""
     found = part["estimate"].values
     drawn, probability = found > 0, part["probability"].item()
     axes.plot(

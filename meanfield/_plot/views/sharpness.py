@@ -22,7 +22,7 @@ TICKS = np.array([0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10])
     reads="index: of model pair memory_length experiment n_agents initial_consensus committed_word sharpness low high",
 )
 def forest(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The sharpness of each run below that of its experiment, with intervals, against the mean of all choices."""
+    """The sharpness of each run, listed below its experiment, with intervals, against the mean of all choices."""
     (dim,) = part["of"].dims
     is_run = part["of"].values == "run"
     names = ("model", "pair", "memory_length", "experiment", "n_agents", "initial_consensus", "committed_word")

@@ -66,7 +66,7 @@ def one_response(policy: xr.Dataset | Population, words: tuple[str, ...]) -> Res
 
 
 def draw_flow(axes: Axes, response: Response) -> None:
-    """Arrows along F(Q) - Q, the change of the word share; their lengths are those of its fourth root.
+    """Arrows along F(Q) - Q, the change of the word share; their lengths are its fourth root.
 
     Plain lengths would hide the flow near fixed points, where it is slow.
     """

@@ -44,7 +44,7 @@ def complex_plane(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style
 
 
 def _count(axes: Axes, values: np.ndarray, remarks: dict[int, str]) -> None:
-    """How many eigenvalues lie where only one is seen."""
+    """Label each point at which several eigenvalues lie with their number."""
     left, right = axes.get_xlim()
     pending = list(range(len(values)))
     while pending:

@@ -82,7 +82,7 @@ async def begin(server: Server, client: Any, path: str, file: str, wait: float |
 
 
 async def look(server: Server, client: Any, batch: str, journal: str) -> Status:
-    """How far a batch is; InputError, which names the journal that has it, if the server does not know it."""
+    """The status of a batch; InputError, which names its journal, if the server does not know it."""
 
     async def act(attempt: int) -> Status:
         import openai
@@ -142,7 +142,7 @@ def _read(line: str) -> dict[str, Any] | None:
 
 
 async def _found(client: Any, file: str) -> str | None:
-    """The batch of a file among those of the account."""
+    """The batch of a file among the account's."""
     after = ""
     for _ in range(MOST_PAGES):
         reply = parsed(await client.get(f"/batches?limit=100{after}", cast_to=bytes))

@@ -21,7 +21,7 @@ from policy_extraction.backends.local._source import find
 from policy_extraction.backends.local._tokens import Question, check_answers, question_of, questions
 from policy_extraction.prompts._template import Prompt
 
-# Tokens at the end of a prompt on which those of the word behind it depend. Tokenizers merge within words and signs.
+# Tokens at the end of a prompt that may change the tokens of the next word. Tokenizers merge within words and signs.
 END = 16
 
 

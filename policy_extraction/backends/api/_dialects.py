@@ -241,7 +241,7 @@ class LlamaCpp:
         return _known(log_p, most) if drawn == token else -np.inf
 
     async def _complete(self, client: Any, tokens: Tokens, **fields: Any) -> tuple[int, float, dict[int, float]]:
-        """The drawn token, its log-probability, and those of the most probable tokens."""
+        """The drawn token, its log-probability, and the most probable tokens with theirs."""
         asked = {"model": self._server.model, "prompt": list(tokens), "n_predict": 1, "n_probs": self._listed, **fields}
         request = native_request("/completion", Usage(len(tokens), 1), temperature=0.0, **asked)
 
@@ -264,7 +264,7 @@ Dialect = VLLM | SGLang | LlamaCpp
 
 
 async def _tokenised(server: Server, client: Any, request: Request, go_on: Mapping[str, bool]) -> Tokens:
-    """As `VLLM.tokens`; `go_on` are the fields by which a server tokenises an answer that is to be continued."""
+    """Tokens as from `VLLM.tokens`; with the fields `go_on` a server tokenises an answer that is to be continued."""
     fields = {name: value for name, value in request.fields.items() if name != "extra_body"}
     fields |= go_on if request.kind == "chat" else {}
     return await server.ask(client, native_request("/tokenize", model=server.model, **fields), _tokens)

@@ -135,7 +135,7 @@ class Meter:
             return self._wait(most.tokens_in + most.tokens_out)
 
     def affordable(self, each: Sequence[Usage]) -> int:
-        """How many of these requests can be sent together; raises as `book` if none can ever be."""
+        """Number of these requests that can be sent together; raises like `book` if none can ever be."""
         with self._lock:
             n = sum(1 for _ in takewhile(self._affordable, accumulate(each, plus)))
             if each and not n and not self._in_flight:

@@ -108,7 +108,7 @@ class OpenAIBackend:
     poll
         Seconds between two looks at a batch.
     reasoning_tokens
-        Tokens that the model may think before an answer that it writes, besides those of the answer; services charge
+        Tokens that the model may think before an answer that it writes, besides the answer's own; services charge
         them. None to find out: none at first, and up to 16,384 when answers end within their thoughts.
 
     Attributes

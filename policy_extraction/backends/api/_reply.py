@@ -32,7 +32,7 @@ class UnusableReplyError(Exception):
 
 
 class NoLogprobsError(UnusableReplyError):
-    """A reply has no log-probabilities, or not those of an answer that is given at once."""
+    """A reply has no log-probabilities, or none for an answer that is given at once."""
 
 
 class CutOffError(UnusableReplyError):
@@ -162,7 +162,7 @@ def _entry(entry: Mapping[str, Any]) -> tuple[bytes, float]:
 
 
 def _told(value: object) -> float:
-    """As `log_probability`, with NaN for null, which tells nothing of the token."""
+    """The value as from `log_probability`, with NaN for null, which tells nothing of the token."""
     return math.nan if value is None else log_probability(value)
 
 

@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 @dataclass
 class Server:
-    """The server of a model: how it is asked, and what it said of itself. The options are those of `OpenAIBackend`."""
+    """The server of a model: how it is asked, and what it said of itself. The options are as for `OpenAIBackend`."""
 
     model: str
     address: str = field(repr=False)  # may hold a password
@@ -137,7 +137,7 @@ class Server:
     def _adapted(self, error: Exception, request: Request, left_out: frozenset[str], thought: int) -> bool:
         """Whether another request, without a field that was refused or with more tokens, differs from the one before.
 
-        `left_out` and `thought` are those of that one; requests at the same time may have changed them.
+        `left_out` and `thought` belong to the one before; requests at the same time may have changed them.
         """
         if isinstance(error, CutOffError) and self.reasoning_tokens is None and thought < MOST_THOUGHT:
             self._thought = max(self._thought, min(MOST_THOUGHT, max(LEAST_THOUGHT, 4 * thought)))

@@ -26,7 +26,7 @@ class UnsupportedError(Exception):
 
 @dataclass
 class Prefix:
-    """Keys and values of the tokens before those of a pass, shape (heads, tokens, size), by layer."""
+    """Keys and values of the tokens before a pass, shape (heads, tokens, size), by layer."""
 
     capacity: int
     length: int = 0

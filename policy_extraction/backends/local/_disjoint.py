@@ -1,4 +1,4 @@
-"""Disjoint events of words, some of which continue others."""
+"""Disjoint events of words where some words continue others."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def dtype_name(dtype: object, device_map: object) -> str:
 
 
 def load(source: Source, dtype: str, device_map: Any = None, quantization_config: Any = None) -> LanguageModel:
-    """The model at `source`, ready to run; the options are those of transformers' `from_pretrained`.
+    """The model at `source`, ready to run; the options go to transformers' `from_pretrained`.
 
     Raises
     ------

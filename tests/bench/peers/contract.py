@@ -1,4 +1,4 @@
-"""What the script of every peer does: read a task from standard input, time its phases, answer on standard output.
+"""Every peer's script reads a task from standard input, times its phases, and answers on standard output.
 
 It runs in the environment of its peer, so that only the standard library may be imported here.
 """

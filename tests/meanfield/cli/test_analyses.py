@@ -32,7 +32,7 @@ def constant(p, memory_length=1):
 
 
 def games(ends, model="majority"):
-    """What `simulate` returns, made by hand from the wins of a and b and the runs without consensus at each size."""
+    """A result like `simulate`'s, made by hand from the wins of a and b and the runs without consensus at each size."""
     words = [["a"] * a + ["b"] * b + [None] * none for a, b, none in ends.values()]
     rounds = [[4.0] * (a + b) + [np.nan] * none for a, b, none in ends.values()]
     return xr.Dataset(
@@ -46,7 +46,7 @@ def games(ends, model="majority"):
 
 
 def far_from(share, chance, runs=RUNS):
-    """Whether a fraction of runs is more than four standard errors off its chance."""
+    """Whether a fraction of runs is more than four standard errors off its probability."""
     return abs(share - chance) > 4 * math.sqrt(chance * (1 - chance) / runs)
 
 
@@ -256,7 +256,7 @@ def test_intervals_hold_the_quantiles_as_often_as_they_say():
 
 
 def test_few_times_bound_a_quantile_from_one_side(timed):
-    """Of four times all are above the median with probability 1/16, three or all with 5/16; of two 1/4 and 3/4."""
+    """All of four times are above the median with probability 1/16, three or all with 5/16; for two 1/4 and 3/4."""
     found = consensus_times(timed, quantiles=[0.5], level=0.4).sel(n_agents=10)["quantile_interval"].squeeze()
     assert found.values.tolist() == [[3, 9], [5, 6]]
     wide = consensus_times(timed, quantiles=[0.5], level=0.95).sel(n_agents=10)["quantile_interval"].squeeze()
@@ -371,7 +371,7 @@ def test_critical_size_names_wrong_input():
 
 
 def first_run(length, tosses, p):
-    """Chances that the first run of `length` successes ends with each toss: a walk over the current length."""
+    """Probabilities that the first run of `length` successes ends with each toss: a walk over the current length."""
     law, ended = np.eye(length)[0], []
     for _ in range(tosses):
         ended.append(law[-1] * p)

@@ -282,7 +282,7 @@ def test_nothing_but_the_result_is_on_stdout(command, two_attractors):
 
 @pytest.mark.slow
 def test_a_pipe_of_another_code_page_takes_all_letters(tmp_path):
-    """As on Windows, where a pipe has no Greek letters and a file of ours has."""
+    """A pipe on Windows has no Greek letters, but our files have."""
     meanfield.save(meanfield.make_policy(np.full((5, 2), 0.5), ["όχι", "ναι"]), tmp_path / "greek.nc")
     code = "import sys; from meanfield import cli; sys.argv = ['meanfield', *sys.argv[1:]]; cli.main()"
     arguments = ("simulate", "greek.nc", "-n", "6", "--runs", "3", "-o", "-")

@@ -436,7 +436,7 @@ def test_agents_who_never_change_their_word_in_32_bits():
 
 
 def test_the_scale_of_eigenvalues_needs_no_digits():
-    """Of this policy no eigenvalue of the largest modulus converges: many lie at -1."""
+    """No eigenvalue of the largest modulus converges here: many lie at -1."""
     space, rng = meanfield.MemorySpace(2, 4), np.random.default_rng(422)
     lead = np.array([[sum(pair.count(w) for pair in space.memory(i)) for w in (0, 1)] for i in range(space.n_states)])
     weights = np.exp(3.0 * lead + 0.5 * rng.normal(size=lead.shape))

@@ -1,4 +1,4 @@
-"""What becomes of a trajectory that does not come to rest, on courses that are known and on real limit cycles."""
+"""Outcomes of trajectories that do not come to rest, known ones and real limit cycles."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ from scipy.integrate import solve_ivp
 
 import meanfield
 from _policies import drift, oscillating_pair
-from meanfield._dynamics.recurrence import LIMIT_CYCLE, SLOW_TRANSIENT, WATCHES, recurrence
+from meanfield._dynamics.recurrence import LIMIT_CYCLE, SLOW_TRANSIENT, WINDOWS, recurrence
 
-TIMES = WATCHES[0]
+TIMES = WINDOWS[0]
 
 
 def two_words(course):

@@ -1,4 +1,4 @@
-"""Linear noise and refined mean field against the exact law of small populations, and against simulations."""
+"""Linear noise and refined mean field against the exact distribution of small populations, and against simulations."""
 
 import itertools
 import warnings
@@ -212,7 +212,7 @@ def test_populations_are_reaction_models():
 
 @pytest.mark.parametrize("recovery", [0.3, 0.6])
 def test_epidemics_converge_to_the_exact_law_at_their_orders(recovery):
-    """Of numbers of ill agents at the times of Poisson processes, from their master equation."""
+    """Moments of the number of ill agents at times of Poisson processes, against the master equation."""
     infect, recover = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 0], [recovery, 0]])
     model = meanfield.ReactionModel(["S", "I"], [[1, 0]], [[0, 1]], [infect], None, recover)
     times, sizes, start = np.array([0.5, 1.5, 3.0]), np.array([40, 80, 160]), np.array([0.5, 0.5])
@@ -439,7 +439,7 @@ def test_epidemic_with_a_constant_source_has_the_published_correction():
 
 @pytest.mark.parametrize("errs, copies", [((0.1, 0.3), 1.0), ((0.02, 0.02), 2.0)])
 def test_noisy_voters_are_beta_binomial(errs, copies):
-    """n of N voters are at A with the beta-binomial law of e_A (N - 1) / h and e_B (N - 1) / h."""
+    """n of N voters are at A with the beta-binomial distribution of e_A (N - 1) / h and e_B (N - 1) / h."""
     rules = [("A + B", "2 A"), ("A + B", "2 B"), ("B", "A"), ("A", "B")]
     model = meanfield.ReactionModel.from_rules(rules, [copies, copies, *errs])
     x, V, C = at_rest(model, [1.0, 0.0], 1000.0)

@@ -122,7 +122,7 @@ def test_weak_noise_is_that_of_the_linear_theory(fidelity, end):
 
 
 def member(length, number):
-    """Of the battery."""
+    """A policy of the battery."""
     return next(itertools.islice(battery(number + 1, 2, length), number, None))[1]
 
 

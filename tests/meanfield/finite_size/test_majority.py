@@ -43,7 +43,8 @@ def test_chances_converge_to_those_of_the_exact_chain():
     ("q", "off"),
     [
         ((0.5, 0.9123, 0.8311, 0.4517, 0.1829), 0.03),
-        # With memories of one interaction word shares are sums of few numbers: in the tail the chance is no smooth one
+        # With memories of one interaction word shares are sums of few numbers: in the tail the probability is no smooth
+        # one
         ((0.5, 0.9123, 0.7311, 0.6517, 0.2829), 0.12),
     ],
 )

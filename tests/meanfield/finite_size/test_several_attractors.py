@@ -1,4 +1,4 @@
-"""Chances of three conventions and more, against simulations, symmetries, closed cases, and what is refused."""
+"""Probabilities of three conventions and more, against simulations, symmetries, closed cases, and what is refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def follow(bias, first=(0.0, 0.0, 0.0), errors=0.0, words=WORDS):
 
 
 def simulated(policy, n_agents, runs, rounds=50):
-    """How often each word leads in the end."""
+    """Share of runs in which each word leads in the end."""
     found = validation.simulate(policy, n_agents=n_agents, runs=runs, seed=1, max_rounds=rounds, record_rounds=rounds)[
         "word_share"
     ].isel(n_agents=0, round=-1)
@@ -160,7 +160,7 @@ def test_order_2_of_two_attractors_that_can_be_reached():
 def test_more_than_three_attractors_of_more_than_two_words_are_refused():
     law = group_size_law(follow([0, 0.1, 0.2, 0.15], [0] * 4, words=list("ABCD")), n_agents=[24])
     assert law.attrs["applies"] == 0
-    assert "there are 4 attractors, of which the law of more than two words knows three" in law.attrs["reason"]
+    assert "there are 4 attractors: the law of more than two words takes at most three" in law.attrs["reason"]
     assert law["word_probability"].isnull().all()
 
 

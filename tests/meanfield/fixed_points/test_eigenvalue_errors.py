@@ -18,9 +18,9 @@ from meanfield.toolbox import space_of
 def planted(random, H):
     """A policy whose Jacobian at the consensus on 'a' has the eigenvalues μ - 1 with μ^H = Σ_j γ_j μ^{H-j}, and zeros.
 
-    Who has said 'b' within memory says 'a'. Who has not says 'b' with chance β_j where the only 'b' was heard j
-    interactions ago, so that a 'b' is answered after j interactions with chance γ_j = β_j Π_{i<j} (1 - β_i). What is
-    said in memories with more of 'b' is of second order.
+    Who has said 'b' within memory says 'a'. Who has not says 'b' with probability β_j where the only 'b' was heard j
+    interactions ago, so that a 'b' is answered after j interactions with probability γ_j = β_j Π_{i<j} (1 - β_i). What
+    is said in memories with more of 'b' is of second order.
     """
     own, partner = memories(2, H)
     beta = 10 ** random.uniform(-16, 0, size=H) * (random.random(H) < 0.7)

@@ -13,7 +13,7 @@ from meanfield.toolbox import space_of
 
 
 def words_of_classes(policy, support):
-    """What agents may say for good, for each closed class of those who hear the words of the support."""
+    """Words that agents may say for good, for each closed class of agents who hear the words of the support."""
     space, q = space_of(policy), policy["q"].values
     return [set((flows % space.n_words).tolist()) for flows in closed_classes(q, space, heard=support)]
 

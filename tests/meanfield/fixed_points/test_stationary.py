@@ -1,4 +1,4 @@
-"""Stationary laws of the battery: iteration between aggregates against elimination on all flows."""
+"""Stationary distributions of the battery: iteration between aggregates against elimination on all flows."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def iterated(monkeypatch):
 
 
 def laws_of(policy, Q=SHARES):
-    """For each closed class the iterated and the eliminated laws of flows, shape (classes, 2, laws, flows)."""
+    """For each closed class the iterated and the eliminated distributions of flows, shape (classes, 2, laws, flows)."""
     q, space = policy["q"].values, space_of(policy)
     classes = closed_classes(q, space, heard=tuple(range(space.n_words)))
     laws = [StationaryLaw(q, space, flows) for flows in classes]
@@ -47,7 +47,7 @@ def eliminated(law, Q):
 
 
 def largest_error(pairs):
-    """Of what is said, relative, and of the laws, Σ|δf|."""
+    """The larger of the relative error of the word shares and the error Σ|δf| of the distributions."""
     shares = pairs.reshape(*pairs.shape[:-1], -1, 2).sum(-2)
     said = np.abs(shares[:, 0] - shares[:, 1]) / np.where(shares[:, 1] > 0, shares[:, 1], 1)
     return max(said.max(), np.abs(pairs[:, 0] - pairs[:, 1]).sum(-1).max())
@@ -71,8 +71,8 @@ def test_laws_of_three_words_are_those_of_elimination(iterated):
 def hidden_bit(length, leak):
     """Agents who keep a bit, own word + what was heard before (mod 2), that neither words nor counts show.
 
-    It is lost with chance `leak`, twice as easily from 0 as from 1. Where both words are heard alike, both are said
-    alike whatever it is.
+    It is lost with probability `leak`, twice as easily from 0 as from 1. Where both words are heard alike, both are
+    said alike whatever it is.
     """
     own, partner = memories(2, length)
     bit = (own[:, 0] + partner[:, 1]) % 2
@@ -122,7 +122,7 @@ def test_aggregates_for_what_all_words_leave_alone_would_miss_what_a_rare_one_en
 
 
 def test_elimination_keeps_relative_accuracy():
-    """A ring of states that are left with chances from 1 to 1e-30: the law is the inverse of these chances."""
+    """A ring of states left with probabilities from 1 to 1e-30, whose inverse is the stationary distribution."""
     chance = 10.0 ** -np.linspace(0, 30, 70)
     chain, law = np.zeros((70, 70)), np.empty(70)
     chain[np.arange(70), (np.arange(70) + 1) % 70] = chance

@@ -1,4 +1,4 @@
-"""Stationary laws from logarithms of rates."""
+"""Stationary distributions from logarithms of rates."""
 
 import numpy as np
 import pytest

@@ -52,7 +52,7 @@ def test_the_fitter_state_dies_out_with_the_chance_of_the_moran_process(share):
 
 
 def extinction(model, n_agents, share):
-    """The chance that A dies out in the exact chain."""
+    """The probability that A dies out in the exact chain."""
     chain = ExactChain(model, [n_agents])
     n_a = chain.counts[:, 0]
     order = np.argsort(n_a)

@@ -222,7 +222,7 @@ def test_zeros_stay(policy):
 def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
     known = meanfield.group_size_law(policy)["kappa"].item()
     for name, value, message in (
-        ("MAX_TURNS", 1, "1 iterations did not suffice"),
+        ("MAX_ITERATIONS", 1, "1 iterations did not suffice"),
         ("DOUBLINGS", 0, "no change of the answers that have a probability above 0"),
     ):
         with monkeypatch.context() as patch:

@@ -61,7 +61,7 @@ def cost(first, original, weight):
 
 @pytest.mark.slow
 def test_the_derivative_is_that_of_differences(policy):
-    """Of order four, in a random direction and one that makes all errors rarer. The control is the other word's."""
+    """Differences of order four, in a random direction and one with rarer errors. The control is the other word's."""
     q, random = policy["q"].values[:, 0], np.random.default_rng(0)
     slope, other = slope_at(q), slope_at(q, 2)
     for along in (q * (1 - q) * random.standard_normal(21), q * (1 - q) * np.sign(q - 0.5)):
@@ -175,7 +175,7 @@ def mean_stay(policy, word, n_agents, seen, runs=4000):
 
 @pytest.mark.slow
 def test_simulated_conventions_live_twice_as_long():
-    """Of 4,000 runs with a few ends in each a mean has a standard error of 2 %, the ratio one of 3 %. The control is
+    """The mean of 4,000 runs with a few ends in each has a standard error of 2 %, the ratio one of 3 %. The control is
     the other convention, whose lifetime does not double."""
     policy, n = follower(0.05), 8
     changed, before = living(policy, 0, n), rounds(policy, 0, n)
@@ -221,7 +221,7 @@ def test_changes_that_its_error_hides_are_refused(policy, doubled):
 
 def test_what_is_not_found_says_why_and_hands_over_the_barrier(policy, doubled, monkeypatch):
     for name, value, message in (
-        ("MAX_TURNS", 1, "1 iterations did not suffice"),
+        ("MAX_ITERATIONS", 1, "1 iterations did not suffice"),
         ("DOUBLINGS", 0, "no change of the answers that have a probability above 0"),
     ):
         with monkeypatch.context() as patch:

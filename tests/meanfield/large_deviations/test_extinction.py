@@ -1,6 +1,6 @@
 """Extinctions: epidemics against the closed form and exact chains, and a word that nobody invents again.
 
-The exact times are those of quasi-stationary laws; what theory leaves out falls with 1/N.
+The exact times are those of quasi-stationary distributions; what theory leaves out falls with 1/N.
 """
 
 import re
@@ -39,7 +39,7 @@ def epidemic(infection, *, falls_ill=None, forgets=None):
 
 
 def time_of_chain(model, n_agents, over):
-    """The inverse of the rate at which the quasi-stationary law is left; `over` tells which counts end it."""
+    """The inverse of the rate at which the quasi-stationary distribution is left; `over` tells which counts end it."""
     chain = ExactChain(model, [n_agents])
     free = np.flatnonzero(~over(chain.counts))
     solver = splu(csc_array(-chain.generator[free][:, free]).T.tocsc())

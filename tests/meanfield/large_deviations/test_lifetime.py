@@ -84,7 +84,7 @@ def test_policy_has_the_lifetime_of_its_exact_chain():
     "game", [pytest.param(follower(0.05), marks=pytest.mark.slow), Population(follower(0.05), committed={"A": 0.04})]
 )
 def test_fields_of_words_and_of_channels_give_the_same_prefactor(game):
-    """Of W² words, and of the channels of the reaction model that the same agents are."""
+    """W² fields of words, and fields of the channels if the same agents are a reaction model."""
     ground = landscape(game, None)
     (way,) = ground.ways_out(0)
     words, channels = (agents_of(way, mixture, ends_of(way)) for mixture in (as_population(game).mixture, None))
@@ -149,7 +149,7 @@ def test_memories_of_one_interaction_hold_one_convention(committed):
 
 @pytest.mark.slow
 def test_covariances_that_take_too_much_memory_are_not_built(monkeypatch):
-    """Of many words there would be W⁴ numbers for each two times."""
+    """Many words would need W⁴ numbers for each two times."""
     monkeypatch.setattr(exit_path, "MOST_UNKNOWNS", 100)
     monkeypatch.setattr(exit_path.Departure, "correlations", None)
     found = lifetime(follower(0.05), n_agents=[10])

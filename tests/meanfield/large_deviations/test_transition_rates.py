@@ -122,7 +122,7 @@ def uncoupled():
 
 
 def exact_lifetimes(n_agents):
-    """Of one community of two, whose members find partners among all agents."""
+    """Lifetimes of one community of two whose members find partners among all agents."""
     half = n_agents // 2
     chain = ExactChain(undecided(encounter_rate=2 * (half - 1) / (n_agents - 1)), [half])
     places = 2 * uncoupled()["composition"].values[[0, -1], :3]
@@ -170,7 +170,7 @@ def test_coupled_communities_have_the_slow_modes_and_the_law_of_their_exact_chai
 
 
 def slow_modes(generator):
-    """The three eigenvalues next to 0, and the stationary law."""
+    """The three eigenvalues next to 0, and the stationary distribution."""
     matrix, shift = csc_array(generator), 1e-4 * eye_array(generator.shape[0])
     inverse = splu(csc_array(matrix + shift))
     operator = LinearOperator(matrix.shape, matvec=inverse.solve, dtype=float)

@@ -12,7 +12,7 @@ from theory import flag_game as game
 
 @pytest.fixture(scope="module")
 def fields() -> xr.Dataset:
-    """Of France: some crops exclude Peru, none excludes France."""
+    """Fields for France: some crops exclude Peru, none excludes France."""
     return game.crop_fields(game.crop_compatibility("France"), "France", "Peru")
 
 

@@ -20,7 +20,7 @@ def simulation() -> xr.Dataset:
 
 @pytest.fixture(scope="module")
 def gossip() -> xr.Dataset:
-    """Of its runs some stop early."""
+    """Runs, some of which stop early."""
     crops = np.array([[0.6, 0.3, 0.1]] * 2 + [[0.1, 0.7, 0.2]] * 2)
     options = {"uptake": 0.6, "truth": 0, "rival": 1, "trajectories": True, "patience": 2}
     return validation.flag_game.simulate_gossip(crops, runs=RUNS, seed=2, **options)

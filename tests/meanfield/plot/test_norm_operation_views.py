@@ -36,7 +36,7 @@ def test_every_entry_of_every_operation_is_a_point():
 
 @pytest.fixture
 def probes() -> xr.Dataset:
-    """Of two scenes of one operation and one of another, which has no right answer."""
+    """Probes of two scenes of one operation, and of one scene of another without a right answer."""
     over = ("scene", "agent", "behaviour", "standard")
     return xr.Dataset(
         {

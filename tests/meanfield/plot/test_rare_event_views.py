@@ -1,4 +1,4 @@
-"""Lifetimes against group size, ways out of conventions, and chances by splitting."""
+"""Lifetimes against group size, ways out of conventions, and probabilities by splitting."""
 
 import numpy as np
 import pytest

@@ -66,7 +66,7 @@ def stack_of(*pairs):
 
 
 def side_by_side(*pairs, words=()):
-    """As `xr.concat` lays policies of different words, each NaN at the words of the others."""
+    """Policies of different words, as `xr.concat` lays them: each is NaN at the words of the others."""
     policies = [policy_of(pair, seed) for seed, pair in enumerate(pairs)]
     policies += (
         [random_policy(1, n_words=3).assign_coords(word_coords(words)).assign_coords(pair="more")] if words else []

@@ -57,7 +57,7 @@ def random_model(seed, n_channels=3):
 
 
 def drift_of_tensor(P, x):
-    """What interactions between agents of the composition x change, an agent initiating one per unit of time."""
+    """The drift from interactions of agents of the composition x; an agent initiates one per unit of time."""
     rate = np.einsum("ijkl,i,j->ijkl", P, x, x)
     return rate.sum((0, 1, 3)) + rate.sum((0, 1, 2)) - rate.sum((1, 2, 3)) - rate.sum((0, 2, 3))
 

@@ -1,4 +1,4 @@
-"""What would take too much memory is refused in one line, before anything is spent; what fits is not."""
+"""Calls that would take too much memory are refused in one line, before anything is spent; others are not."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_theory_is_refused(budget: Callable[[float], None]) -> None:
     ],
 )
 def test_estimates_are_those_of_what_is_taken(calculate: Callable[[], object], budget: Callable[[float], None]) -> None:
-    """What is allowed as much as it takes is not refused, what is allowed a quarter is."""
+    """A call is not refused if it may take what it needs, and is if it may take a quarter."""
     calculate()  # so that nothing is compiled while it is measured
     taken = peak(calculate)
     budget(taken)
@@ -139,7 +139,7 @@ def test_draws_of_basins_are_not_kept(monkeypatch: pytest.MonkeyPatch, unchecked
 
     few, many = peak(lambda: draw(64)), peak(lambda: draw(2**17))
     assert many - few < 2**17
-    # Of five states, the first holds more than half with chance 1/2⁴
+    # Of five states, the first holds more than half with probability 1/2⁴
     fraction, error, _ = found[2**17]
     assert fraction.sum() == 1 and abs(fraction[1] - 1 / 16) < 4 * error[1] < 0.003
 

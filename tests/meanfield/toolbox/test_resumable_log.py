@@ -99,7 +99,7 @@ except InputError as error:
 
 
 def test_two_processes_at_once_leave_the_lines_of_a_log_in_order(path: Path) -> None:
-    """Of two that start on a log without lines at the same moment at most one goes on to the end."""
+    """At most one of two goes on to the end if both start on an empty log at the same moment."""
     both = []
     for name in "ab":
         process = subprocess.Popen(

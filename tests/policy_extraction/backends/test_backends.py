@@ -1,4 +1,4 @@
-"""What holds for every back end: one battery runs them all. Then what is special about tables and local models.
+"""One battery of tests runs every back end. Tests of tables and local models alone follow.
 
 Statistical tests are seeded. A frequency may differ from its probability by 4.5 standard errors: 7e-6 a comparison, and
 there are fewer than 50.

@@ -236,7 +236,7 @@ def test_limits_of_money_bound_what_is_submitted(tmp_path):
 
 
 def test_same_prompts_are_different_requests():
-    """What tells how much answers differ must not be given one answer twice."""
+    """Repeated prompts that show how much answers differ must not get one answer twice."""
     seen = behaviour()
     with serving(seen) as url:
         server = backend(url)

@@ -309,7 +309,7 @@ def shared(a: list[int], b: list[int]) -> int:
 
 
 def test_prompts_come_in_the_order_of_the_tree():
-    """What follows the last prompt's beginning is read: in the tree's order each different beginning once."""
+    """The server reads what follows the last prompt's beginning: in the tree's order each beginning once."""
     model = KnownModel.of(FIRST_WORDS)
     asked = prompts(HIS_HER, [HIS_HER, HIS_HER[::-1]], all_memories(2, 2), NAMING_GAME, Payoffs())
     mixed = [asked[i] for i in np.random.default_rng(0).permutation(len(asked))]

@@ -247,7 +247,7 @@ def test_the_mark_for_very_improbable_is_no_measurement():
 
 
 async def asked(words: Sequence[str], model: KnownModel, talk: str, top: int, follow_ups: int):
-    """What is measured of a known law by lists of the `top` most probable tokens."""
+    """The measurement of a known distribution by lists of the `top` most probable tokens."""
 
     async def ask(begun: str) -> TopTokens:
         p = model.probabilities(talk, (PREFIX + begun).encode())
@@ -261,7 +261,7 @@ SPELLED = (" ", *"hiser", "hi", "he", "is", "er", " h", " hi", " he", "his", "he
 
 
 def outcomes(n_laws: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of random laws in which words begin alike and one begins another: truth, number and censoring of all words."""
+    """Truth, number and censoring of all words for random models in which words begin alike or one begins another."""
     rows = []
     for seed in range(n_laws):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""What docs/how_to/large_models.md shows works as it stands there, on a server of this machine."""
+"""The examples in docs/how_to/large_models.md work as they stand, on a server of this machine."""
 
 from __future__ import annotations
 

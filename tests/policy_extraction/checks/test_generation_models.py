@@ -134,7 +134,7 @@ def test_smollm2_populations_that_write_follow_the_policy_driven_simulator():
     live = live_population(backend, ("his", "her"), memory_length=2, rounds=3, temperature=T, max_tries=5000, **options)
 
     def p_value(policy):
-        """Of the hypothesis that agents of this policy have the memories of those that wrote."""
+        """The p-value of the hypothesis that agents of this policy have the memories of the writing agents."""
         simulated = simulate(policy, **{**options, "runs": 4000}, max_rounds=3, record_rounds=3)
         expected = simulated["word_share"].isel(n_agents=0, word=0, round=-1).values
         written = policy["q"].values[live["memory_state"].isel(boundary=-1).values, 0].mean(-1)

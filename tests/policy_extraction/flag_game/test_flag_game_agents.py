@@ -75,7 +75,7 @@ class Recorder:
 
 
 def memory_in(user: str) -> list[str]:
-    """What stands between the header of the memory and the line after it, in a pairwise prompt."""
+    """The lines between the header of the memory and the line after it, in a pairwise prompt."""
     lines = user.split("Transcript memory (oldest -> newest):\n")[1].split("\nOutput JSON")[0].splitlines()
     return [] if lines == ["[]"] else lines
 
@@ -346,7 +346,7 @@ def test_an_agent_that_never_answers_ends_the_game_and_the_log_keeps_the_answers
 
 
 def voter_law(n_true: int, n: int, steps: int, pairs: int) -> np.ndarray:
-    """How many of n repeat the truth after some steps, in each of which one repeats another."""
+    """Distribution of how many of n repeat the truth after some steps; in each step one repeats another."""
     i = np.arange(n + 1)
     flow = i * (n - i) / pairs
     step = np.diag(1 - 2 * flow) + np.diag(flow[:-1], 1) + np.diag(flow[1:], -1)

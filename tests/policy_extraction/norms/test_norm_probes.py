@@ -43,7 +43,7 @@ def right_answers(prompts: NormPrompts = NORMS_003) -> dict[Prompt, set[bool]]:
 
 @pytest.fixture(scope="module")
 def probed() -> tuple[xr.Dataset, Scripted]:
-    """Of a model that knows all right answers, with p = 0.9."""
+    """Probes of a model that knows all right answers, with p = 0.9."""
     answers = right_answers()
     if_yes = {"Does the list already hold": False, "Does the new norm say the opposite": False}
 

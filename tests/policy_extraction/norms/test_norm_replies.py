@@ -1,4 +1,4 @@
-"""What counts as a norm, a list of norms, a theme or a text that a model wrote."""
+"""Replies that count as a norm, a list of norms, a theme or a text."""
 
 from __future__ import annotations
 

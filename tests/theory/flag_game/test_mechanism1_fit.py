@@ -442,7 +442,7 @@ def measured_exactly(sizes: np.ndarray, laws: list[np.ndarray]) -> EndpointCount
 
 
 def agent_by_agent(n_agents: int, z_T: int, z_R: int, interactions: int, share: float) -> np.ndarray:
-    """The law of votes from all 2^N states, an interaction being a listener and one of all others whom it hears."""
+    """Distribution of votes from all 2^N states; an interaction is a listener and one of all others whom it hears."""
     states = list(product((0, 1), repeat=n_agents))
     law = np.array([share ** sum(s) * (1 - share) ** (n_agents - sum(s)) for s in states])
     step = np.zeros((len(states), len(states)))
@@ -469,7 +469,7 @@ def test_two_copying_agents_by_hand() -> None:
 
 
 def test_copying_conserves_and_relaxes() -> None:
-    """Chances stay chances, the mean goes to z_T/z at its own rate, and long runs have the stationary law."""
+    """Probabilities stay so, the mean goes to z_T/z at its own rate, and long runs are stationary."""
     n, z_T, z_R, share = 128, 1.2, 1.9, 0.8
     rate, limit = (z_T + z_R) / (n * (n + z_T + z_R - 1)), z_T / (z_T + z_R)
     for interactions in (1, 16 * n, 64 * n):
@@ -512,7 +512,7 @@ def test_copying_for_a_while_is_a_limit_of_mechanism1() -> None:
 
 
 def test_copying_is_recovered() -> None:
-    """z_T = 0.35 √N and z_R = 0.2 √N, for long runs and after 16 N interactions, which the stationary law mistakes."""
+    """z_T = 0.35 √N and z_R = 0.2 √N, for long runs and after 16 N interactions, where the stationary one is wrong."""
     sizes, expected = np.array([4, 16, 64]), [np.log(0.35), np.log(0.2), 0.5, logit(0.8)]
     zealots = [(n, 0.35 * n**0.5, 0.2 * n**0.5) for n in sizes.tolist()]
     stationary = measured_exactly(sizes, [copying_law(*one) for one in zealots])

@@ -30,7 +30,7 @@ def all_rival(number: int, n_agents: int) -> np.ndarray:
 
 
 def by_hand(shares: np.ndarray, anchored: float, up: float, down: float, interactions: int) -> np.ndarray:
-    """Chances of endpoints from every belief and anchor of every agent, interaction by interaction."""
+    """Probabilities of endpoints from every belief and anchor of every agent, interaction by interaction."""
     n = len(shares)
     states = list(product((0, 1), repeat=n))  # 1: holds the truth
     pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
@@ -254,8 +254,8 @@ def real(data_folder) -> pd.DataFrame:
     return pd.read_csv(data_folder / "flag_game" / "run_fields_n4_n8.csv")
 
 
-def test_real_runs_of_eight_are_foretold_from_runs_of_four(real):
-    """As the page says: the fit to N = 4 gains on the constant forecast at N = 8, with its 99 % interval."""
+def test_real_runs_of_eight_are_predicted_from_runs_of_four(real):
+    """The fit to N = 4 gains on the constant forecast at N = 8, with its 99 % interval, as the page says."""
     four, eight = (real[real["N"] == n] for n in (4, 8))
     gap = evidence.score(evidence.forecast(four, eight, FAST), level=0.99)["log_score_difference_interval"]
     assert (gap.sel(model="biased_copying", other=["constant"], bound="low") > 0).all()
@@ -264,7 +264,7 @@ def test_real_runs_of_eight_are_foretold_from_runs_of_four(real):
     assert (control.sel(model="biased_copying", other=["constant"], bound="low") < 0).all()
 
 
-def test_large_populations_are_foretold():
+def test_large_populations_are_predicted():
     table = pooled(runs_with(4, 20, seed=11))
     found = evidence.against_evidence(table, (16, 96), (0.0, 0.5, 1.0), ("zealots",))
     np.testing.assert_allclose(found["probability"].sum("endpoint"), 1)

@@ -30,7 +30,7 @@ def table(seed: int, **changes: float) -> xr.Dataset:
 
 
 def fixed_points(behaviour: str, operations=None, agents=AGENTS, fractions=None, rates=None, **search) -> xr.Dataset:
-    """Those of the model with these agents, and which norm holds there."""
+    """Fixed points of the model with these agents, and the norm that holds there."""
     model = norms.reaction_model(default_operations() if operations is None else operations, behaviour, rates)
     start = norms.initial_composition(behaviour if fractions is None else fractions, agents)
     points = meanfield.fixed_points(model, initial=start, **search)

@@ -124,9 +124,9 @@ def test_mixed_attractor(published: xr.Dataset) -> None:
 
 
 def test_the_leading_word_of_theory_is_compared_with_that_of_the_runs() -> None:
-    """Of agents who err in 3 % of cases groups of eight agree on A by rule '004', and theory has A at 0.96.
+    """Groups of eight agents who err in 3 % of cases agree on A by rule '004', and theory has A at 0.96.
 
-    Error budget: 400 runs that end at A with chance 0.9 at least, and of an attractor at B 0.1 at most, leave the
+    Error budget: 400 runs that end at A with probability 0.9 at least, and of an attractor at B 0.1 at most, leave the
     verdict to chance once in more than 10^9 seeds.
     """
     right, wrong = follower(0.03, empty=0.9), follower(0.03, empty=0.1)
@@ -225,7 +225,7 @@ def test_eq_16_as_printed_fails() -> None:
 
 
 def test_noise_is_no_error() -> None:
-    """Of runs that follow theory but for noise the squared error is estimated as 0 ± its standard error.
+    """The squared error of runs that follow theory but for noise is estimated as 0 ± its standard error.
 
     Error budget: a mean of 300 estimates beyond 4.5 standard errors comes once in 100,000 seeds. The control leaves the
     noise in. Where there is nothing but noise the jackknife's variance is twice too large.
@@ -241,7 +241,7 @@ def test_noise_is_no_error() -> None:
 
 
 def known_error(rng: np.random.Generator, stays: float, falls: float, runs: int = 200) -> xr.Dataset:
-    """What `compare` says of runs of 10, 20 and 30 agents that are off by stays + falls/N, up to noise that falls."""
+    """Comparison for runs of 10, 20 and 30 agents that are off by stays + falls/N, up to noise that falls."""
     share = np.concatenate([noisy(rng, runs=runs, noise=0.03 / np.sqrt(n)) for n in (1, 2, 3)])
     shift = (stays + falls / np.array([10, 20, 30]))[:, None, None]
     share[..., 1:, :] += shift[..., None] * np.array([1, -1])

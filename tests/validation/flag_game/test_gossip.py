@@ -1,4 +1,4 @@
-"""Gossip on private evidence against its equations by hand, exact laws of small systems and limits.
+"""Gossip on private evidence against its equations by hand, exact distributions of small systems and limits.
 
 Error budget: every stochastic test accepts a true statement with probability 1 - 1e-5 or more for an arbitrary seed;
 there are fewer than 40 comparisons, so that together they fail falsely for less than one seed in 2,500. Each has a

@@ -25,7 +25,7 @@ LEVEL = 1e-4
 
 
 def votes(parameters: Mechanism1, n_agents: int, runs: int, seed: int) -> np.ndarray:
-    """How many runs end with 0 to N votes for the truth."""
+    """Numbers of runs that end with 0 to N votes for the truth."""
     return np.bincount(play(parameters, n_agents, runs, seed).truth_votes, minlength=n_agents + 1)
 
 
@@ -138,7 +138,7 @@ COPYING = replace(ZEALOTS, mean_0=0.0, sd_0=1e-3, J=1.0, beta=1e6, alpha=1.0, in
 
 
 def copying_with_random_zealots(n: int) -> np.ndarray:
-    """The law of votes where every agent is a zealot of the truth with 0.3, of the rival with 0.2, and else copies."""
+    """Distribution of votes if an agent is a zealot of the truth with 0.3, of the rival with 0.2, and else copies."""
     law = np.zeros(n + 1)
     for t, r in product(range(n + 1), repeat=2):
         free = n - t - r
@@ -174,7 +174,7 @@ def test_copying_law_solves_its_master_equation(z_T: float, z_R: float) -> None:
 
 
 def test_truth_and_rival_exchanged() -> None:
-    """With weights, means and widths exchanged the law of votes is mirrored; Appendix E itself is not symmetric."""
+    """With weights, means and widths exchanged the votes' distribution is mirrored; Appendix E is not symmetric."""
     p = replace(APPENDIX_E, scale_T=0.0, scale_R=0.0)
     other = replace(
         p, weight_T=p.weight_R, weight_R=p.weight_T, mean_T=-p.mean_R, mean_R=-p.mean_T, mean_0=-p.mean_0,

@@ -1,4 +1,4 @@
-"""The minimal naming game agent by agent against exact laws, and against tables of meetings where these are small.
+"""The minimal naming game agent by agent against exact chains, and against tables of meetings where these are small.
 
 Error budget: every stochastic test accepts a true statement with probability 1 - 1e-5 or more for an arbitrary seed;
 there are fewer than 40 comparisons, so that together they fail falsely for less than one seed in 2,500. Each has a
@@ -75,7 +75,7 @@ def test_draws_that_would_favour_a_word_are_repeated() -> None:
     assert draw_once(np.uint64(0b111), zero) == draw_once(np.uint64(0b111), later) != (1, *second)
 
 
-# --- the exact law of a few agents, for any number of words ---
+# --- the exact distribution of a few agents, for any number of words ---
 
 # Words are told apart only by who holds them: a state is the set of holders of every word that is held, so that the
 # chain has few states also for 64 words. Agent 0 may be committed; the others may be exchanged.

@@ -1,4 +1,4 @@
-"""The simulated minimal naming game against exact laws, published times, and the theory of infinite populations.
+"""The simulated minimal naming game against exact chains, published times, and the theory of infinite populations.
 
 Error budget: every stochastic test accepts a true statement with probability 1 - 1e-5 or more for an arbitrary seed;
 there are fewer than 60 comparisons, so that together they fail falsely for less than one seed in 1,500. Each has a

@@ -1,7 +1,7 @@
 """Simulated collective bias beside the group-size law, and its figure.
 
-Error budget: a fraction of 20,000 runs is within 0.0142 (four standard errors) of its chance for all but one seed in
-16,000, and 1,000,000 runs show that the law leaves out 0.001 at most.
+Error budget: a fraction of 20,000 runs is within 0.0142 (four standard errors) of its probability for all but one seed
+in 16,000, and 1,000,000 runs show that the law leaves out 0.001 at most.
 """
 
 import itertools

@@ -319,7 +319,7 @@ def test_simulated_consensus_has_the_exact_law(simulated) -> None:
 
 @pytest.mark.parametrize("convention", ["001", "001 strict"])
 def test_other_conventions_have_the_exact_law(convention: str) -> None:
-    """Of 36 interactions one may fail for 95 %; the law of the convention of [004] must be rejected."""
+    """One of 36 interactions may fail for 95 %; the distribution under the convention of [004] must be rejected."""
     arguments = {"n_agents": 12, "runs": 20_000, "seed": 22, "max_rounds": 12, "convention": convention}
     simulation = validation.simulate(STUBBORN, **arguments).isel(n_agents=0)
     exact = exact_population(STUBBORN, 12)

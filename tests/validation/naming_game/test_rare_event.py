@@ -1,8 +1,8 @@
 """Splitting against exact chains, direct simulation and the group-size law.
 
 Error budget: a mean of estimates counts as right within four of its standard errors, which a true statement misses for
-one seed in 10,000. Controls must miss it. Exact chances are those of absorption: with `AT_LAST` runs are looked at when
-all but a share of 1e-9 agree for good.
+one seed in 10,000. Controls must miss it. Exact probabilities are those of absorption: with `AT_LAST` runs are looked
+at when all but a share of 1e-9 agree for good.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BIASED = meanfield.make_policy(np.array([0.9, 1, 0.8, 0.8, 0]), ["A", "B"])
 
 
 def biased_to_a(start: float, mixed: float) -> xr.Dataset:
-    """H = 1, three words: A is said with chance `mixed` where two words are remembered."""
+    """H = 1, three words: A is said with probability `mixed` where two words are remembered."""
     memories = [(a, b) for a in range(3) for b in range(3)]
     rest = (1 - mixed) / 2
     said = [np.eye(3)[a] if a == b else np.array([mixed, rest, rest]) for a, b in memories]
@@ -46,7 +46,7 @@ def exact_chance(policy: xr.Dataset, word: str, n_agents: int) -> float:
 
 
 def deviation(rare: xr.Dataset, chance: float) -> float:
-    """Of the mean from the chance, in standard errors."""
+    """Deviation of the mean from the exact probability, in standard errors."""
     return abs(float((rare["probability"] - chance) / (rare["relative_error"] * rare["probability"])))
 
 
@@ -87,7 +87,7 @@ def test_levels_that_a_quarter_are_said_to_pass_give_another_mean() -> None:
 
 @pytest.mark.slow
 def test_intervals_cover() -> None:
-    """Of 200 intervals of 90 % as many hold the chance as should, and fewer of intervals half as long: p < 1e-4."""
+    """As many of 200 intervals of 90 % hold the truth as should, and fewer of intervals half as long: p < 1e-4."""
     chance, covered, halves = exact_chance(BIASED, "B", 4), 0, 0
     for seed in range(200):
         rare = rare_event(BIASED, "B", n_agents=4, runs=50, replications=10, seed=seed, level=0.9, **AT_LAST)
@@ -100,7 +100,7 @@ def test_intervals_cover() -> None:
 
 
 def test_a_voter_wins_with_its_share() -> None:
-    """Q is a martingale of agents who say what they said or heard, so one of N wins with the chance 1/N."""
+    """Q is a martingale of agents who say what they said or heard, so one of N wins with the probability 1/N."""
     voter, n = meanfield.make_policy(np.array([0.5, 1, 0.5, 0.5, 0]), ["A", "B"]), 10
     start = np.zeros(5)
     start[[1, 4]] = 1 - 1 / n, 1 / n
@@ -188,7 +188,7 @@ def test_simulation_sees_the_same(policy, options) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("start", "n"), [(0.6, 400), (0.6, 800), (0.7, 400)])
 def test_the_tail_of_the_law(start, n) -> None:
-    """Φ(-κ√N) has the right exponent: down to 7e-11 these chances differ from it by a few per cent."""
+    """Φ(-κ√N) has the right exponent: down to 7e-11 these probabilities differ from it by a few per cent."""
     policy = majority(start)
     rare = rare_event(policy, "b", n_agents=n, runs=300, replications=20, seed=1)
     assert rare["relative_error"] < 0.2 and not rare.attrs["reason"]

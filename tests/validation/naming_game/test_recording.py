@@ -1,4 +1,4 @@
-"""What `simulate` records of rounds: the expected word share, what was said, and how often the two agreed.
+"""Records of rounds by `simulate`: the expected word share, the said words, and the share of agreements.
 
 Error budget: each of the fewer than ten stochastic comparisons accepts a true statement with probability 1 - 1e-4, for
 an arbitrary seed, and has a control that the same criterion must reject. All else is exact.
@@ -142,7 +142,7 @@ def test_what_is_recorded_is_saved(tmp_path) -> None:
     xr.testing.assert_identical(games, meanfield.load(meanfield.save(games, tmp_path / "games.nc")))
 
 
-# --- the exact law ---
+# --- the exact distribution ---
 
 
 def law_of_said(q: np.ndarray, n: int, first: int) -> np.ndarray:
@@ -175,7 +175,7 @@ def test_what_three_agents_say_has_the_exact_law(played: int) -> None:
 
 
 def test_means_are_those_of_the_exact_chain() -> None:
-    """Of a round the mean of what is said is that of Q before each of its interactions, and of agreements likewise."""
+    """The mean share of a word said in a round is the mean of Q before its interactions; agreements likewise."""
     policies = [random_policy(seed) for seed in (0, 1)]
     population, committed, n = Population(policies, fractions=[0.5, 0.5]), {"a": 1}, 5
     exact = validation.naming_game.exact_population(population, n, committed=committed, initial="b")

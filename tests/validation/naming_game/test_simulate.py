@@ -1,4 +1,4 @@
-"""The simulator against exact laws, against the papers, and against itself.
+"""The simulator against exact distributions, against the papers, and against itself.
 
 Error budget: every stochastic test here accepts a true statement with probability 1 - 1e-4 or more, for an arbitrary
 seed; there are fewer than 50, so that all together fail falsely for less than one seed in 200. Each has a control that
@@ -84,7 +84,7 @@ def test_thresholds_of_three_words_keep_the_last() -> None:
     assert [first[3], second[3]] == [2**61, 2**61 + 2**62]
 
 
-# --- exact laws, beside those of test_exact.py ---
+# --- exact distributions, beside those of test_exact.py ---
 
 
 def test_repeating_what_was_heard_conserves_the_words() -> None:

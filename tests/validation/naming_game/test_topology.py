@@ -25,9 +25,10 @@ WEIGHTED = np.array([(0, 1, 0.2), (1, 2, 3.0), (2, 3, 1.0), (0, 2, 1.0)])
 
 
 def exact_shares(policy, weights, rounds):
-    """Values of the share of the first word after so many rounds from empty memories, and their chances.
+    """Values of the share of the first word after so many rounds from empty memories, and their probabilities.
 
-    The chain of all memories of all agents, of whom the edges (i, j) meet with chances in proportion to `weights`.
+    The chain of all memories of all agents, of whom the edges (i, j) meet with probabilities in proportion to
+    `weights`.
     """
     q, space = policy["q"].values, space_of(policy)
     n_agents = 1 + max(max(edge) for edge in weights)
@@ -69,7 +70,7 @@ def agreement(policy, chances, rounds=2, runs=20_000, **options):
 
 
 def of_agents(graph):
-    """Chances of edges where an agent at random picks one of its neighbours."""
+    """Probabilities of edges where an agent at random picks one of its neighbours."""
     return {(i, j): 1 / graph.degree[i] + 1 / graph.degree[j] for i, j in graph.edges}
 
 
@@ -95,7 +96,7 @@ def graph_matrix():
 
 
 def test_edges_are_drawn_in_proportion_to_their_weights():
-    """Chances over nine orders of magnitude, as the table of aliases has them."""
+    """Probabilities over nine orders of magnitude, as the table of aliases has them."""
     weights = 10 ** np.random.default_rng(1).uniform(-8, 1, 1000)
     path = np.column_stack([np.arange(1000), np.arange(1, 1001), weights])
     ends, threshold, other = graph_of(path, "edge").edges

@@ -250,8 +250,8 @@ def test_events_come_as_often_as_expected(thousand: xr.Dataset) -> None:
 
 @pytest.mark.slow
 def test_ten_agents() -> None:
-    """As in [003]. Injunctive norms reach everyone in nearly every run; tipping ends at the standard that two of three
-    entrepreneurs are for in 75.0 % of 100,000 runs of other seeds, where the paper saw it in five of five. Without
+    """Injunctive norms reach everyone in nearly every run, as in [003]. Tipping ends at the standard that two of three
+    entrepreneurs are for in 75.0 % of 100,000 runs of other seeds; in the paper it did in five of five. Without
     entrepreneurs that standard reaches most in 38.4 %.
 
     Error budget: five standard errors of the difference of both shares. Injunctive norms miss someone in 0.06 and

@@ -102,7 +102,7 @@ class Recorder(TableOperations):
 
 
 def test_events_and_pairs_come_as_often_as_they_should() -> None:
-    """Of entrepreneurs who never talk, so that all think, and whose utilities are always to be looked at."""
+    """All are entrepreneurs who never talk, so that all think, and whose utilities are always above the threshold."""
     rates = NormRates(encounters_per_day=5, plans_per_day=7, syntheses_per_day=4, threshold=1)
     recorder = Recorder(operations=table(decide_to_talk=0), rates=rates)
     agents = [agent for agent in AGENTS if agent.type == "entrepreneur"]

@@ -171,7 +171,7 @@ def test_utilities_of_all_behaviours_count_for_synthesis() -> None:
 
 
 def test_random_numbers_belong_to_an_event() -> None:
-    """Whatever was drawn before, as the half of a word that is kept for the next small integer."""
+    """They don't depend on earlier draws, not even on the half word that is kept for the next small integer."""
     streams = Streams(5)
     first = [streams.at(number).random(4).tolist() for number in range(50)]
     assert len({x for values in first for x in values}) == 200

@@ -23,7 +23,7 @@ OPTIONS = {"encounters": 30, "seed": 3, "on_unparsed": "no"}
 
 
 def chatty(**options: Any) -> Chatty:
-    """Of its agents some never give a usable answer about a norm that they hear of."""
+    """A table with agents who never give a usable answer about a norm that they hear of."""
     return Chatty("identify", rates=BUSY, **options)
 
 

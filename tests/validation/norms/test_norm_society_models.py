@@ -57,7 +57,7 @@ def norm_of(rng: np.random.Generator, content: str) -> dict:
 
 
 def text_of(prompt: Prompt, rng: np.random.Generator) -> str:
-    """What is asked for; of lists and norms, one answer in eight is of no use."""
+    """The text that is asked for; one answer in eight about lists and norms is of no use."""
     if prompt.answer_prefix and rng.random() < 0.125:
         return "I'd rather not say."
     if "different social norms" in prompt.user:

@@ -247,7 +247,7 @@ def test_what_cannot_be_known_is_not_told(real):
     table = cross_validate(one, **QUICK)
     assert table["verdict"].tolist() == ["not simulated"]
     assert table["note"].tolist() == ["no choices were counted in other runs"]
-    with pytest.warns(UserWarning, match=r"model A/B, H = 2: 1 run of which none is foretold by others"):
+    with pytest.warns(UserWarning, match=r"model A/B, H = 2: 1 run that no other runs predict"):
         scores = choice_scores(one)
     assert scores["choices"].tolist() == [0] * 5
     assert scores["log_likelihood"].isna().all()

@@ -26,7 +26,7 @@ def hierarchical_truth(seed: int, memory_length: int = 3, n_words: int = 2, conc
 
 
 def heavy_tailed_visits(seed: int, n_states: int, total: int) -> np.ndarray:
-    """How often states are seen: a few very often, many never, as in runs that reach consensus."""
+    """Numbers of visits of states: a few have very many, many have none, as in runs that reach consensus."""
     random = np.random.default_rng(seed)
     return random.multinomial(total, random.dirichlet(np.full(n_states, 0.3)))
 

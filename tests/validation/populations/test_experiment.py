@@ -1,4 +1,4 @@
-"""What a log tells: choices with their memories, as a person would collect them, and folds of runs."""
+"""Contents of a log: choices with their memories, as a person would collect them, and folds of runs."""
 
 from __future__ import annotations
 

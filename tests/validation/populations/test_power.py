@@ -113,7 +113,7 @@ def test_the_runs_needed_are_enough_from_there_on():
 
 
 def test_small_biases_need_a_number_of_agents_in_all_runs():
-    """n δ² = (z_level + z_wanted)²/4 for the normal law, with δ = κ√(N/2π)."""
+    """n δ² = (z_level + z_wanted)²/4 for the normal distribution, with δ = κ√(N/2π)."""
     agents = np.pi / 2 * (norm.isf(0.025) + norm.isf(0.2)) ** 2 / 0.02**2
     assert agents == pytest.approx(12.3 / 0.02**2, rel=0.01)
     for n in (10, 24, 100):

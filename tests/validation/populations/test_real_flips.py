@@ -72,7 +72,7 @@ def test_policies_that_change_in_runs_foretell_the_flips(real):
 
 
 def tails(flips: list[int], chances: np.ndarray, runs: int = 10) -> np.ndarray:
-    """Twice the chance of a number as far off."""
+    """Twice the probability of a number as far off."""
     low, high = binom.cdf(flips, runs, chances), binom.sf(np.array(flips) - 1, runs, chances)
     return np.minimum(1, 2 * np.minimum(low, high))
 

@@ -1,4 +1,4 @@
-"""Population protocols against exact laws: both methods, and the integer draws that batches are made of.
+"""Population protocols against exact distributions: both methods, and the integer draws that batches are made of.
 
 Error budget: every stochastic test accepts a true statement with probability 1 - 1e-5 or more for an arbitrary seed;
 there are fewer than 200 comparisons, so that together they fail falsely for less than one seed in 500. Each has a
@@ -165,7 +165,7 @@ def test_large_tables_of_lengths_are_as_exact_as_the_draws() -> None:
     assert _epochs.log_survival(n, length)[m] == pytest.approx(series, abs=2e-11)
 
 
-# --- exact laws of a small system ---
+# --- exact distributions of a small system ---
 
 
 def generic_transitions() -> np.ndarray:
@@ -406,7 +406,7 @@ def test_every_interaction_is_counted_once(method: str) -> None:
 
 
 def test_marked_interactions_of_large_populations_follow_their_rate() -> None:
-    """Of a protocol at rest, in batches of which most interactions are drawn together."""
+    """The protocol is at rest, and most interactions of a batch are drawn together."""
     n = 10**6
     rows = [Transition((0, 1), (1, 0), 0.5, marked=True), Transition((1, 1), (1, 1), marked=True)]
     simulation = reactions.simulate(rows, [3 * n // 5, 2 * n // 5], runs=10, seed=1, max_rounds=2, record_rounds=2)
@@ -657,7 +657,7 @@ EPIDEMIC = meanfield.ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [1.0, 
 
 
 def time_to_extinction(n_agents: int, start: int, infection: float = 1.0) -> float:
-    """Of the epidemic among so many agents, from its birth and death chain."""
+    """Mean time to extinction of the epidemic among so many agents, from its birth and death chain."""
     n = np.arange(1, n_agents + 1)
     infected, healed = infection * n * (n_agents - n) / (n_agents - 1), 0.5 * n
     rates = np.diag(-infected - healed) + np.diag(infected[:-1], 1) + np.diag(healed[1:], -1)

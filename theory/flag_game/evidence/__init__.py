@@ -1,4 +1,4 @@
-"""How single runs of the Flag Game end, from the measured evidence of their agents: forecasts, scores, phases."""
+"""Ends of single runs of the Flag Game from the measured evidence of their agents: forecasts, scores, phases."""
 
 from theory.flag_game.evidence._against_evidence import against_evidence as against_evidence
 from theory.flag_game.evidence._copying import copying_endpoints as copying_endpoints

@@ -28,10 +28,10 @@ def against_evidence(
     *,
     crops: str = "decided",
 ) -> xr.Dataset:
-    """The chance of each endpoint by evidence and number of agents, from models that were fitted to some runs.
+    """The probability of each endpoint by evidence and number of agents, from models that were fitted to some runs.
 
-    For N ≥ 32 the chances of fragmentation are too large, at the cost of polarisation: of GPT-4o's runs 1 or 2 in 40
-    fragment where models fitted to N = 4 and 8 predict 8.
+    For N ≥ 32 the probabilities of fragmentation are too large, at the cost of polarisation: of GPT-4o's runs 1 or 2 in
+    40 fragment where models fitted to N = 4 and 8 predict 8.
 
     Parameters
     ----------
@@ -62,7 +62,8 @@ def against_evidence(
 
     Examples
     --------
-    The chance of a correct consensus among 4 and 8 agents, where a quarter or half of the evidence is for the rival.
+    The probability of a correct consensus among 4 and 8 agents, where a quarter or half of the evidence is for the
+    rival.
 
     >>> from theory.flag_game.evidence import against_evidence
     >>> ends = ["correct_consensus", "correct_consensus", "polarization", "wrong_consensus"]

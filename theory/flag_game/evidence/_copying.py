@@ -1,4 +1,4 @@
-"""Copying among agents some of whom never change: the exact chance of each endpoint after a number of interactions.
+"""Exact probability of each endpoint after some interactions of agents who copy; some of them never change.
 
 Of N agents z_T hold the truth for good and z_R the rival. The other M = N - z_T - z_R copy, and k of them hold the
 truth. In an interaction one of N listens to one of the N - 1 others, so k goes up and down with the probabilities
@@ -35,7 +35,7 @@ def copying_endpoints(
     bias: float | None = None,
     interactions_per_agent: int = INTERACTIONS_PER_AGENT,
 ) -> np.ndarray:
-    """The chance of each endpoint if agents with this evidence copy each other; shape (4,), in the order of ENDPOINTS.
+    """Probability of each endpoint if agents with this evidence copy each other; shape (4,), as in ENDPOINTS.
 
     Agent i begins with the rival with probability e_i, else with the truth. It keeps that for good with probability
     a = a_T + a_R, so it is anchored to the rival with probability a e_i, and otherwise adopts what it hears.
@@ -48,7 +48,7 @@ def copying_endpoints(
         a, from 0 to 1.
     bias
         h = ln(q_T/q_R): a heard truth is adopted with q_T = 1/(1 + e^-h), a heard rival with q_R = 1 - q_T. None adopts
-        everything: the voter model with zealots, of which h = 0 is a version half as fast.
+        everything: the voter model with zealots; h = 0 is a version half as fast.
     interactions_per_agent
         Interactions over N, ≥ 0; in each a random agent hears a random other one.
 
@@ -85,7 +85,7 @@ def copying_endpoints(
 
 
 def by_anchored(shares: np.ndarray, bias: float | None, interactions_per_agent: int) -> np.ndarray:
-    """Chances of endpoints (R, N + 1, 4) given the number of anchored agents, from chances (R, N) of the rival."""
+    """Probabilities of endpoints (R, N + 1, 4) given the number of anchored agents, from P (R, N) of the rival."""
     starts = np.ones((len(shares), 1))
     for share in shares.T[..., None]:
         starts = np.pad(starts * (1 - share), ((0, 0), (0, 1))) + np.pad(starts * share, ((0, 0), (1, 0)))
@@ -93,14 +93,14 @@ def by_anchored(shares: np.ndarray, bias: float | None, interactions_per_agent: 
 
 
 def anchored_mixture(given: np.ndarray, anchored: np.ndarray) -> np.ndarray:
-    """Chances of endpoints (R, points, 4) if each agent is anchored with these probabilities (points,)."""
+    """Probabilities of endpoints (R, points, 4) if each agent is anchored with these probabilities (points,)."""
     n_agents = given.shape[1] - 1
     return binom.pmf(np.arange(n_agents + 1), n_agents, anchored[:, None]) @ given
 
 
 @lru_cache(maxsize=KEPT)
 def endpoint_laws(n_agents: int, bias: float | None, interactions_per_agent: int) -> np.ndarray:
-    """Chances of endpoints (N + 1, N + 1, 4) given S agents who begin with the rival and z anchored ones."""
+    """Probabilities of endpoints (N + 1, N + 1, 4) given S agents who begin with the rival and z anchored ones."""
     if not 2 <= n_agents <= MOST_AGENTS:
         raise InputError(f"N = {n_agents}: expected from 2 to {MOST_AGENTS} agents for the exact law of copying")
     up, down = (1.0, 1.0) if bias is None else (float(expit(bias)), float(expit(-bias)))
@@ -128,7 +128,7 @@ def _log_binomials(n: int) -> np.ndarray:
 
 
 def _after(n_agents: int, anchored: int, up: float, down: float, interactions: int) -> np.ndarray:
-    """Chances of endpoints (z_T, k, 4) from each start k, for all ways to divide the anchored agents."""
+    """Probabilities of endpoints (z_T, k, 4) from each start k, for all ways to divide the anchored agents."""
     copying = n_agents - anchored
     z_T, k = np.ogrid[: anchored + 1, : copying + 1]
     pairs = n_agents * (n_agents - 1)

@@ -123,7 +123,7 @@ def lapse_of(n_runs: int) -> float:
 
 
 def lapsing(law: np.ndarray, lapse: float) -> np.ndarray:
-    """Forecasts from chances of endpoints."""
+    """Forecasts from probabilities of endpoints."""
     return (1 - lapse) * law + lapse / len(ENDPOINTS)
 
 

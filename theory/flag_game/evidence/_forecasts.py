@@ -16,7 +16,7 @@ from theory.flag_game.mechanism1 import ENDPOINTS
 
 
 def predict(fitted: xr.Dataset, runs: Source | Runs, *, crops: str = "decided") -> xr.Dataset:
-    """How runs end by a fit: the chance of each endpoint.
+    """Probability of each endpoint of runs, by a fit.
 
     Parameters
     ----------
@@ -62,14 +62,14 @@ def predict(fitted: xr.Dataset, runs: Source | Runs, *, crops: str = "decided") 
 def forecast(
     train: Source | Runs, test: Source | Runs, models: Sequence[str] = MODELS, *, crops: str = "decided"
 ) -> xr.Dataset:
-    """Fit models to some runs and foretell others, and score the forecasts.
+    """Fit models to some runs and predict others, and score the forecasts.
 
     Parameters
     ----------
     train
         As for `read_runs`, with all outcomes.
     test
-        As for `read_runs`; runs without an outcome get no score. They may differ in N from those of `train`.
+        As for `read_runs`; runs without an outcome get no score. They may differ in N from `train`.
     models
         Of those that `fit` describes.
     crops
@@ -107,7 +107,7 @@ def forecast(
 
 
 def cross_validate(runs: Source | Runs, models: Sequence[str] = MODELS, *, crops: str = "decided") -> xr.Dataset:
-    """Foretell each run by models that were fitted to all others.
+    """Predict each run by models that were fitted to all others.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def _left_out(model: Model, runs: Runs) -> np.ndarray:
 
 
 def _law(model: Model, runs: Runs, shares: np.ndarray) -> np.ndarray:
-    """Chances of endpoints (R, 4) at the model's only point."""
+    """Probabilities of endpoints (R, 4) at the model's only point."""
     return np.broadcast_to(shares, (len(runs), len(ENDPOINTS))) if model.name == CONSTANT else model.laws(runs)[:, 0]
 
 

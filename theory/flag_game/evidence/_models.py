@@ -1,4 +1,4 @@
-"""The models that foretell how runs end, each as a grid of parameters and the law of a run at all its points.
+"""Models of how runs end, each a grid of parameters and the distribution of a run at all its points.
 
 A grid finds the highest likelihood everywhere, and makes fits of many subsets of runs a matter of sums.
 """
@@ -20,11 +20,11 @@ from theory.flag_game.mechanism1._agents import votes_of_fields
 
 ANCHORED = np.linspace(0, 1, 101)
 BIAS = np.r_[np.linspace(-3, -1.2, 10), np.linspace(-1, 1, 21), np.linspace(1.2, 3, 10)].round(9)
-# A grid of J and βJ, the chance (1 + tanh βJ)/2 that an agent without evidence repeats what it last heard. Without J
-# nobody listens. Fields of 50 equal answers are ±4.6 nats.
+# A grid of J and βJ, the probability (1 + tanh βJ)/2 that an agent without evidence repeats what it last heard. Without
+# J nobody listens. Fields of 50 equal answers are ±4.6 nats.
 COUPLING = 2.0 ** np.arange(-1, 7.5, 0.5)
 REPEATING = np.array([0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 6, 10, 20])
-PLAYED = 1000  # runs of Mechanism 1 for each measured one: a chance of 0.2 is known to 0.013
+PLAYED = 1000  # runs of Mechanism 1 for each measured one: a probability of 0.2 is known to 0.013
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Model:
     law: Callable[[Runs, np.ndarray], np.ndarray]  # of runs with the same N, at some points: (R, points, 4)
 
     def laws(self, runs: Runs) -> np.ndarray:
-        """The chances of endpoints (R, P, 4)."""
+        """The probabilities of endpoints (R, P, 4)."""
         found = np.empty((len(runs), len(self.points), len(ENDPOINTS)))
         for n_agents in np.unique(runs.n_agents):
             chosen = np.flatnonzero(runs.n_agents == n_agents)

@@ -58,7 +58,7 @@ class Runs:
         return np.divide(rival, total, out=np.full(len(self), np.nan), where=total > 0)
 
     def rival_sided(self, run: int) -> np.ndarray:
-        """The chance (N,) that an agent holds the rival at first, by its posterior mean; 1/2 without answers."""
+        """The probability (N,) that an agent holds the rival at first, by its posterior mean; 1/2 without answers."""
         run = whole_number("run", run, 0, len(self) - 1)
         truth, rival = self.truth[run], self.rival[run]
         return (rival + PRIOR) / (truth + rival + 2 * PRIOR)

@@ -15,7 +15,7 @@ def score(forecasts: xr.Dataset, *, level: float = 0.95, replicates: int = 2000,
     """Mean scores of models and their differences, with percentile intervals of a bootstrap over runs.
 
     All models and differences share the resampled runs. The forecasts stay as they are: intervals say how far the score
-    of these forecasts depends on the luck of the runs that were foretold, not of those that were fitted.
+    of these forecasts depends on the luck of the predicted runs, not of the fitted ones.
 
     Parameters
     ----------

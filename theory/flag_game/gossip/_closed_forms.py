@@ -3,7 +3,7 @@
 Agents hold beliefs x on the simplex of K labels. At an interaction a random speaker i sends M, the mean of m labels
 drawn from x_i, and a random listener j ≠ i moves to (1 - α)x_j + αM: [002] Eqs. 4 and 5, after Tanaka 2026.
 
-E‖M‖² = (1 - 1/m)‖x_i‖² + 1/m and E[M] = x_i close the second moments. Heterozygosity is the chance that two labels
+E‖M‖² = (1 - 1/m)‖x_i‖² + 1/m and E[M] = x_i close the second moments. Heterozygosity is the probability that two labels
 differ: a = 1 - ‖mean x‖² in the group, b = mean of 1 - ‖x_i‖² in single agents, d = (N·a - b)/(N - 1) in pairs. Its
 expected changes at an interaction are, exactly and from any start,
 
@@ -165,12 +165,12 @@ def decay_rate(*, n_agents: int, uptake: float, bandwidth: float) -> float:
 def fixation(
     bias: float, *, n_agents: int, uptake: float, bandwidth: int, biased: str = "speaker", initial: float = 0.5
 ) -> float:
-    """The chance that the favoured of two labels takes over, to leading order in a weak bias and in 1/N.
+    """The probability that the favoured of two labels takes over, to leading order in a weak bias and in 1/N.
 
     The group's mean belief y in the label hardly moves while each agent listens a few times, and the agents' own
     heterozygosity b settles at 2m(1 - α)/(2m(1 - α) + α) of a = 2y(1 - y). On longer times y diffuses with a drift and
-    a variance both proportional to y(1 - y), so the chance is (1 - exp(-S y))/(1 - exp(-S)) with S = 2·drift/variance
-    [Kimura 1962]. The bias h is a log-odds ratio, and acts on
+    a variance both proportional to y(1 - y), so the probability is (1 - exp(-S y))/(1 - exp(-S)) with S =
+    2·drift/variance [Kimura 1962]. The bias h is a log-odds ratio, and acts on
 
     - the speaker, who draws labels from x_k exp(h_k), normalised: drift ∝ αh, S = 2 m N h (1 - α)/α;
     - the listener, who weights the shares of a message by exp(h_k), as in [002] Eq. 10 with γ = 1 and a diagonal C.
@@ -178,7 +178,7 @@ def fixation(
     - the anchor of all listeners, p ∝ exp(h_k) in [002] Eq. 6, which weights the whole belief, not only its new part α:
       S = 2 m N h (1 - α)/α².
 
-    From y = 1/2 the chance is 1/(1 + exp(-S/2)); for a speaker and small α, 1/(1 + exp(-mNh/α)) [Tanaka 2026]. At
+    From y = 1/2 the probability is 1/(1 + exp(-S/2)); for a speaker and small α, 1/(1 + exp(-mNh/α)) [Tanaka 2026]. At
     α = m = 1 beliefs are single labels, and no weak bias acts.
 
     Parameters

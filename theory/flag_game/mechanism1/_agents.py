@@ -26,7 +26,7 @@ INTERACTIONS_A_NUMBER = 64  # in the time in which a thread is taken to work on 
 
 
 class Ends(NamedTuple):
-    """How runs of one population size end; m and q at the end alone, or at the start and after every N interactions.
+    """Ends of runs of one population size; m and q at the end alone, or at the start and after every N interactions.
 
     See Also
     --------

@@ -34,7 +34,7 @@ class Refits(NamedTuple):
 
 
 def measured_again(laws: tuple[np.ndarray, ...], measured: EndpointCounts, rng: np.random.Generator) -> EndpointCounts:
-    """As many seeds at each N, drawn from laws of the number of votes; accuracies keep their standard errors."""
+    """Counts of as many seeds at each N, drawn from distributions of votes; accuracies keep their standard errors."""
     counts, accuracy = np.empty_like(measured.counts), np.empty_like(measured.accuracy)
     for k, (law, seeds) in enumerate(zip(laws, measured.seeds, strict=True)):
         drawn = rng.multinomial(seeds, law)

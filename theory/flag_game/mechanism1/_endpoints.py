@@ -75,7 +75,7 @@ def possible_endpoints(n_agents: int) -> np.ndarray:
 
 
 class VoteMoments(NamedTuple):
-    """Moments of one run under a law of the number of votes."""
+    """Moments of one run under a distribution of the number of votes."""
 
     endpoints: np.ndarray  # (4,), probabilities of the classes
     mean: float  # of the share of votes for the truth
@@ -83,7 +83,7 @@ class VoteMoments(NamedTuple):
 
 
 def vote_moments(law: np.ndarray) -> VoteMoments:
-    """Moments under a law of the number of votes for the truth, shape (N + 1,), which sums to 1."""
+    """Moments under a distribution of the number of votes for the truth, shape (N + 1,), which sums to 1."""
     n_agents = len(law) - 1
     seen = np.zeros((n_agents + 1, 5))
     seen[np.arange(n_agents + 1), endpoints_of_votes(n_agents)] = 1

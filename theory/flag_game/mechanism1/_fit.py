@@ -143,7 +143,7 @@ def fit(
 
     Examples
     --------
-    J alone, from the ends of 40 runs; the other parameters stay at those of Appendix E.
+    J alone, from the ends of 40 runs; the other parameters stay as in Appendix E.
 
     >>> from theory.flag_game.mechanism1 import ENDPOINTS, fit
     >>> ends = {f"{name}_count": [count] for name, count in zip(ENDPOINTS, (17, 12, 11, 0))}

@@ -114,7 +114,7 @@ class Mechanism1:
         return component_weights(np.array([getattr(self, name) for name in PARAMETERS[:5]]), n_agents)
 
     def field_law(self, n_agents: float = np.inf) -> FieldLaw:
-        """The law of an agent's field among N agents, by default infinitely many."""
+        """The distribution of an agent's field among N agents, by default infinitely many."""
         means, sds = (np.array([getattr(self, f"{name}_{c}") for c in "TR0"], float) for name in ("mean", "sd"))
         return FieldLaw(self.weights(n_agents), means, sds)
 

@@ -98,7 +98,7 @@ def posterior(
 
     - posterior: each free parameter (chain, draw);
     - posterior_predictive: `probability` (chain, draw, n_agents, endpoint) of each endpoint, from 4,000 runs of the
-      exact simulator, at the sizes of the data and at those of `predict`;
+      exact simulator, at the sizes of the data and of `predict`;
     - log_likelihood: `endpoint_count` (chain, draw, size), a term for each N of the data;
     - sample_stats, of NUTS before draws are resampled: `diverging`, `acceptance_rate`, `n_steps`, `weight` (chain,
       draw);
@@ -246,7 +246,7 @@ def _simulated(
     with tqdm(total=len(points), desc="simulated draws", disable=not progress, leave=False) as bar:
         for first in range(0, len(points), POINTS_A_CALL):
             some = [coordinates.parameters(point) for point in points[first : first + POINTS_A_CALL]]
-            # Other random numbers in each call, or the luck of one set would be that of all draws
+            # Other random numbers in each call, or all draws would share the luck of one set
             parts += [moments.values[:, :4] for moments in simulated_moments(some, sizes, RUNS, 2**61 + seed + first)]
             bar.update(len(some))
     return np.array(parts)

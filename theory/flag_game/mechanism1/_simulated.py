@@ -22,7 +22,7 @@ class Moments(NamedTuple):
 
 
 def moments_of_laws(laws: list[np.ndarray], runs: float = np.inf) -> Moments:
-    """Moments under laws of the number of votes, each counted from `runs` runs (inf: exact laws)."""
+    """Moments under distributions of the number of votes, each counted from `runs` runs (inf: exact distributions)."""
     each = [vote_moments(law) for law in laws]
     endpoints = np.stack([one.endpoints for one in each])
     if np.isfinite(runs):

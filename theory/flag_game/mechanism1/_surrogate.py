@@ -1,6 +1,6 @@
 """A smooth surrogate of the finite-agent simulator, in JAX.
 
-It differs from [002] Appendix E in three ways, each of which makes it differentiable:
+It differs from [002] Appendix E in three ways that make it differentiable:
 
 - All agents listen at once, 16 times, instead of 16 times on average.
 - A message ±1 becomes a normal number with the mean and variance of the other agents' messages.
@@ -192,7 +192,7 @@ def _of_one_size(theta: jax.Array, draws: Draws) -> jax.Array:
 
 
 def _fields(theta: jax.Array, draws: Draws) -> jax.Array:
-    """Quantiles of the mixture at the uniform numbers, interpolated; their derivatives are those of F(h; θ) = u."""
+    """Quantiles of the mixture at the uniform numbers, interpolated; their derivatives follow from F(h; θ) = u."""
     weights = component_weights(theta[:5], draws.n_agents)
     means, sds = theta[5:11:2], theta[6:11:2] + LEAST_WIDTH
     steps = jnp.linspace(-REACH, REACH, GRID)

@@ -3,7 +3,7 @@
 With α = 1 and β → ∞ an agent with |h| < J holds and repeats the last message, an agent with |h| > J its own side. Let N
 agents copy each other and z_T + z_R zealots. The number k who hold the truth rises at the rate (N - k)(k + z_T) and
 falls at k (N - k + z_R), up to a common factor. By detailed balance long runs of this one-step chain have the
-beta-binomial law
+beta-binomial distribution
 
     P(k) = C(N, k) B(k + z_T, N - k + z_R)/B(z_T, z_R),
 
@@ -67,9 +67,10 @@ def copying_law(
         Zealots of the truth and of the rival, above 0, whole numbers or not.
     interactions
         Number of interactions; in each a random copying agent hears a random other one or a zealot. None gives the
-        stationary law, the limit of infinitely many.
+        stationary distribution, the limit of infinitely many.
     initial_share
-        Chance, from 0 to 1, that a copying agent first holds the truth; the stationary law does not depend on it.
+        Chance, from 0 to 1, that a copying agent first holds the truth; the stationary distribution does not depend on
+        it.
 
     Raises
     ------
@@ -175,7 +176,7 @@ def fit_copying(counts: Source, *, interactions_per_agent: int | None = None) ->
 
 
 def likeliest_copying(measured: EndpointCounts, interactions_per_agent: int | None = None) -> CopyingFit:
-    """The fit by Fisher scoring on the exact law, from several starts."""
+    """The fit by Fisher scoring on the exact distribution, from several starts."""
     free = 3 if interactions_per_agent is None else 4
 
     def law(n: int, point: np.ndarray) -> np.ndarray:

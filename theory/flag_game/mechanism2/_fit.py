@@ -46,8 +46,8 @@ def fit(
 ) -> xr.Dataset:
     """Uptake α and compatibility rewrite γ of each model from the memory-conflict probe, by maximum likelihood.
 
-    The answers of a row are multinomial, with the chances of `memory_conflict_response`. Each condition (strength of
-    the private evidence, bandwidth m) has as parameters α, a γ for each model, the leak ε of the crops' anchor and,
+    The answers of a row are multinomial, with the probabilities of `memory_conflict_response`. Each condition (strength
+    of the private evidence, bandwidth m) has as parameters α, a γ for each model, the leak ε of the crops' anchor and,
     under weak evidence, the number n of compatible countries. Models share α, which the prompt asks for, and ε and n,
     which belong to the crops.
 

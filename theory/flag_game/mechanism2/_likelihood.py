@@ -77,7 +77,7 @@ def make_condition(
 
 
 def n_free(condition: Condition) -> int:
-    """How many parameters are fitted."""
+    """Number of fitted parameters."""
     return int((condition.layout.lower < condition.layout.upper).sum())
 
 
@@ -104,7 +104,7 @@ def parameters(condition: Condition, theta: np.ndarray) -> dict[str, np.ndarray]
 
 
 def chances_of(condition: Condition, theta: np.ndarray) -> np.ndarray:
-    """The chances of the answers, shape (rows, 4)."""
+    """The probabilities of the answers, shape (rows, 4)."""
     values = parameters(condition, theta)
     weight, number = np.ones_like(condition.counts), np.ones_like(condition.counts)
     weight[:, 1] = np.where(condition.lure_fits, 1.0, values["leak"])

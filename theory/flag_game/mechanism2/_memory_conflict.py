@@ -40,7 +40,7 @@ def memory_conflict_response(
     similarity: float = 1.0,
     n_countries: int = N_COUNTRIES,
 ) -> Float[np.ndarray, "*share 4"]:
-    """The chances of the four answers in the memory-conflict probe, from [002] Eqs. 5, 6, 10 and 11.
+    """The probabilities of the four answers in the memory-conflict probe, from [002] Eqs. 5, 6, 10 and 11.
 
     An agent sees a crop and a memory of eight entries, a share r of them for a lure S and the others for the target T.
     In the equations it holds x = p, hears one message M = (1 - r) e_T + r e_S, and draws its answer from its new
@@ -72,7 +72,7 @@ def memory_conflict_response(
 
     Returns
     -------
-    Chances of T, of S, of any other compatible and of any other incompatible country, in the last dim.
+    Probabilities of T, of S, of any other compatible and of any other incompatible country, in the last dim.
 
     Raises
     ------

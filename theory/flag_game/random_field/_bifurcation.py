@@ -26,7 +26,7 @@ def bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.
     Parameters
     ----------
     fields
-        Sampled fields, shape (N,), or a law of fields.
+        Sampled fields, shape (N,), or a distribution of fields.
     beta
         β > 0, finite.
     max_J
@@ -107,7 +107,7 @@ def _folds(law: FieldLaw, beta: float, max_J: float) -> np.ndarray:
 
 
 def pitchfork(fields: FieldLaw | ArrayLike, *, beta: float) -> tuple[float, str]:
-    """(J, kind) at which m = 0 loses its stability in a symmetric law of fields: J = 1/f'(0) = 1/(β E sech²(βh)).
+    """(J, kind) at which m = 0 loses its stability for symmetric fields: J = 1/f'(0) = 1/(β E sech²(βh)).
 
     The kind is 'supercritical' if f is concave to the right of 0 (f''' < 0): two stable solutions grow out of m = 0.
     Otherwise it is 'subcritical', and they appear earlier, in folds. The result is (NaN, 'none') if the law is not
@@ -117,7 +117,7 @@ def pitchfork(fields: FieldLaw | ArrayLike, *, beta: float) -> tuple[float, str]
     Parameters
     ----------
     fields
-        Sampled fields, shape (N,), or a law of fields.
+        Sampled fields, shape (N,), or a distribution of fields.
     beta
         β > 0.
 

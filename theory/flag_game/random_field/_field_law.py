@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from meanfield import InputError
 from meanfield.toolbox import real_number, shown
 
-REACH = 9.0  # standard deviations; beyond lies 2e-19 of a normal law
+REACH = 9.0  # standard deviations; beyond lies 2e-19 of a normal distribution
 # The trapezoidal rule errs by exp(-2π·distance/step), with the distance of the poles of tanh from the real axis.
 STEPS_A_POLE = 6.0
 MOST_STEPS = 20_000
@@ -140,7 +140,7 @@ def normal_fields(mean: float, sd: float) -> FieldLaw:
 
 
 def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
-    """The law of fields +strength, with probability `truth_share`, or -strength.
+    """The distribution of fields +strength, with probability `truth_share`, or -strength.
 
     Parameters
     ----------

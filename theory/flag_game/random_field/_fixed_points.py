@@ -24,7 +24,7 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
     Parameters
     ----------
     fields
-        Sampled fields h_i, shape (N,), or a law of fields.
+        Sampled fields h_i, shape (N,), or a distribution of fields.
     J
         Coupling ≥ 0.
     beta

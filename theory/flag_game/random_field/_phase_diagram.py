@@ -44,7 +44,7 @@ def phase_diagram(
     Parameters
     ----------
     fields_of
-        The law of an agent's field as a function of N, such as `Mechanism1.field_law`; or one law for all N.
+        The distribution of an agent's field as a function of N, such as `Mechanism1.field_law`; or one for all N.
     n_agents
         Population sizes, all different.
     J
@@ -73,7 +73,7 @@ def phase_diagram(
 
     See Also
     --------
-    bifurcation : one law of fields
+    bifurcation : one distribution of fields
 
     Examples
     --------

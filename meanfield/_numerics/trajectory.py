@@ -1,4 +1,4 @@
-"""Courses of vectors over time, at the nodes of a grid and halfway between."""
+"""Vectors over time, at the nodes of a grid and halfway between."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 Vector = Float[np.ndarray, " states"]
-Course = Float[np.ndarray, "nodes states"]
+Trajectory = Float[np.ndarray, "nodes states"]
 Halves = Float[np.ndarray, "halves states"]
 
 # Weights of six nodes: for the middle between the two in the middle, and for the first two middles
@@ -14,21 +14,21 @@ STENCIL = np.array([3.0, -25.0, 150.0, 150.0, -25.0, 3.0]) / 256
 EDGE = np.array([[63.0, 315.0, -210.0, 126.0, -45.0, 7.0], [-7.0, 105.0, 210.0, -70.0, 21.0, -3.0]]) / 256
 
 
-def middles(course: Course) -> Float[np.ndarray, "steps states"]:
+def middles(values: Trajectory) -> Float[np.ndarray, "steps states"]:
     """Values halfway between nodes, of order six."""
-    n_steps = len(course) - 1
-    middle = np.empty((n_steps, course.shape[1]))
-    middle[2:-2] = sum(weight * course[k : k + n_steps - 4] for k, weight in enumerate(STENCIL))
+    n_steps = len(values) - 1
+    middle = np.empty((n_steps, values.shape[1]))
+    middle[2:-2] = sum(weight * values[k : k + n_steps - 4] for k, weight in enumerate(STENCIL))
     for number in (0, 1):
-        middle[number] = EDGE[number] @ course[:6]
-        middle[-1 - number] = EDGE[number] @ course[:-7:-1]
+        middle[number] = EDGE[number] @ values[:6]
+        middle[-1 - number] = EDGE[number] @ values[:-7:-1]
     return middle
 
 
-def halves(course: Course) -> Halves:
+def halves(values: Trajectory) -> Halves:
     """Nodes and middles in turn."""
-    both = np.empty((2 * len(course) - 1, course.shape[1]))
-    both[::2], both[1::2] = course, middles(course)
+    both = np.empty((2 * len(values) - 1, values.shape[1]))
+    both[::2], both[1::2] = values, middles(values)
     return both
 
 
