@@ -1,8 +1,9 @@
 """The response of agents to partners who say words with fixed probabilities Q, as differentiable functions.
 
 Given Q an agent is a Markov chain on its memories. Full memories are a flow (the H - 1 interactions kept and the word
-just said) and the word heard, so that the stationary distribution is f(flow) Q(heard), where f is the chain of
-flows' own, with W^{2H-1} states. A composition x is a fixed point exactly where x = p(Q) and Q = F(Q).
+just said) and the word heard, so that the stationary distribution is f(flow) Q(heard), where f is the
+stationary distribution of the chain of flows, with W^{2H-1} states. A composition x is a fixed point exactly where
+x = p(Q) and Q = F(Q).
 """
 
 from __future__ import annotations
