@@ -252,7 +252,11 @@ def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
             "fixed_point = 1.7: expected a whole number from 0 to 2",
         ),
         (conformist(), {"of": lambda q: q[0, 0], "word": "a"}, "word = 'a': expected None where of is a function"),
-        (conformist(), {"of": lambda q: q[0, 0], "value": conformist()["q"].values[0, 0]}, "expected another one than"),
+        (
+            conformist(),
+            {"of": lambda q: q[0, 0], "value": conformist()["q"].values[0, 0]},
+            "expected a value other than",
+        ),
         (
             random_policy(1),
             {},

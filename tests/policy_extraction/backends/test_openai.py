@@ -343,7 +343,7 @@ def test_passing_failures_are_tried_again(failure):
     model = Tailed.of(FIRST_WORDS)
     behaviour = Behaviour(model, failures=["", failure, failure])
     with serving(behaviour) as url:
-        server = backend(url, top_logprobs=30, prefill="assistant", timeout=1.0 if failure == "slow" else 60.0)
+        server = backend(url, top_logprobs=30, prefill="assistant", timeout=3.0 if failure == "slow" else 60.0)
         log_p, _ = scores(server)
     np.testing.assert_allclose(np.exp(log_p), expected(model), atol=1e-6)
     assert len(behaviour.requests) == len(PROMPTS) + 2 == server.provenance["requests"]
@@ -550,7 +550,7 @@ def test_a_count_that_is_none_is_not_believed(usage):
 def test_a_failed_request_is_charged_unless_it_was_refused(failure, charged):
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["works", failure])
     with serving(behaviour) as url:
-        server = backend(url, prefill="assistant", timeout=1.0 if failure == "slow" else 60.0)
+        server = backend(url, prefill="assistant", timeout=3.0 if failure == "slow" else 60.0)
         scores(server, PROMPTS[:2])
     assert server.provenance["requests"] == 3
     assert (server.provenance["tokens_in"] > 200) == charged
