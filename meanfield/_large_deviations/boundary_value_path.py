@@ -1,8 +1,8 @@
 """The likeliest path out of an attractor as a boundary-value problem: it makes an approximate path exact, or finds one.
 
 Hamilton's equations dx/dt = ∂H/∂p, dp/dt = -∂H/∂x are solved by collocation of order four on a mesh that adapts itself,
-from x = attractor + Cp to p = s·l next to the saddle. The linearised equations take the approximate path closer to both
-before.
+from x = attractor + Cp to p = base + s·l next to its end. The linearised equations take the approximate path closer to
+both before.
 
 Where agents do more than meet in pairs no fields lead to an approximate path. It is then followed, from points ever
 farther down the way from the saddle to the attractor.
@@ -17,7 +17,7 @@ import numpy as np
 from scipy.integrate import solve_bvp
 from scipy.linalg import expm
 
-from meanfield._large_deviations.exits import Exit
+from meanfield._large_deviations.exits import Exit, Extinction
 from meanfield._large_deviations.linearised import Ends
 from meanfield._large_deviations.path import Path, all_weights
 
@@ -58,10 +58,10 @@ def polished(path: Path, ends: Ends, decay: float) -> Path | None:
     return Path(found.time, x, p, action, values, float(barrier), float(error), weight)
 
 
-def followed(way: Exit, ends: Ends) -> Path | None:
+def followed(way: Exit | Extinction, ends: Ends) -> Path | None:
     """The exact path of a way out, or None if it is not found."""
     d, ending = ends.tangent.shape[1], ends.ending
-    left = ending.left @ ends.tangent
+    left, base = ending.left @ ends.tangent, ending.base @ ends.tangent
     whole = _reversed(way, ends)
     at, found = len(whole.time) - 1, _Trajectory(whole.time[-1:], whole.state[:, -1:])
     stretch = at // STRETCHES
@@ -72,7 +72,7 @@ def followed(way: Exit, ends: Ends) -> Path | None:
 
         def conditions(first: np.ndarray, last: np.ndarray, start: np.ndarray = start) -> np.ndarray:
             strength = (level - left @ last[:d]) / ending.width
-            return np.concatenate([first[:d] - start, last[d : 2 * d] - strength * left, first[-1:]])
+            return np.concatenate([first[:d] - start, last[d : 2 * d] - base - strength * left, first[-1:]])
 
         earlier = whole.state[:, to:at].copy()
         earlier[d : 2 * d] *= found.state[d : 2 * d, 0] @ below / (below @ below)
@@ -132,17 +132,17 @@ def _longer(path: Path, ends: Ends, decay: float) -> _Trajectory:
     before = np.arange(step, np.log(np.abs(p[0]).max() / (FIRST_MOMENTUM * np.abs(p).max())) / decay, step)[::-1]
     earlier = np.array([expm(ends.jacobian.T * time) @ p[0] for time in before]).reshape(-1, p.shape[1])
     after = np.arange(step, np.log(CLOSER_TO_SADDLE) / growth, step)
-    later = np.exp(-growth * after)[:, None] * (path.p[-1] @ ends.tangent)
-    saddle = (ends.saddle - ends.attractor) @ ends.tangent
-    x = np.vstack([earlier @ ends.covariance, x, saddle + later @ ends.at_saddle])
-    p = np.vstack([earlier, p, later])
+    strengths = ends.strengths(path.p[-1:]) * np.exp(-growth * after)[:, None]
+    later = (ends.saddle + strengths * ends.along - ends.attractor) @ ends.tangent
+    x = np.vstack([earlier @ ends.covariance, x, later])
+    p = np.vstack([earlier, p, (ends.ending.base + strengths * ends.ending.left) @ ends.tangent])
     time = np.concatenate([path.time[0] - before, path.time, path.time[-1] + after])
     start, stop = path.action[0], path.action[-1]
     action = np.concatenate([np.full(len(before), start), path.action, np.full(len(after), stop)])
     return _Trajectory(time - time[0], np.vstack([x.T, p.T, action]))
 
 
-def _reversed(way: Exit, ends: Ends) -> _Trajectory:
+def _reversed(way: Exit | Extinction, ends: Ends) -> _Trajectory:
     """The way down backwards, with the momentum of weak noise, p = -2D⁻¹F, of a size with which H = 0.
 
     In one dimension it is the path.

@@ -17,7 +17,8 @@ from meanfield._fixed_points.spectrum import spectrum
 from meanfield._large_deviations.boundary_value_path import followed, polished
 from meanfield._large_deviations.descent import Descent, descents
 from meanfield._large_deviations.exit_path import NO_PATH, WRONG, agents_of, exit_path, path_prefactor
-from meanfield._large_deviations.exits import Exit, Extinction, NoExit, exits_of
+from meanfield._large_deviations.exits import OFF, Exit, Extinction, NoExit, exits_of
+from meanfield._large_deviations.extinction import absorbing_end
 from meanfield._large_deviations.linearised import Ends, bend, ends_of
 from meanfield._large_deviations.path import Path
 from meanfield._large_deviations.random_fields import Prefactor
@@ -36,8 +37,8 @@ MOST_POLISHED = 20  # for collocation
 SIDEWAYS = "the path may reach the saddle sideways, where the prefactor does not hold"
 MOST_BENT = 0.02  # of a path next to the saddle
 WITHOUT_FIELDS = (
-    f"agents have rates that are functions of the composition: paths are computed over saddles and in at most "
-    f"{MOST_POLISHED} directions only"
+    f"agents have rates that are functions of the composition: paths are computed in at most {MOST_POLISHED} "
+    "directions only"
 )
 KNOWN = {"word_share", "convention", "label", "composition"}  # of the fixed points
 SAME = 1e-6  # difference of barriers that are equal by symmetry
@@ -129,18 +130,25 @@ def escape(ground: Landscape, way: Exit | Extinction, *, with_prefactor: bool) -
     if way.obstacle:
         return Escape(way, None, None, way.obstacle)
     directions = int(way.face.sum()) - np.unique(way.model.classes[way.face]).size
-    ends = ends_of(way) if isinstance(way, Exit) and directions <= MOST_DIRECTIONS else None
+    absorbing = None
+    if isinstance(way, Extinction) and len(way.model.changes):
+        empty = np.where(way.saddle > OFF, way.saddle, 0.0)
+        absorbing = absorbing_end(way.model.game, empty, way.face, way.model.classes)
+        if isinstance(absorbing, str):
+            return Escape(way, None, None, absorbing)
+    to_saddle = isinstance(way, Exit)
+    ends = ends_of(way, absorbing) if absorbing or (to_saddle and directions <= MOST_DIRECTIONS) else None
     mixture = None if isinstance(ground.game, ReactionModel) else as_population(ground.game).mixture
     agents = WITHOUT_FIELDS if len(way.model.changes) else agents_of(way, mixture, ends)
     solved = agents if isinstance(agents, str) else exit_path(way, agents)
     few = ends if directions <= MOST_POLISHED else None
     if isinstance(agents, str) or isinstance(solved, str):
-        if few is None or isinstance(way, Extinction):
+        if few is None:
             return Escape(way, None, None, str(solved))
         path = followed(way, few)
         if path is None or not path.error < WRONG * path.barrier:
             return Escape(way, None, None, NO_PATH if agents == WITHOUT_FIELDS else str(solved))
-        exact, slow, prefactor_of = path, "", partial(transported, path, few)
+        exact, slow, prefactor_of = path, absorbing.slow if absorbing else "", partial(transported, path, few)
     else:
         exact = polished(solved.path, few, way.decay) if few else None
         path, prefactor_of = exact or solved.path, partial(path_prefactor, solved, way, agents)

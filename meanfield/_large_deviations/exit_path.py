@@ -136,7 +136,8 @@ def _of_reactions(way: Exit | Extinction, ends: Ends | None) -> Agents | str:
         return _dying(arrays, inwards(way.saddle), inwards(way.face), arrays[5], inwards, outwards)
     if ends is None:
         return f"agents of a reaction model have {size} states here, more than are computed"
-    return Agents(arrays, ends.ending._replace(left=filled(ends.ending.left)), inwards, outwards)
+    ending = ends.ending._replace(left=filled(ends.ending.left), base=0.0)
+    return Agents(arrays, ending, inwards, outwards)
 
 
 def _dying(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -18,6 +18,7 @@ Vector = Float[np.ndarray, " states"]
 
 SLOWEST = 1e-3  # eigenvalue, against the fastest rate: others are as good as marginal
 OFF = 1e-9  # the face: rounding
+NOT_BACK = "the rate equation does not lead back from where they die out in time"
 
 
 class Exit(NamedTuple):
@@ -45,6 +46,8 @@ class Extinction(NamedTuple):
     saddle: Vector  # the fixed point with empty states
     saddle_number: int
     decay: float  # rate of the slowest mode at the attractor
+    downhill: Any  # as of an exit, where rates are functions, or None
+    duration: float
     obstacle: str  # why no path is computed, or ''
 
     @property
@@ -90,9 +93,13 @@ def exits_of(
     absorbing = [k for k in inside if status[k] == "unstable" and _absorbing(model, face, points[k])]
     left = {k: set(np.flatnonzero(points[k] > OFF)) for k in absorbing}
     directly = [k for k in absorbing if not any(left[k] < others for others in left.values())]  # others die out later
-    found: list[Exit | Extinction] = [
-        Extinction(model, face, attractor, points[k], k, decay, _slow(model, float(unstable(k)[0]))) for k in directly
-    ]
+    found: list[Exit | Extinction] = []
+    for k in directly:
+        ways = descents(k) if len(model.changes) else ()
+        down = next((way for way in ways if way.attractor == number), None)
+        obstacle = _slow(model, float(unstable(k)[0])) or NOT_BACK * bool(ways and down is None)
+        solution, duration = (down.solution, down.duration) if down else (None, 0.0)
+        found.append(Extinction(model, face, attractor, points[k], k, decay, solution, duration, obstacle))
     if not found and not any(status[k] == "stable" for k in inside):
         if _closed_elsewhere(model, face, points, status, number):
             return NoExit("agents at this attractor never reach the states of another one", True)

@@ -9,6 +9,7 @@ import xarray as xr
 
 from meanfield._finite_size.group_size_law import DEFAULT_SIZES
 from meanfield._finite_size.moments import validate_sizes
+from meanfield._large_deviations.birth_death import METHODS, exact_rates
 from meanfield._large_deviations.escape import (
     Escape,
     Game,
@@ -39,7 +40,9 @@ def lifetime(
     the fluctuations about the path. In an extinction agents leave states for good, though the rate equation leads back
     to them, as at the end of an epidemic: it takes prefactor · exp(N · barrier)/√N. Where several ways lead out, their
     rates add. All this holds for pairs of distinct agents that meet at random; the error of a lifetime is of relative
-    order 1/N, so it means little below N · barrier of about 2.
+    order 1/N, so it means little below N · barrier of about 2. Where agents have two states and change one at a time,
+    the lifetime is that of the exact chain of N agents: the mean time from the number nearest to the attractor until
+    that of another attractor, or the end, is reached.
 
     Parameters
     ----------
@@ -57,8 +60,9 @@ def lifetime(
     -------
     Dataset over `fixed_point`, the attractors by their numbers in `fixed_points`, with
 
-    - `lifetime` (n_agents) = 1/Σ exp(-NΔ)/(prefactor · N^power), over all ways out, in rounds (for a reaction model in
-      its unit of time); infinite beyond 1e308;
+    - `lifetime` (n_agents) = 1/Σ exp(-NΔ)/(prefactor · N^power), over all ways out, or that of the exact chain, in
+      rounds (for a reaction model in its unit of time); infinite beyond 1e308, NaN where N agents of an exact chain do
+      not tell the attractor from where they go;
     - `barrier` Δ of the lowest way out and `barrier_error`, an estimate of its error; infinite at an attractor that is
       never left;
     - `prefactor` of this way, in the same unit of time, `prefactor_error`, relative, and `power`: it is multiplied
@@ -68,14 +72,14 @@ def lifetime(
     - `reason`, why numbers are missing, or '';
     - `word_share`, `convention` and `label`, or `composition`, of the attractor.
 
-    An attractor has no barrier if it is the only one and no state dies out, if the rate equation leads to it from no
-    saddle, if a fixed point is marginal, if no path is found, if agents of a reaction model have more than 64 states
-    there (700 in an extinction; with rates that are functions, in more than 20 directions or any extinction), or if the
-    last agents die out faster than the others relax, as in one of two independent epidemics. One way out that is not
-    known makes the lifetime NaN. The prefactor is found for memories of any length; in an extinction the others have to
-    relax 1.5 times as fast as the last agents die out. There is none where the path may reach the saddle sideways,
-    along a direction in which fluctuations fade more slowly than the unstable one grows: the action has no second
-    derivatives there.
+    attrs["method"] tells which theory applied. An attractor has no barrier if it is the only one and no state dies out,
+    if the rate equation leads to it from no saddle, if a fixed point is marginal, if no path is found, if agents of a
+    reaction model have more than 64 states there (700 in an extinction; with rates that are functions more than 20
+    directions), or if the last agents die out faster than the others relax, as in one of two independent epidemics. One
+    way out that is not known makes the lifetime NaN. The prefactor is found for memories of any length; in an
+    extinction the others have to relax 1.5 times as fast as the last agents die out. There is none where the path may
+    reach the saddle sideways, along a direction in which fluctuations fade more slowly than the unstable one grows: the
+    action has no second derivatives there.
 
     Raises
     ------
@@ -110,6 +114,9 @@ def lifetime(
     numbers = np.array([_numbers(one) for one in found]).reshape(-1, 5)
     barrier, error, logarithm, relative, power = numbers.T
     rates = np.array([rate_of_leaving(one, sizes, per_unit) for one in found]).reshape(-1, len(sizes))
+    exact = exact_rates(ground, sizes)
+    if exact:
+        rates[:, exact.few] = exact.leaving
     with np.errstate(over="ignore"):
         lifetimes = np.exp(-rates)
     over = ("fixed_point",)
@@ -124,7 +131,7 @@ def lifetime(
     }
     coords = {"n_agents": ("n_agents", sizes, {"long_name": "number of agents"})}
     labels = labels_of(ground)
-    result = labelled(columns, coords).merge(labels).assign_attrs(labels.attrs)
+    result = labelled(columns, coords).merge(labels).assign_attrs(labels.attrs, method=METHODS[bool(exact)])
     reasons = np.array([_reason(one) for one in found], dtype=str)
     result["reason"] = (over, reasons, {"long_name": "why numbers are missing"})
     return stamp(result, "lifetime", None if isinstance(policy, ReactionModel) else policy)

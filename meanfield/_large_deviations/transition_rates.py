@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from meanfield._finite_size.group_size_law import DEFAULT_SIZES
 from meanfield._finite_size.moments import validate_sizes
 from meanfield._large_deviations.balance import balanced, closed_classes
+from meanfield._large_deviations.birth_death import METHODS, exact_rates
 from meanfield._large_deviations.escape import (
     Escape,
     Game,
@@ -48,6 +49,7 @@ def transition_rates(
     a sum over the saddles between them, with barrier Δ and prefactor T as for `lifetime`. Over long times the
     population is a Markov chain of attractors with these rates, whose stationary distribution π obeys Σ_i π_i k_ij =
     π_j Σ_i k_ji. Rates and probabilities are right up to factors 1 + O(1/N) and mean little where NΔ is below about 2.
+    Where agents have two states and change one at a time, the rates are those of the exact chain, as for `lifetime`.
 
     Parameters
     ----------
@@ -81,7 +83,8 @@ def transition_rates(
     Where there is no prefactor (`lifetime` says when) `rate`, `lifetime` and `stationary` are NaN, but
     `barrier` and `potential` are known. attrs["reason"] says why `stationary` or `potential` is missing, as where
     agents die out for good, or is ''.
-    attrs["completeness"] is from `fixed_points`: an attractor that its search misses is missing here.
+    attrs["method"] tells which theory applied; attrs["completeness"] is from `fixed_points`: an attractor that its
+    search misses is missing here.
 
     Raises
     ------
@@ -114,8 +117,13 @@ def transition_rates(
     per_unit, unit = time_unit(policy)
     pairs = _pairs(found, ground.attractors, sizes, per_unit)
     stationary, potential, reason = _law(found, ground.attractors, pairs)
+    leaving = np.array([rate_of_leaving(one, sizes, per_unit) for one in found]).reshape(-1, len(sizes))
+    exact = exact_rates(ground, sizes)
+    if exact:
+        pairs.rate[..., exact.few], leaving[:, exact.few] = exact.between, exact.leaving
+        if exact.stationary is not None:
+            stationary[:, exact.few] = exact.stationary
     with np.errstate(over="ignore"):
-        leaving = np.array([rate_of_leaving(one, sizes, per_unit) for one in found]).reshape(-1, len(sizes))
         lifetimes = np.exp(-leaving)
     over = ("fixed_point", "next_fixed_point")
     columns = {
@@ -136,7 +144,8 @@ def transition_rates(
     }
     labels = labels_of(ground)
     result = labelled(columns, coords).merge(labels).assign_attrs(labels.attrs)
-    result = result.assign_attrs(reason=reason, completeness=ground.points.attrs["completeness"])
+    told = {"reason": reason, "method": METHODS[bool(exact)], "completeness": ground.points.attrs["completeness"]}
+    result = result.assign_attrs(told)
     return stamp(result, "transition_rates", None if isinstance(policy, ReactionModel) else policy)
 
 

@@ -9,6 +9,11 @@ from Z = C⁻¹ at the attractor. With Z = Z_s at the saddle, of one negative ei
 
     1/T = λ/2π √(det C⁻¹/|det Z_s|) exp(-∫ [tr H_xp + ½ tr(H_pp Z) - H₁] dt) exp(-NΔ).
 
+Where agents die out Z diverges, and W = Z⁻¹ does not. The mean of exp(N p·x), known there (`extinction`), is
+R √det W exp(N(p·x - φ)) along the path, with
+
+    dW/dt = H_pp + H_px W + W H_xp + W H_xx W,   d log(R √det W)/dt = ½ tr(H_xx W) + H₁.
+
 Source: Maier and Stein, SIAM J. Appl. Math. 57, 752 (1997); Bouchet and Reygner, Ann. Henri Poincaré 17, 3499 (2016).
 """
 
@@ -22,7 +27,7 @@ from meanfield._large_deviations.linearised import Ends
 from meanfield._large_deviations.path import Path
 from meanfield._large_deviations.random_fields import Prefactor
 
-LAST = 1e-2  # momentum where Z ends, against the largest: errors of Z grow as the square of what it falls
+LAST = 1e-2  # strength where Z ends, against the largest: errors of Z grow as the square of what it falls
 ORDER = 15  # what a step twice as long changes, against the error, for splines of order four
 
 
@@ -31,8 +36,9 @@ def transported(path: Path, ends: Ends) -> Prefactor | None:
 
     The error of the first Z is of the order of the first momentum, and is extrapolated to none.
     """
-    size = np.ptp(path.p, axis=1)
-    stop = len(size) - int(np.argmax(size[::-1] > LAST * size.max())) + 1
+    size, growth = np.ptp(path.p, axis=1), ends.ending.growth
+    strength = ends.strengths(path.p)
+    stop = len(size) - int(np.argmax(strength[::-1] > LAST * strength.max())) + 1
     stop -= 1 - stop % 2  # every second node ends with the last
     later = int(np.argmax(size > 2 * size[0]))
     if not 0 < later < stop:
@@ -42,30 +48,40 @@ def transported(path: Path, ends: Ends) -> Prefactor | None:
     if len(known) < len(found):
         return None
     (whole, last), (shorter, _), (coarse, _) = known
-    before, beyond = (whole - shorter) / (size[later] / size[0] - 1), last / ends.ending.growth
-    ratio = np.linalg.slogdet(ends.covariance)[1] - np.linalg.slogdet(ends.at_saddle)[1]
-    logarithm = np.log(2 * np.pi / ends.ending.growth) + ratio / 2 + whole + before + beyond
-    step_error = abs(whole - coarse) / ORDER
-    return Prefactor(float(logarithm), float(step_error + abs(before) + abs(beyond)), float(step_error))
+    before, step_error = (whole - shorter) / (size[later] / size[0] - 1), float(abs(whole - coarse) / ORDER)
+    if ends.at_saddle is None:
+        beyond, power = (last - np.gradient(np.log(strength[:stop]), path.time[:stop])[-1]) / growth, -0.5
+        end = np.log(2 * np.pi / ends.weight) / 2 - np.log(growth * strength[stop - 1])
+    else:
+        beyond, power = last / growth, 0.0
+        ratio = np.linalg.slogdet(ends.covariance)[1] - np.linalg.slogdet(ends.at_saddle)[1]
+        end = np.log(2 * np.pi / growth) + ratio / 2
+    error = step_error + abs(before) + abs(beyond)
+    return Prefactor(float(end + whole + before + beyond), float(error), step_error, power)
 
 
 def _integral(path: Path, ends: Ends, nodes: slice) -> tuple[float, float] | None:
-    """∫ [tr H_xp + ½ tr(H_pp Z) - H₁] dt from some of the nodes, and what is integrated at the last."""
-    h, d = ends.hamiltonian, ends.tangent.shape[1]
+    """∫ [tr H_xp + ½ tr(H_pp Z) - H₁] dt from some of the nodes, and what is integrated at the last.
+
+    Where agents die out it is -∫ [½ tr(H_xx W) + H₁] dt.
+    """
+    h, d, to_saddle = ends.hamiltonian, ends.tangent.shape[1], ends.at_saddle is not None
     time, x, p = path.time[nodes], path.x[nodes], path.p[nodes]
     second = CubicSpline(time, np.stack(h.curvature(x, p), axis=1))
     others = CubicSpline(time, h.met_others(x, p))
 
     def integrand(t: float, Z: np.ndarray) -> float:
-        _, xp, pp = second(t)
-        return float(np.trace(xp) + np.vdot(pp, Z) / 2 - others(t))
+        xx, xp, pp = second(t)
+        gained = np.trace(xp) + np.vdot(pp, Z) / 2 if to_saddle else -np.vdot(xx, Z) / 2
+        return float(gained - others(t))
 
     def rate(t: float, state: np.ndarray) -> np.ndarray:
         Z = state[:-1].reshape(d, d)
         xx, xp, pp = second(t)
-        return np.append(-(xx + xp @ Z + Z @ xp.T + Z @ pp @ Z), integrand(t, Z))
+        grown = -(xx + xp @ Z + Z @ xp.T + Z @ pp @ Z) if to_saddle else pp + xp.T @ Z + Z @ xp + Z @ xx @ Z
+        return np.append(grown, integrand(t, Z))
 
-    start = np.append(np.linalg.inv(ends.covariance), 0.0)
+    start = np.append(np.linalg.inv(ends.covariance) if to_saddle else ends.covariance, 0.0)
     with np.errstate(all="ignore"):
         found = solve_ivp(rate, time[[0, -1]], start, "DOP853", rtol=1e-9, atol=1e-12)
     if found.status != 0 or not np.isfinite(found.y[:, -1]).all():

@@ -10,6 +10,8 @@ from scipy.sparse.linalg import splu
 
 import meanfield
 
+REFINED = 8  # times
+
 
 class ExactChain:
     """The chain of numbers of agents in the states, with class sizes `sizes`, in the time of the model."""
@@ -27,15 +29,25 @@ class ExactChain:
         self.generator = self._generator(model)
 
     def first_passage(self, start: np.ndarray, target: np.ndarray) -> float:
-        """Mean time from the composition nearest to `start` until `target`, a mask over compositions, holds."""
+        """Mean time from the composition nearest to `start` until `target`, a mask over compositions, holds.
+
+        Rounding of the diagonal costs digits of long times, which residuals in extended precision bring back.
+        """
         free = np.flatnonzero(~target)
-        times = np.zeros(len(self.counts))
-        times[free] = splu(csc_array(-self.generator[free][:, free])).solve(np.ones(len(free)))
+        solver = splu(csc_array(-self.generator[free][:, free]))
+        moves = self.generator.astype(np.longdouble)
+        moves.setdiag(0)
+        outward, inward = moves.sum(1)[free], moves[free][:, free]
+        times = np.zeros(len(self.counts), np.longdouble)
+        for _ in range(REFINED):
+            missed = 1 - outward * times[free] + inward @ times[free]
+            times[free] += solver.solve(missed.astype(float))
         return float(times[np.abs(self.counts / self.n_agents - start).sum(1).argmin()])
 
     def _generator(self, model: meanfield.ReactionModel) -> csr_array:
         """Pairs of distinct agents meet at the rate ε/(N - 1) for each order of the two."""
-        P, K, n = model.tensor(), model.n_states, self.counts
+        K, n, parts = model.n_states, self.counts, (model.alpha, model.beta, model.first, model.second)
+        P = meanfield.ReactionModel(model.states, *parts, encounter_rate=model.encounter_rate).tensor()
         moves = [(move, P[move] * model.encounter_rate) for move in zip(*np.nonzero(P), strict=True)]
         rows, columns, rates = [], [], []
         for (i, j, k, m), rate in moves:
@@ -45,6 +57,9 @@ class ExactChain:
         for i, k in zip(*model.spontaneous.nonzero(), strict=True):
             change = np.eye(K, dtype=int)[k] - np.eye(K, dtype=int)[i]
             self._add(rows, columns, rates, change, model.spontaneous[i, k] * n[:, i])
+        values = model.changes.values(n / self.n_agents)
+        for i, k, rate in zip(model.changes.source, model.changes.target, values.T, strict=True):
+            self._add(rows, columns, rates, np.eye(K, dtype=int)[k] - np.eye(K, dtype=int)[i], rate * n[:, i])
         row, column, rate = map(np.concatenate, (rows, columns, rates))
         size = len(n)
         inward = csr_array((rate, (row, column)), shape=(size, size))

@@ -1,0 +1,117 @@
+"""Exact rates of N agents in two states, against rational arithmetic and exact chains."""
+
+from fractions import Fraction
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from _exact_chains import ExactChain
+from meanfield import ReactionModel, lifetime, transition_rates
+
+pytestmark = pytest.mark.usefixtures("unchecked_types")
+
+
+def first_passage(up, start, end):
+    """Of rational rates `up` and their complements, from a number of agents to a larger one, reflected at 0."""
+    higher, total = Fraction(0), Fraction(0)
+    for n in range(end):
+        rise, fall = up(n)
+        higher = (1 + fall * higher) / rise
+        total += higher if n >= start else 0
+    return total
+
+
+@pytest.mark.parametrize(("power", "n_agents"), [(10, 27), (1, 30)])
+def test_the_risk_dominant_convention_is_selected(power, n_agents):
+    """Best replies with errors of 1e-10 (Kandori, Mailath and Rob): B is left by 9 of 27 errors, A by 19."""
+    error = Fraction(1, 10**power)
+
+    def play(best, other):  # a third of A is enough
+        return lambda x: jnp.where(3 * x["A"] >= 1, float(best), float(other))
+
+    rates = [play(error, 1 - error), play(1 - error, error)]
+    model = ReactionModel.from_rules({"A": "B", "B": "A"}, rates)
+    found = transition_rates(model, n_agents=[n_agents])
+    best = found["composition"].sel(state="A").values.argmax()
+    kept, selected = found["lifetime"].values[[1 - best, best], 0]
+
+    def up(n):
+        chance = 1 - error if 3 * n >= n_agents else error
+        return (n_agents - n) * chance, n * (1 - chance)
+
+    low = round(n_agents * error)
+    high = n_agents - low
+    left = first_passage(up, low, high)
+    back = first_passage(lambda k: up(n_agents - k)[::-1], low, high)
+    assert kept == pytest.approx(float(left), rel=1e-12)
+    assert selected == pytest.approx(float(back), rel=1e-12)
+    assert found["stationary"].values[1 - best, 0] == pytest.approx(float(left / (left + back)), rel=1e-12)
+    assert found.attrs["method"].startswith("exact chain")
+    if power == 10:
+        assert 1e-101 < found["stationary"].values[1 - best, 0] < 1e-99
+
+
+def voters(error, followed=6):
+    rates = [lambda x, s=s: (1 - error) * x[s] ** followed + error / 2 for s in ("up", "down")]
+    return ReactionModel.from_rules({"down": "up", "up": "down"}, rates)
+
+
+def test_of_three_attractors_the_middle_one_is_left_to_both_sides():
+    model, n_agents = voters(0.145), 40
+    found = transition_rates(model, n_agents=[n_agents])
+    chain, places = ExactChain(model, [n_agents]), found["composition"].values
+    assert len(places) == 3
+    counts = np.rint(n_agents * places[:, 1])
+    number, order = chain.counts[:, 1], counts.argsort()
+    for i, place in enumerate(places):
+        reached = np.isin(number, np.delete(counts, i))
+        exact = chain.first_passage(place, reached)
+        assert found["lifetime"].values[i, 0] == pytest.approx(exact, rel=1e-10)
+    rates = found["rate"].values[..., 0][np.ix_(order, order)]
+    assert rates[0, 2] == rates[2, 0] == 0
+    np.testing.assert_allclose(rates[1, [0, 2]], 1 / found["lifetime"].values[order[1], 0] / 2, rtol=1e-10)
+
+
+def test_one_that_is_lopsided():
+    """The middle one's rates to either side are not equal; their ratio is that of the chain's splitting."""
+    rates = [lambda x, s=s, b=b: 0.855 * x[s] ** 6 + b for s, b in (("up", 0.0727), ("down", 0.0725))]
+    model, n_agents = ReactionModel.from_rules({"down": "up", "up": "down"}, rates), 40
+    found = transition_rates(model, n_agents=[n_agents])
+    counts = np.rint(n_agents * found["composition"].values[:, 1])
+    low, middle, high = counts.argsort()
+    generator = ExactChain(model, [n_agents])
+    number = generator.counts[:, 1]
+    inside = (number > counts[low]) & (number < counts[high])
+    matrix = generator.generator.toarray()
+    lost = -matrix[np.ix_(inside, inside)]
+    to_low = np.linalg.solve(lost, matrix[inside][:, number == counts[low]][:, 0])
+    chance = to_low[number[inside] == counts[middle]][0]
+    rate = found["rate"].values[middle, [low, high], 0]
+    assert rate[0] / rate.sum() == pytest.approx(chance, rel=1e-9)
+    assert abs(chance - 0.5) > 0.005
+
+
+@pytest.mark.parametrize(("pairs", "exact"), [(False, 12221.523487908318), (True, 19048.617050254088)])
+def test_an_epidemic_of_fifty(pairs, exact):
+    """From 25 infected ones, with R0 = 2: times of a linear system of 50 equations."""
+    if pairs:
+        model = ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [2.0, 1.0])
+    else:
+        model = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: 2 * x["I"], 1.0])
+    assert lifetime(model, n_agents=50)["lifetime"].item() == pytest.approx(exact, rel=1e-10)
+
+
+def test_numbers_that_tell_nothing_apart_are_missing():
+    """Of five agents nobody is infected at a prevalence of 0.05; two million are left to theory."""
+    found = transition_rates(voters(0.12), n_agents=[4, 5, 2_000_000])
+    assert np.isfinite(found["log_rate"].values[[0, 1], [1, 0]]).all()
+    rare = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: 1.05 * x["I"], 1.0])
+    times = lifetime(rare, n_agents=[5, 400])["lifetime"].values[0]
+    assert np.isnan(times[0]) and times[1] > 0
+
+
+def test_pairs_of_which_both_change_are_left_to_theory():
+    """Two who disagree both become U, or one follows the other."""
+    model = ReactionModel.from_rules([("A + B", "2 A"), ("A + B", "2 B"), ("2 A", "2 B")], [1.0, 2.0, 0.5])
+    assert lifetime(model, n_agents=20).attrs["method"].startswith("instantons")
