@@ -39,7 +39,7 @@ class ExactRates(NamedTuple):
 def exact_rates(ground: Landscape, sizes: np.ndarray) -> ExactRates | None:
     """The rates between attractors of agents who have two states and change one at a time; None for others."""
     model, places = ground.model, ground.compositions[ground.attractors]
-    if model.n_states != 2 or model.n_classes != 1 or _both_change(model):
+    if model.n_states != 2 or model.n_classes != 1 or not len(places) or _both_change(model):
         return None
     few = sizes <= MOST_AGENTS
     between = np.full((len(places), len(places), few.sum()), np.nan)
