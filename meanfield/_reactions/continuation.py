@@ -33,6 +33,7 @@ from meanfield._reactions.search import search
 # Values of the parameter at which fixed points are searched for; bifurcations are more likely at round numbers
 SLICES = (np.arange(5) + 0.4638) / 5
 SMALL_DIFFERENCE = 1e-7  # of s, for a derivative whose error Newton's method corrects
+DIFFERENCE = 1e-4  # of z, for second derivatives that only speed Newton's method
 ITERATIONS = 8
 CONVERGED, ROUGHLY = 1e-12, 1e-7  # Newton step; the second next to branch points, where rounding moves it
 TURN = 0.95  # the least cosine between neighbouring tangents
@@ -270,6 +271,38 @@ class _Curve:
         found = at(part)
         return found if abs(test(found)) < ROOT else None
 
+    def _crossed(self, here: _Stop, there: _Stop, step: float) -> _Stop | None:
+        """The point within a step where another branch of the face crosses, or None if it is not found.
+
+        There G = 0 and ψ·∂G/∂z = 0 for some ψ. Newton's method for z, ψ and μ with G + μψ = 0, |ψ| = 1 has a regular
+        Jacobian at simple branch points (Moore, Numer. Funct. Anal. Optim. 2, 441 (1980)); along the curve it has none.
+        """
+        part = here.crossing / (here.crossing - there.crossing)
+        z = here.z + part * (there.z - here.z)
+        psi, mu, size = np.linalg.svd(self.derivative(z))[0][:, -1], 0.0, z.size
+        moves = DIFFERENCE * np.eye(size)
+        for _ in range(ITERATIONS):
+            G = self.derivative(z)
+            bent = [psi @ (self.derivative(z + move) - self.derivative(z - move)) / (2 * DIFFERENCE) for move in moves]
+            matrix = np.block(
+                [
+                    [G, mu * np.eye(size - 1), psi[:, None]],
+                    [np.array(bent), G.T, np.zeros((size, 1))],
+                    [np.zeros((1, size)), 2 * psi, np.zeros((1, 1))],
+                ]
+            )
+            missed = np.concatenate([self.residual(z) + mu * psi, psi @ G, [psi @ psi - 1]])
+            try:
+                change = np.linalg.solve(matrix, -missed)
+            except np.linalg.LinAlgError:
+                return None
+            z, psi, mu = z + change[:size], psi + change[size:-1], mu + change[-1]
+            if np.abs(change).max() < ROUGHLY:
+                along = (z - here.z) @ here.tangent
+                near = 0 <= along <= step and np.linalg.norm(z - here.z - along * here.tangent) < step / 2
+                return self.stop(z, here.tangent) if near and abs(mu) < CONVERGED else None
+        return None
+
     def _bifurcations(
         self, here: _Stop, there: _Stop, step: float, finest: bool
     ) -> tuple[list[tuple[_Stop, str]], bool]:
@@ -279,11 +312,16 @@ class _Curve:
         """
         tests: list[tuple[str, Callable[[_Stop], float]]] = []
         steepest = max(abs(here.tangent[-1]), abs(there.tangent[-1]))
+        crosses = here.crossing * there.crossing < 0
+        crossed = self._crossed(here, there, step) if crosses else None
+        met = [] if crossed is None else [(crossed, BRANCH_POINT)]
         if here.tangent[-1] * there.tangent[-1] < 0 and steepest > VERTICAL:
-            tests.append((FOLD, lambda stop: stop.tangent[-1]))
-        if here.crossing * there.crossing < 0:
+            turns = step * here.tangent[-1] / (here.tangent[-1] - there.tangent[-1])
+            if crossed is None or abs(turns - (crossed.z - here.z) @ here.tangent) > step / 4:
+                tests.append((FOLD, lambda stop: stop.tangent[-1]))
+        if crosses and crossed is None:
             tests.append((BRANCH_POINT, lambda stop: stop.crossing))
-        known, resolved = len(tests), True
+        known, resolved = len(tests) + len(met), True
         for block in (0, 1):
             changed = abs(there.unstable(block) - here.unstable(block))
             neutral = min(here.zeros(block), there.zeros(block))
@@ -297,7 +335,6 @@ class _Curve:
             elif changed:
                 tests.append((BRANCH_POINT, lambda stop, b=block: stop.nearest(b, False)))
             resolved &= changed <= 1
-        met: list[tuple[_Stop, str]] = []
         for kind, test in tests:
             stop = self._between(here, step, test)
             if stop is not None:
@@ -312,7 +349,7 @@ class _Curve:
                 kept[-1] = kept[-1] if kept[-1][1] == BRANCH_POINT else (stop, kind)
             else:
                 kept.append((stop, kind))
-        return kept, resolved and len(met) == len(tests) and len(kept) <= 1
+        return kept, resolved and len(met) == len(tests) + (crossed is not None) and len(kept) <= 1
 
 
 def _inside(z: np.ndarray) -> tuple[np.ndarray, float]:

@@ -15,7 +15,7 @@ from scipy.optimize import least_squares
 from meanfield._population.reaction_model import ReactionModel
 
 MAX_RESIDUAL = 1e-12  # |dx/dt| of each state against what it gains and loses, and of the masses
-MAX_STEPS = 100
+MAX_STEPS, LOOK = 100, 25  # and after how many it is looked whether states have emptied
 STEP = 1000.0  # h, in units of the fastest rate
 SMALL = 1e-6  # fraction of a class that may be none
 EPS = np.finfo(float).eps
@@ -130,15 +130,18 @@ def polish(
         x, left = _refined(model, masses, whole(root**2))
         if left <= MAX_RESIDUAL:
             return x
-    smaller = closed_face(model, x > SMALL * masses[model.classes])
+    smaller = _left_over(model, masses, x)
     return None if smaller.sum() == face.sum() else polish(model, masses, on_face(model, masses, smaller, x))
 
 
 def _refined(model: ReactionModel, masses: np.ndarray, x: np.ndarray) -> tuple[Float[np.ndarray, " states"], float]:
-    """x after Newton steps in ln x, and there max |dx/dt| / (gain + loss), or what the masses miss."""
-    belongs = _belongs(model, masses)
+    """x after Newton steps in ln x, and there max |dx/dt| / (gain + loss), or what the masses miss.
+
+    They end where states have all but emptied that others do not need.
+    """
+    belongs, occupied = _belongs(model, masses), np.count_nonzero(x)
     best, left = x, np.inf
-    for _ in range(MAX_STEPS):
+    for n in range(1, MAX_STEPS + 1):
         gained, lost = model.fluxes(x)
         scale = np.where(gained + lost > TINY, gained + lost, 1)
         missed = np.append((lost - gained) / scale, masses - belongs @ x)
@@ -146,9 +149,16 @@ def _refined(model: ReactionModel, masses: np.ndarray, x: np.ndarray) -> tuple[F
         if left <= MAX_RESIDUAL and most >= left:
             break
         best, left = x, most
+        if n % LOOK == 0 and most > MAX_RESIDUAL and _left_over(model, masses, x).sum() < occupied:
+            break
         matrix = np.vstack([model.jacobian(x) * x / scale[:, None], belongs * x])
         x = x * np.exp(np.clip(np.linalg.lstsq(matrix, missed)[0], -1, 1))
     return best, left
+
+
+def _left_over(model: ReactionModel, masses: np.ndarray, x: np.ndarray) -> Bool[np.ndarray, " states"]:
+    """The closed face without states that have all but emptied."""
+    return closed_face(model, x > SMALL * masses[model.classes])
 
 
 def _belongs(model: ReactionModel, masses: np.ndarray) -> Float[np.ndarray, "classes states"]:
