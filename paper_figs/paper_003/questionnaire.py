@@ -15,9 +15,9 @@ from meanfield.toolbox import labelled
 from paper_figs._item import Item
 from paper_figs._study import Study
 from paper_figs._style import styled
+from paper_figs.norm_society import evaluation_form
 from paper_figs.paper_003.society import answers_of, society
 from theory.norms import AGENTS
-from validation.norms import evaluation_form
 
 ANYTHING = {"operation": "act", "agent": "anybody", "prompt": "", "answer": ""}
 EMPTY_FORM = evaluation_form([ANYTHING], "anybody", seed=0)

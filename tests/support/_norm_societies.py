@@ -16,11 +16,11 @@ import xarray as xr
 from meanfield.toolbox import ResumableLog, UnparsedError
 from theory.norms import AGENTS, BEHAVIOURS, NormAgent, NormRates, default_operations
 from theory.norms._states import NORM_STATES, NormState
-from validation.norms import TableOperations
-from validation.norms._events import Rules
-from validation.norms._member import OPPOSITE, Member
-from validation.norms._questions import Questions
-from validation.norms._society import OPERATIONS, Streams
+from paper_figs.norm_society import TableOperations
+from paper_figs.norm_society._events import Rules
+from paper_figs.norm_society._member import OPPOSITE, Member
+from paper_figs.norm_society._events import Questions
+from paper_figs.norm_society._society import OPERATIONS, stream
 
 SMOKING, NOISE, _ = BEHAVIOURS.values()
 K = len(NORM_STATES)

@@ -19,11 +19,11 @@ from _norm_societies import ordinary
 from _scripted_norms import BOB, SAM, Scripted
 from meanfield import InputError
 from policy_extraction.norms import NormOperations
-from policy_extraction.norms._operations import MAX_TOKENS
+from paper_figs.norm_society._language_model import MAX_TOKENS
 from policy_extraction.norms._prompts import QUESTIONS
 from policy_extraction.prompts import Prompt
 from theory.norms import AGENTS, NormRates
-from validation.norms import simulate_society
+from paper_figs.norm_society import simulate_society
 
 RATES = NormRates(
     encounters_per_day=10,

@@ -18,9 +18,9 @@ from _norm_societies import FAST, NOISE, Chatty, lines_of, table
 from meanfield import InputError
 from meanfield.toolbox import UnparsedError
 from theory.norms import AGENTS, NormAgent
-from validation.norms import TableOperations, simulate_society
+from paper_figs.norm_society import TableOperations, simulate_society
 from validation.norms._questions import plain
-from validation.norms._society import OPERATIONS
+from paper_figs.norm_society._society import OPERATIONS
 
 
 class Foreign(TableOperations):

@@ -17,7 +17,9 @@ from meanfield.toolbox import LARGEST_SEED, existing_file, labelled, one_or_seve
 from theory.norms import AGENTS
 
 BEST = 7
-QUESTIONNAIRE = tomllib.loads(files("validation.norms").joinpath("questionnaire.toml").read_text(encoding="utf-8"))
+QUESTIONNAIRE = tomllib.loads(
+    files("paper_figs.norm_society").joinpath("questionnaire.toml").read_text(encoding="utf-8")
+)
 TASKS: dict[str, dict[str, Any]] = {task["name"]: task for task in QUESTIONNAIRE["task"]}
 
 Record = Mapping[str, Any]
@@ -60,8 +62,9 @@ def evaluation_form(
 
     Examples
     --------
+    >>> from paper_figs.norm_society import evaluation_form, questionnaire_scores
     >>> records = [{"operation": "decide_to_talk", "agent": "Sam Moore", "prompt": "loud guests", "answer": "yes"}]
-    >>> form = validation.norms.evaluation_form(records, "Sam Moore", seed=1)
+    >>> form = evaluation_form(records, "Sam Moore", seed=1)
     >>> form["tasks"][1]["questions"][1]["items"]
     [{'input': 'loud guests', 'output': 'yes', 'score': None}]
     """
@@ -143,11 +146,12 @@ def questionnaire_scores(forms: Iterable[Form]) -> xr.Dataset:
 
     Examples
     --------
+    >>> from paper_figs.norm_society import evaluation_form, questionnaire_scores
     >>> records = [{"operation": "decide_to_talk", "agent": "Sam Moore", "prompt": "loud guests", "answer": "yes"}]
-    >>> forms = [validation.norms.evaluation_form(records, "Sam Moore", seed=1) for person in range(2)]
+    >>> forms = [evaluation_form(records, "Sam Moore", seed=1) for person in range(2)]
     >>> for form, score in zip(forms, (6, 7)):
     ...     form["tasks"][1]["questions"][1]["items"][0]["score"] = score
-    >>> scores = validation.norms.questionnaire_scores(forms).sel(task="Sender")
+    >>> scores = questionnaire_scores(forms).sel(task="Sender")
     >>> scores["score"].item(), scores["standard_error"].item()
     (6.5, 0.5)
     """

@@ -23,7 +23,7 @@ from theory.norms import AGENTS, BEHAVIOURS, NormRates, default_operations
 from theory.norms._observables import SHARES
 from theory.norms._states import NORM_STATES, starting_fractions
 from validation import reactions
-from validation.norms import TableOperations, simulate_society
+from paper_figs.norm_society import TableOperations, simulate_society
 
 ALPHA = 1e-5
 

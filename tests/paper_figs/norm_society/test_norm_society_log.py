@@ -15,8 +15,8 @@ import xarray as xr
 from _norm_societies import FAST, SMOKING, Chatty, lines_of, ordinary, table
 from meanfield import InputError
 from theory.norms import AGENTS
-from validation.norms import TableOperations, simulate_society
-from validation.norms._society import OPERATIONS
+from paper_figs.norm_society import TableOperations, simulate_society
+from paper_figs.norm_society._society import OPERATIONS
 
 BUSY = replace(FAST, plans_per_day=20, syntheses_per_day=60)
 OPTIONS = {"encounters": 30, "seed": 3, "on_unparsed": "no"}

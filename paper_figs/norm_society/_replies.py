@@ -1,4 +1,4 @@
-"""Valid answers of an agent that writes: text, JSON or lines."""
+"""Valid answers of an agent that writes: text, JSON or lines. A parser raises ReplyError for anything else."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from policy_extraction._toolbox.json_replies import DECODER, ReplyError, is_text
 KINDS = ("injunctive", "descriptive")
 LARGEST = 1e9  # limit of numbers, so that no sum overflows
 
-Theme = tuple[str, tuple[int, ...]]
-Rule = tuple[Callable[[Any], bool], str]
+Fits = Callable[[Any], bool]
 
 
 def parse_text(text: str) -> str:
-    """The answer on one line; ReplyError if it is empty."""
+    """The answer on one line."""
     if not is_text(text):
         raise ReplyError("it is empty, or holds what is no character")
     return _line(text)
 
 
 def parse_norm(text: str) -> dict[str, Any]:
-    """One norm, a JSON object with content, kind and utility; ReplyError for anything else."""
+    """One norm, a JSON object with content, kind and utility."""
     return _norm(_json(text))
 
 
 def parse_norms(text: str, n: int) -> list[dict[str, Any]]:
-    """n norms with different contents, a JSON list; ReplyError for anything else."""
+    """n norms with different contents, a JSON list."""
     rows = _json(text)
     if not isinstance(rows, list) or len(rows) != n:
         raise ReplyError(f"it is not a JSON list of {n} norms")
@@ -40,17 +39,17 @@ def parse_norms(text: str, n: int) -> list[dict[str, Any]]:
 
 
 def parse_abstract(text: str, n: int) -> dict[str, Any]:
-    """A general norm for n norms, a JSON object with content, kind and weights; ReplyError for anything else."""
+    """A general norm for n norms, a JSON object with content, kind and weights."""
 
     def fits(weights: Any) -> bool:
         return isinstance(weights, list) and len(weights) == n and all(_is_number(w) and w > 0 for w in weights)
 
-    row = _object(_json(text), weights=(fits, f"a list of {n} positive numbers"))
+    row = _object(_json(text), "weights", fits, f"a list of {n} positive numbers")
     return row | {"weights": [float(weight) for weight in row["weights"]]}
 
 
-def parse_themes(text: str, n: int) -> tuple[Theme, ...]:
-    """The themes of n norms, with each theme's norms, from n lines 'number: theme'; ReplyError for anything else.
+def parse_themes(text: str, n: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The themes of n norms, with each theme's norms, from n lines 'number: theme'.
 
     Norms are numbered from 1 in the text and from 0 in the result. Case is ignored. Text after the last line is not
     read, except a theme too many.
@@ -68,8 +67,7 @@ def parse_themes(text: str, n: int) -> tuple[Theme, ...]:
 
 
 def _norm(row: Any) -> dict[str, Any]:
-    in_range: Rule = (lambda value: _is_number(value) and 1 <= value <= 100, "a number from 1 to 100")
-    row = _object(row, utility=in_range)
+    row = _object(row, "utility", lambda value: _is_number(value) and 1 <= value <= 100, "a number from 1 to 100")
     return row | {"utility": float(row["utility"])}
 
 
@@ -83,17 +81,16 @@ def _json(text: str) -> Any:
         raise ReplyError("it does not begin with JSON in full") from None
 
 
-def _object(row: Any, **number: Rule) -> dict[str, Any]:
+def _object(row: Any, number: str, fits: Fits, expected: str) -> dict[str, Any]:
     """A JSON object with a content on one line, a kind and a number or numbers."""
-    rules: dict[str, Rule] = {"content": (is_text, "text"), "kind": (KINDS.__contains__, " or ".join(KINDS)), **number}
+    rules = {"content": (is_text, "text"), "kind": (KINDS.__contains__, " or ".join(KINDS)), number: (fits, expected)}
     if not isinstance(row, dict):
         raise ReplyError(f"{shown(row)} is not a JSON object")
     if set(row) != set(rules):
         raise ReplyError(f"the keys are {shown(list(row))}, expected {shown(list(rules))}")
-    for name in rules:
-        fits, expected = rules[name]
-        if not fits(row[name]):
-            raise ReplyError(f"{name} is {shown(row[name])}, expected {expected}")
+    for name, (right, wanted) in rules.items():
+        if not right(row[name]):
+            raise ReplyError(f"{name} is {shown(row[name])}, expected {wanted}")
     return {name: row[name] for name in rules} | {"content": _line(row["content"])}
 
 

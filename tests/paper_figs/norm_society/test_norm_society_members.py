@@ -15,8 +15,8 @@ from _norm_societies import NOISE, SMOKING, databases_over_time, member_at, rule
 from meanfield import InputError
 from theory.norms import AGENTS, BEHAVIOURS, NormRates
 from theory.norms._states import NormState
-from validation.norms import TableOperations, simulate_society
-from validation.norms._member import Member
+from paper_figs.norm_society import TableOperations, simulate_society
+from paper_figs.norm_society._member import Member
 
 FOR = {name: one.standards["for"] for name, one in BEHAVIOURS.items()}
 

@@ -34,7 +34,7 @@ from _scripted_norms import (
 from meanfield import InputError, ModelError
 from meanfield.toolbox import UnparsedError
 from policy_extraction.norms import NORMS_003, NormOperations, probe_operations
-from policy_extraction.norms._operations import MAX_TOKENS
+from paper_figs.norm_society._language_model import MAX_TOKENS
 from policy_extraction.norms._prompts import NormPrompts
 from policy_extraction.prompts import Prompt
 from theory.norms import AGENTS, BEHAVIOURS

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
-from tqdm.auto import tqdm
 
-from meanfield import InputError, ModelError
+from meanfield import InputError
 from meanfield.toolbox import UnparsedError, real_number, shortened, whole_number
-from policy_extraction._toolbox.bars import hidden
-from policy_extraction._toolbox.texts import MANY
-from policy_extraction.backends._backend import Backend
-from policy_extraction.measuring._cache import RecordCache
-from policy_extraction.measuring._sampling import Sampling, check_temperature, choose
-from policy_extraction.norms._prompts import NORMS_003, STANDARDS, Asked, NormPrompts
-from policy_extraction.norms._replies import (
+from paper_figs.norm_society._replies import (
     ReplyError,
     parse_abstract,
     parse_norm,
@@ -27,74 +19,29 @@ from policy_extraction.norms._replies import (
     parse_text,
     parse_themes,
 )
-from policy_extraction.prompts._template import Prompt
+from policy_extraction.backends import Backend
+from policy_extraction.norms import NORMS_003
+from policy_extraction.norms._probe import NeitherWordError, Probed, check_arguments, probe
+from policy_extraction.norms._prompts import Asked, NormPrompts
+from policy_extraction.prompts import Prompt
+from theory.norms import NormAgent
+from theory.toolbox import STANDARDS
 
-Parsed = TypeVar("Parsed")
+Parse = Callable[[str], Any]
 
 MAX_TOKENS = {
-    "create": (0, 80),
-    "talk": (60, 0),
-    "reply": (60, 0),
-    "think": (50, 0),
-    "identify": (60, 0),
-    "classify": (20, 12),
-    "abstract": (60, 8),
-    "plan": (100, 0),
-    "act": (40, 0),
+    **{"create": (0, 80), "talk": (60, 0), "reply": (60, 0), "think": (50, 0), "identify": (60, 0)},
+    **{"classify": (20, 12), "abstract": (60, 8), "plan": (100, 0), "act": (40, 0)},
 }
 """Most tokens of an answer: a fixed number, and more for each item of a list."""
 SEEDS = 2**31 - 1000  # all servers take these
 CUT = 120  # characters of an answer that an error repeats
 
 
-class NeitherWordError(ModelError):
-    """A back end lists neither word of a question among its answers."""
-
-
-class Probed(NamedTuple):
-    """The measurement of a question, as means over both orders of the words."""
-
-    p_yes: float  # probability of yes, of the two words at the temperature
-    captured_mass: float  # probability of the two words together, at temperature 1
-    undecided: float  # width of the interval of `p_yes`, 0 unless the back end only bounds a probability
-
-
-def probe(
-    backend: Backend,
-    asked: Sequence[Asked],
-    words: tuple[str, str],
-    temperature: float,
-    kept: RecordCache | None = None,
-    progress: bool | None = None,
-) -> Iterator[Probed]:
-    """The measurement of each question; all are asked in one call, each text once, and kept ones not again.
-
-    Raises NeitherWordError if the back end only bounds both words of a question, and ModelError if it leaves a question
-    without an answer.
-    """
-    prompts = list(dict.fromkeys(prompt for both in asked for prompt in both))
-    place = {prompt: number for number, prompt in enumerate(prompts)}
-    key = {"format": 1, "identity": backend.identity, "words": words, "prompts": list(map(asdict, prompts))}
-    answers = (kept if kept and backend.identity else RecordCache(False)).answers(key)
-    with tqdm(total=len(prompts), desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
-        log_p, censored = answers.complete(backend, words, [((), i) for i in range(len(prompts))], prompts, bar)
-    if censored.all(-1).any():
-        raise NeitherWordError(
-            f"backend = {backend.name}: neither {words[0]!r} nor {words[1]!r} is among its most probable answers; "
-            "let it list more answers, or take other words in the prompts"
-        )
-    choice = choose(log_p, censored, Sampling(temperature, undecided="bound"))
-    mass = np.exp(log_p).sum(-1)
-    for both in asked:
-        at = [place[prompt] for prompt in both]
-        width = choice.high[at, 0] - choice.low[at, 0]
-        yield Probed(float(choice.q[at, 0].mean()), float(mass[at].mean()), float(width.mean()))
-
-
 class NormOperations:
     """A language model that decides, speaks, thinks, plans and acts for the agents of a norm society.
 
-    It is the `operations` of `validation.norms.simulate_society`. A yes/no operation is a question whose two answers
+    It is the `operations` of `simulate_society`. A yes/no operation is a question whose two answers
     are scored: a softmax over the two words at the temperature, averaged over both orders of the words, because small
     models prefer one place. The answer is drawn with this probability. A thought or a norm is written only after a yes,
     and questions about the text decide by which norms a plan goes, and which standard an action shows: that of a random
@@ -142,7 +89,7 @@ class NormOperations:
     A model that says yes four times in five is asked whether Bob finds a smoker in conflict with his norm.
 
     >>> from policy_extraction.backends import Scores
-    >>> from policy_extraction.norms import NormOperations
+    >>> from paper_figs.norm_society import NormOperations
     >>> from theory.norms import AGENTS, BEHAVIOURS
     >>> class YesMan:
     ...     name, identity, provenance = "yes-man", "", {}
@@ -170,10 +117,8 @@ class NormOperations:
     ) -> None:
         check_arguments(backend, prompts, temperature)
         writing_temperature = real_number("writing_temperature", writing_temperature, least=0)
-        if created is not None and not isinstance(created, Mapping):
-            raise InputError(f"created = {created!r}: expected norms by the names of agents")
         self._backend, self._prompts, self._temperature = backend, prompts, temperature
-        self._writing_temperature, self._retries = writing_temperature, whole_number("retries", retries, 0, MANY)
+        self._writing_temperature, self._retries = writing_temperature, whole_number("retries", retries, 0)
         self._created = {name: _checked(name, norms) for name, norms in (created or {}).items()}
         self._known: dict[Asked, Probed] = {}
         self.exchanges: list[dict[str, Any]] = []
@@ -181,7 +126,7 @@ class NormOperations:
         known = (backend.identity, prompts.sha256, temperature, writing_temperature, retries, self._created)
         self.identity = " ".join(map(str, known)) if backend.identity else ""
 
-    def __call__(self, operation: str, agent: Any, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
+    def __call__(self, operation: str, agent: NormAgent, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
         """The answer to a question of `simulate_society`."""
         slots = {name: str(value) for name, value in given.items() if isinstance(value, (str, int))}
         slots |= {name: self._prompts.listed(given[name]) for name in ("norms", "informed") if name in given}
@@ -190,7 +135,7 @@ class NormOperations:
         def decide(name: str, **more: str) -> bool:
             return self._decide(name, agent, rng, slots | more)
 
-        def write(name: str, parse: Callable[[str], Parsed], items: int = 0, **more: str) -> Parsed:
+        def write(name: str, parse: Parse, items: int = 0, **more: str) -> Any:
             return self._write(name, agent, parse, rng, items, slots | more)
 
         match operation:
@@ -246,14 +191,8 @@ class NormOperations:
         return self._prompts.is_true(operation, answer)
 
     def _write(
-        self,
-        operation: str,
-        agent: Any,
-        parse: Callable[[str], Parsed],
-        rng: np.random.Generator,
-        items: int,
-        slots: Mapping[str, str],
-    ) -> Parsed:
+        self, operation: str, agent: Any, parse: Parse, rng: np.random.Generator, items: int, slots: Mapping[str, str]
+    ) -> Any:
         """The model's answer as `parse` reads it; UnparsedError if it refuses all. `items` is the length of a list."""
         problem, text = "", ""
         fixed, each = MAX_TOKENS[operation]
@@ -263,12 +202,11 @@ class NormOperations:
             (written,) = self._backend.generate([prompt], temperature=self._writing_temperature, **options)
             text = prompt.answer_prefix + written
             try:
-                parsed = parse(text)
+                parsed, problem = parse(text), ""
             except ReplyError as bad:
-                problem = str(bad)
-                self._keep(operation, agent, prompt, text, problem=problem)
-            else:
-                self._keep(operation, agent, prompt, text, problem="")
+                parsed, problem = None, str(bad)
+            self._keep(operation, agent, prompt, text, problem=problem)
+            if not problem:
                 return parsed
         raise UnparsedError(
             f"{operation} of {agent.name}: none of {1 + self._retries} answers can be used; the last one was "
@@ -287,12 +225,3 @@ def _checked(name: str, norms: Sequence[Mapping[str, Any]]) -> list[dict[str, An
         return parse_norms(json.dumps([dict(norm) for norm in norms]), len(norms))
     except (ReplyError, TypeError, ValueError) as bad:
         raise InputError(f"created[{name!r}] = {norms!r}: {bad}") from None
-
-
-def check_arguments(backend: object, prompts: object, temperature: float) -> None:
-    """InputError for a wrong back end, wrong prompts or a wrong temperature."""
-    if not isinstance(backend, Backend):
-        raise InputError(f"backend = {backend!r}: expected a Backend, as open_backend returns one")
-    if not isinstance(prompts, NormPrompts):
-        raise InputError(f"prompts = {prompts!r}: expected NormPrompts, as load_prompts returns them")
-    check_temperature(temperature)

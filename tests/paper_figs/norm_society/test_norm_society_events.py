@@ -19,10 +19,10 @@ from theory.norms import BEHAVIOURS, NormRates, default_operations
 from theory.norms._model import CHANNELS
 from theory.norms._operations import OPERATIONS
 from theory.norms._states import NORM_STATES, NormState
-from validation.norms import TableOperations
-from validation.norms._events import Event, Rules
-from validation.norms._member import Member
-from validation.norms._society import Streams
+from paper_figs.norm_society import TableOperations
+from paper_figs.norm_society._events import Event, Rules
+from paper_figs.norm_society._member import Member
+from paper_figs.norm_society._society import Streams
 
 LABELS = [state.label for state in NORM_STATES]
 

@@ -6,7 +6,7 @@ import pytest
 
 from _scripted_norms import NORM
 from policy_extraction._toolbox.json_replies import ReplyError
-from policy_extraction.norms._replies import parse_abstract, parse_norm, parse_norms, parse_text, parse_themes
+from paper_figs.norm_society._replies import parse_abstract, parse_norm, parse_norms, parse_text, parse_themes
 
 
 def test_a_norm_is_read():

@@ -11,7 +11,7 @@ import pytest
 import meanfield
 from _refusals import refused
 from meanfield import InputError
-from validation.norms import evaluation_form, questionnaire_scores
+from paper_figs.norm_society import evaluation_form, questionnaire_scores
 
 # [003] Fig. 4: score, standard error; and the number of questions of the task, Figs. E1 and E2.
 PUBLISHED = {
