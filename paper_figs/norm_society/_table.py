@@ -46,7 +46,7 @@ class TableOperations:
     operations
         Operation probabilities; by default `theory.norms.default_operations()`.
     behaviours
-        Names of `theory.norms.BEHAVIOURS`, or objects `Behaviour`; by default all. Their standards have different texts.
+        Names of `theory.norms.BEHAVIOURS`, or objects `Behaviour`; by default all.
     rates
         Rates of the society unless it is given others. Their other utilities belong to norms outside the table.
 

@@ -239,9 +239,8 @@ def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset) -> xr.Data
     Each is a mean over the agents, behaviours and standards that it applies to. `detect_abstract` is the probability to
     find a conflict with an abstract norm, divided by the one for the norm itself; it is at most 1, and 1 if the model
     never finds any. `comply_in_plan`, `comply_in_action` and `comply_abstract` come from questions whether the agent
-    does what its norm asks for, where `paper_figs.norm_society.NormOperations` has plans and actions written and judged. Without a probe are
-    `abstract`, which depends on the norms that a model writes, and entries that apply to none of the agents or
-    behaviours.
+    does what its norm asks for. Without a probe are `abstract`, which depends on the norms that a model writes, and
+    entries that apply to none of the agents or behaviours.
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ import validation
 from _endpoint_counts import table
 from _labelled_calls import answers, conformist, infection, measured, stack, swept, variants
 from _policies import loyal_policy, majority, random_policy
+from paper_figs import norm_society
 from policy_extraction import checks
 from policy_extraction.flag_game import StandIn, play, probe_memory_conflict
 from theory.flag_game import evidence, mechanism1, mechanism2, random_field

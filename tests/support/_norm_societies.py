@@ -14,13 +14,12 @@ import numpy as np
 import xarray as xr
 
 from meanfield.toolbox import ResumableLog, UnparsedError
+from paper_figs.norm_society import TableOperations
+from paper_figs.norm_society._events import Questions, Rules
+from paper_figs.norm_society._member import OPPOSITE, Member
+from paper_figs.norm_society._society import OPERATIONS, stream
 from theory.norms import AGENTS, BEHAVIOURS, NormAgent, NormRates, default_operations
 from theory.norms._states import NORM_STATES, NormState
-from paper_figs.norm_society import TableOperations
-from paper_figs.norm_society._events import Rules
-from paper_figs.norm_society._member import OPPOSITE, Member
-from paper_figs.norm_society._events import Questions
-from paper_figs.norm_society._society import OPERATIONS, stream
 
 SMOKING, NOISE, _ = BEHAVIOURS.values()
 K = len(NORM_STATES)
@@ -74,9 +73,9 @@ def lines_of(log: Path) -> list[dict]:
 def databases_over_time(operations: Any, encounters: int, seed: int, rates: NormRates) -> Iterator[tuple]:
     """Each change of a member of a society: (event, name, what it held before, and after), as `simulate_society`."""
     rules = rules_of(operations, rates=rates)
-    members, streams, met = [Member(agent) for agent in AGENTS], Streams(seed), 0
+    members, met = [Member(agent) for agent in AGENTS], 0
     for number in count():
-        event = rules.play(members, number, streams.at(number))
+        event = rules.play(members, number, stream(seed, number))
         for who, after in event.changed.items():
             yield event, AGENTS[who].name, members[who].as_dict(), after.as_dict()
             members[who] = after

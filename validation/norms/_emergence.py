@@ -77,7 +77,7 @@ def simulate(
 
     See Also
     --------
-    simulate_society : agents who decide for themselves
+    paper_figs.norm_society.simulate_society : agents who decide for themselves
     theory.norms.emergence : the limit of many agents
 
     Examples

@@ -21,12 +21,13 @@ from scipy.optimize import bisect
 from scipy.stats import chi2
 
 import meanfield
+import policy_extraction
 import theory
 import validation
 from _norm_societies import ordinary
 from _paths import ROOT
 from meanfield import InputError
-from paper_figs import norm_emergence
+from paper_figs import norm_emergence, norm_society
 from theory.norms import AGENTS, BEHAVIOURS, NormRates, default_operations, emergence, emergence_measures
 from theory.norms._model import CHANNELS
 from theory.norms._states import NORM_STATES, starting_fractions
@@ -359,6 +360,11 @@ def test_observables_are_made_a_part_at_a_time(monkeypatch) -> None:
 
 
 def test_former_names_warn(tmp_path) -> None:
+    for name in ("simulate_society", "TableOperations", "evaluation_form", "questionnaire_scores"):
+        with pytest.warns(DeprecationWarning, match=f"norms.{name} .* use paper_figs.norm_society.{name}"):
+            assert getattr(validation.norms, name) is getattr(norm_society, name)
+    with pytest.warns(DeprecationWarning, match="use paper_figs.norm_society.NormOperations"):
+        assert policy_extraction.norms.NormOperations is norm_society.NormOperations
     (tmp_path / "form.json").write_text("{}")
     with pytest.warns(DeprecationWarning, match="read_evaluation.* use json"):
         assert validation.norms.read_evaluation(tmp_path / "form.json") == {}

@@ -33,8 +33,9 @@ from _scripted_norms import (
 )
 from meanfield import InputError, ModelError
 from meanfield.toolbox import UnparsedError
-from policy_extraction.norms import NORMS_003, NormOperations, probe_operations
+from paper_figs.norm_society import NormOperations
 from paper_figs.norm_society._language_model import MAX_TOKENS
+from policy_extraction.norms import NORMS_003, probe_operations
 from policy_extraction.norms._prompts import NormPrompts
 from policy_extraction.prompts import Prompt
 from theory.norms import AGENTS, BEHAVIOURS
@@ -361,9 +362,7 @@ def test_the_identity_tells_models_and_options_apart():
         ({"prompts": "mine.toml"}, "prompts = 'mine.toml': expected NormPrompts"),
         ({"temperature": 0}, "temperature = 0: expected a positive number"),
         ({"writing_temperature": -1}, "writing_temperature = -1: expected a number of at least 0"),
-        ({"retries": -1}, "retries = -1: expected a whole number from 0 to"),
-        ({"retries": 1.5}, "retries = 1.5: expected a whole number"),
-        ({"created": [ROW]}, "created = [{'content': 'Be quiet.'"),
+        ({"retries": -1}, "retries = -1: expected a whole number of at least 0"),
     ],
 )
 def test_bad_options_are_named(options, message):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from _scripted_norms import NORM
-from policy_extraction._toolbox.json_replies import ReplyError
 from paper_figs.norm_society._replies import parse_abstract, parse_norm, parse_norms, parse_text, parse_themes
+from policy_extraction._toolbox.json_replies import ReplyError
 
 
 def test_a_norm_is_read():

@@ -13,10 +13,10 @@ import xarray as xr
 
 from _norm_societies import NOISE, SMOKING, databases_over_time, member_at, rules_of, table
 from meanfield import InputError
-from theory.norms import AGENTS, BEHAVIOURS, NormRates
-from theory.norms._states import NormState
 from paper_figs.norm_society import TableOperations, simulate_society
 from paper_figs.norm_society._member import Member
+from theory.norms import AGENTS, BEHAVIOURS, NormRates
+from theory.norms._states import NormState
 
 FOR = {name: one.standards["for"] for name, one in BEHAVIOURS.items()}
 
@@ -39,6 +39,8 @@ def test_databases_keep_their_order() -> None:
     kinds, last = defaultdict(int), {}
     for event, name, before, after in databases_over_time(fickle, encounters=500, seed=2, rates=rates):
         last[name] = after
+        if before == after:
+            continue
         contents = [norm["content"] for norm in after["norms"]]
         assert len(set(contents)) == len(contents)
         assert {norm["content"] for norm in before["norms"]} <= set(contents)  # nothing is forgotten
@@ -173,14 +175,14 @@ class Wordy:
                 assert given["content"] != "Be considerate." or not set(norms) & {one for one, *_ in CREATED}
                 return given["content"] not in norms
             case "plan":
-                return {"text": "A day at the café.", "follows": frozenset(norms)}
+                return {"text": "A day at the café.", "follows": norms}
             case "act":
                 shows = agent.prefers[given["behaviour"].name]
                 return {"text": given["behaviour"].shows[shows], "shows": shows, "normative": False}
             case "classify":
-                return [("all", tuple(norms))] if self.merge else [(one, (one,)) for one in norms]
+                return [["all", norms]] if self.merge else [[one, [one]] for one in norms]
             case "abstract":
-                return "Be considerate.", "injunctive", [1.0] * len(norms)
+                return ["Be considerate.", "injunctive", [1.0] * len(norms)]
         return True
 
 
