@@ -50,16 +50,13 @@ class NormOperations:
 
     Parameters
     ----------
-    backend
-        The model.
-    prompts
-        The prompts.
-    temperature
-        Temperature of the answers to questions, positive.
-    writing_temperature
-        Temperature of texts; 0 always takes the most probable token.
+    backend, prompts
+        The model, and the prompts of `policy_extraction.norms.load_prompts`.
+    temperature, writing_temperature
+        Of the answers to questions, positive, and of texts; 0 always takes the most probable token.
     retries
-        Most repetitions of a request for a text.
+        Most repetitions of a request for a text. Then, or if a back end lists neither word of a question, a call raises
+        `policy_extraction.UnparsedError`.
     created
         {name of an entrepreneur: its first norms}, each with content, kind and utility. The model is not asked for
         these; many small models can't write a list of norms.
@@ -71,18 +68,8 @@ class NormOperations:
         question also has `user_no_first`, the user message with the words in the other order, `p_yes`, `captured_mass`
         (probability of the two words together) and `undecided` (width of the interval of `p_yes` if the back end only
         bounds it). A text also has `problem`, the reason of a refusal or ''.
-    created_for
-        The names in `created`.
     identity
         Text that changes with the model and the options; empty for a model that was given as an object.
-
-    Raises
-    ------
-    InputError
-        If an argument is not as described.
-    UnparsedError
-        Raised by a call if no text of the model is usable, or a back end that lists only its most probable answers
-        lists neither word of a question.
 
     Examples
     --------

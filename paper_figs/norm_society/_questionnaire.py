@@ -40,25 +40,14 @@ def evaluation_form(
         `source`, 'chat' or 'thought', or by the preceding question whether there is a norm.
     agent
         Name of the agent.
-    per_question
-        Most items for each question, ≥ 1; 20 in [003].
-    seed
-        Seed of the draw, 0 to 2^63 - 1.
+    per_question, seed
+        Most items for each question, 20 in [003], and the seed of their draw.
 
     Returns
     -------
     {agent, description, instructions, scale, tasks}: eight tasks with name, module, about and questions; each question
     has a text and items {input, output, score}, with the score None for the person to fill in. A question without
     records has no items: only entrepreneurs create norms.
-
-    Raises
-    ------
-    InputError
-        If the records can't be read, or none is the agent's.
-
-    See Also
-    --------
-    questionnaire_scores : the scores of forms that are filled in
 
     Examples
     --------
@@ -117,32 +106,18 @@ def _of_log(path: str | os.PathLike[str]) -> Iterator[Record]:
 
 
 def questionnaire_scores(forms: Iterable[Form]) -> xr.Dataset:
-    """The scores of filled forms by task, as in [003] Fig. 4.
+    """The scores, whole numbers from 1 to 7, of filled forms of `evaluation_form` by task, as in [003] Fig. 4.
 
     The score of a question in a form is the mean of its items, the score of a task the mean over all questions and
     forms with items, and the overall score the mean over all tasks. So a task counts by its number of questions, and
     the creation of norms by the forms of entrepreneurs only. The standard error is for a ratio of sums over forms,
     which are independent (Cochran 1977, Sampling Techniques, Section 6.4).
 
-    Parameters
-    ----------
-    forms
-        One or more forms of `evaluation_form` with a whole number from 1 to 7 as the score of each item.
-
     Returns
     -------
     Dataset over `task` (coordinate `module`) with `score`, `standard_error`, `forms`, the number with items of the
     task, and `items`, the number of scores; and `overall`, `overall_standard_error`. NaN without items; errors also
     with items in fewer than two forms.
-
-    Raises
-    ------
-    InputError
-        If there are no forms, or one has other tasks, or a score that is missing or out of range.
-
-    See Also
-    --------
-    evaluation_form : makes the forms
 
     Examples
     --------

@@ -44,13 +44,13 @@ def simulate_society(
     log: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Simulate a norm society in one café, agent by agent and norm by norm.
+    """Simulate a norm society in one café, agent by agent and norm by norm. Source: [003] Sections 2 and 3.1.
 
     Entrepreneurs create norms and keep to them; the others have none. Then events follow one another: two distinct
     agents, observer and actor, have an encounter about one of the behaviours, all uniformly at random; or one agent
     makes a plan; or one looks whether its norms need a synthesis. Their probabilities are proportional to B ·
     encounters_per_day, plans_per_day and syntheses_per_day, for B behaviours. With `TableOperations` and one behaviour
-    this is the process of `theory.norms.reaction_model`, interaction by interaction. Source: [003] Sections 2 and 3.1.
+    this is the process of `theory.norms.reaction_model`, interaction by interaction.
 
     As in that model a norm that passed the check replaces those for the opposite standard, an agent goes on to plan by
     every norm that it has planned by, and it counts as told of a norm only while it holds none for the same behaviour.
@@ -76,31 +76,27 @@ def simulate_society(
 
     `norms` are the agent's qualified norms, `informed` those that it was told of and has not accepted, the latest last;
     `source` is 'chat' or 'thought'. With an observation and a text come the name of the `behaviour`, the standard that
-    it `shows`, and whether it is `normative` or a habit. A model that never gives a usable answer raises
-    `policy_extraction.UnparsedError`.
+    it `shows`, and whether it is `normative` or a habit. `operations` may have the attributes `exchanges`, a list of
+    dicts for the log, emptied after each event; `identity`, a text that determines the answers; `rates`; and
+    `created_for`, names of agents for whom it has norms.
 
     Parameters
     ----------
     operations
-        The decisions: `TableOperations`, `NormOperations` with a language model, or a function
-        of your own. It may have the attributes `exchanges`, a list of dicts for the log, emptied after each event;
-        `identity`, a text that determines the answers; `rates`, the `NormRates` that they assume; and `created_for`,
-        names of agents for whom it has norms.
-    agents
-        N ≥ 2 agents with different names.
-    behaviours
-        Names of `theory.norms.BEHAVIOURS`, or objects `Behaviour`, different ones; by default all three.
+        The decisions: `TableOperations`, `NormOperations` with a language model, or a function of your own.
+    agents, behaviours
+        Two or more agents; behaviours or their names, by default all three of `theory.norms.BEHAVIOURS`.
     encounters
-        Encounters in the run, ≥ 1; the last one ends it.
+        Encounters in the run; the last one ends it.
     seed
-        0 to 2^63 - 1. An event's random numbers depend only on the seed and its number.
+        An event's random numbers depend only on the seed and its number.
     rates
-        By default the rates of `operations`, if any; else `NormRates` without utilities of other norms, for agents
-        whose norms are all in their databases. They have one plan in 436 encounters about three behaviours.
+        By default those of `operations`; else `NormRates` without utilities of other norms, for agents whose norms are
+        all in their databases. They have one plan in 436 encounters about three behaviours.
     n_created
-        Norms that an entrepreneur creates, ≥ 1; 5 in [003] Appendix A.
+        Most norms that an entrepreneur creates; 5 in [003] Appendix A.
     on_unparsed
-        What to do if a model gives no usable answer: 'raise' the error, or take it as 'no': no conflict, talk, thought,
+        'raise' the `UnparsedError` of a model without a usable answer, or take it as 'no': no conflict, talk, thought,
         norm, theme or new plan, a step of the check that fails, an action out of habit.
     log
         A file for the answers of each event, written at its end, with the exchanges with a model. An interrupted run of
@@ -116,19 +112,6 @@ def simulate_society(
     `unparsed` (operation), how often there was no usable answer. Coordinates `what` (event): 'start', 'encounter',
     'plan' or 'synthesis', and `time` (event), the average duration of so many events in days. The attr `databases` is
     JSON: the norms and plan of each agent in the end.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range, `log` holds another society or answers to other questions, or an answer is not
-        allowed, as a utility outside 1 to 100; `log` keeps the events before.
-    StorageError
-        If `log` can't be written.
-
-    See Also
-    --------
-    validation.norms.simulate : many agents with given operation probabilities
-    NormOperations : decisions by a language model
 
     Examples
     --------

@@ -41,19 +41,8 @@ class TableOperations:
     follows that model except for synthesis, which begins where the utilities of all norms exceed the threshold. An
     abstract norm has one norm of the table as its part, beside norms outside the table.
 
-    Parameters
-    ----------
-    operations
-        Operation probabilities; by default `theory.norms.default_operations()`.
-    behaviours
-        Names of `theory.norms.BEHAVIOURS`, or objects `Behaviour`; by default all.
-    rates
-        Rates of the society unless it is given others. Their other utilities belong to norms outside the table.
-
-    Raises
-    ------
-    InputError
-        If the table is incomplete or out of range, there is no such behaviour, or two standards have the same text.
+    `operations` are probabilities, by default `theory.norms.default_operations()`; `behaviours` are by default all.
+    Other utilities in `rates` belong to norms outside the table.
 
     Examples
     --------

@@ -133,12 +133,11 @@ def test_the_log_holds_every_prompt(whole):
     assert both == {(one.system, one.user) for one in author.scored}
 
 
-@pytest.mark.parametrize("lives", [0, 8, 100])
-def test_a_run_whose_model_dies_goes_on_to_the_same_end(whole, lives, tmp_path):
+def test_a_run_whose_model_dies_goes_on_to_the_same_end(whole, tmp_path):
     run, log, author = whole
     part, rest = tmp_path / "log", Author()
     with pytest.raises(OSError, match="the line is dead"):
-        simulate_society(NormOperations(Author(lives)), **SOCIETY, log=part)
+        simulate_society(NormOperations(Author(lives=8)), **SOCIETY, log=part)
     assert log.read_bytes().startswith(part.read_bytes()) and part.read_bytes() != log.read_bytes()
     known = sum("problem" in one for one in exchanges_of(part))
     xr.testing.assert_identical(simulate_society(NormOperations(rest), **SOCIETY, log=part), run)

@@ -204,38 +204,6 @@ def curves() -> xr.Dataset:
     return emergence(times=TIMES)
 
 
-def followed(simulation: xr.Dataset, standard: str = "for") -> xr.Dataset:
-    """`emergence_measures`, their means over runs if there are any; of days over those runs that get there."""
-    return emergence_measures(simulation).sel(standard=standard).mean(set(simulation.dims) & {"run"})
-
-
-def changed_smoking(**options) -> xr.Dataset:
-    return followed(validation.norms.simulate("smoking", n_agents=1000, runs=20, seed=1, **options))
-
-
-# By behaviour the bias of 1,000 agents and seven standard errors of a mean of 20 runs, as found with 30 other seeds
-WITHIN = {
-    "accepted_day": (0.006, 0.004, 0.08),
-    "complying_day": (0.055, 0.055, 0.15),
-    "reached_end": (0.001, 0.001, 0.0025),
-    "complying_end": (0.01, 0.0115, 0.031),
-    "conflicts_surge": (0.09, 0.08, 0.09),
-    "conflicts_left": (0.03, 0.025, 0.04),
-}
-
-
-def test_a_thousand_agents_do_as_the_rate_equation_finds(thousand: xr.Dataset, curves: xr.Dataset) -> None:
-    """All measures of emergence. Control: agents who find norms in habits only, and seldom plan or keep to them."""
-    found, expected = followed(thousand), followed(curves)
-    other = changed_smoking(
-        operations=changed(identify_chat=0, identify_thought=0, comply_in_action=0.5),
-        rates=NormRates(plans_per_day=1),
-    )
-    for name, within in WITHIN.items():
-        assert (abs(found[name] - expected[name]) < np.array(within)).all(), name
-        assert not abs(other[name] - expected[name].sel(behaviour="smoking")) < within[0], name
-
-
 def test_events_come_as_often_as_expected(thousand: xr.Dataset) -> None:
     """Counted ones of each run, against its expected rates over time. Control: a tenth more of them.
 
