@@ -38,6 +38,11 @@ def table(base: xr.Dataset | None = None, **changes: Any) -> xr.Dataset:
     return changed
 
 
+def random_table(seed: int, **changes: Any) -> xr.Dataset:
+    rng, base = np.random.default_rng(seed), default_operations()
+    return table(base, **{str(name): rng.uniform(0.05, 0.95, base[name].shape) for name in base} | changes)
+
+
 def rules_of(operations: Any, behaviours: Iterable = BEHAVIOURS.values(), rates: NormRates = FAST) -> Rules:
     asked = Questions(operations, "raise", ResumableLog(None, {}, "norm society"))
     return Rules(asked, tuple(behaviours), rates, 5)

@@ -11,24 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
 
-from _norm_societies import K, member_at, rules_of, table
+from _norm_societies import K, member_at, random_table, rules_of, table
 from paper_figs.norm_society import TableOperations
 from paper_figs.norm_society._events import Event, Rules
 from paper_figs.norm_society._member import Member
 from theory import norms
-from theory.norms import BEHAVIOURS, NormRates, default_operations
+from theory.norms import BEHAVIOURS, NormRates
 from theory.norms._model import CHANNELS
-from theory.norms._operations import OPERATIONS
 from theory.norms._states import NORM_STATES, NormState
 
 LABELS = [state.label for state in NORM_STATES]
-
-
-def random_table(seed: int) -> xr.Dataset:
-    rng, base = np.random.default_rng(seed), default_operations()
-    return table(base, **{name: rng.uniform(0.05, 0.95, base[name].shape) for name in OPERATIONS})
 
 
 def state_of(member: Member, behaviour: str) -> NormState:
