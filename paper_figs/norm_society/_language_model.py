@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from meanfield import InputError
 from meanfield.toolbox import UnparsedError, real_number, shortened, whole_number
-from paper_figs.norm_society._replies import (
-    ReplyError,
-    parse_abstract,
-    parse_norm,
-    parse_norms,
-    parse_text,
-    parse_themes,
-)
+from paper_figs.norm_society._replies import PARSERS, ReplyError, parse_norms, parse_text
 from policy_extraction.backends import Backend
 from policy_extraction.norms import NORMS_003
 from policy_extraction.norms._probe import NeitherWordError, Probed, check_arguments, probe
@@ -26,8 +18,6 @@ from policy_extraction.norms._prompts import Asked, NormPrompts
 from policy_extraction.prompts import Prompt
 from theory.norms import NormAgent
 from theory.toolbox import STANDARDS
-
-Parse = Callable[[str], Any]
 
 MAX_TOKENS = {
     **{"create": (0, 80), "talk": (60, 0), "reply": (60, 0), "think": (50, 0), "identify": (60, 0)},
@@ -122,33 +112,28 @@ class NormOperations:
         def decide(name: str, **more: str) -> bool:
             return self._decide(name, agent, rng, slots | more)
 
-        def write(name: str, parse: Parse, items: int = 0, **more: str) -> Any:
-            return self._write(name, agent, parse, rng, items, slots | more)
+        def write(name: str, n: int = 0, who: NormAgent = agent, **more: str) -> Any:
+            return self._write(name, who, rng, n, slots | more)
 
         match operation:
-            case "create" if agent.name in self._created:
-                return self._created[agent.name]
             case "create":
-                return write("create", partial(parse_norms, n=given["n"]), given["n"])
+                return self._created[agent.name] if agent.name in self._created else write("create", given["n"])
             case "talk":
-                partner = given["partner"]
-                said = write("talk", parse_text, partner=partner.name)
-                asked = {"partner": agent.name, "text": said}
-                return (
-                    f"{agent.name}: {said}\n{partner.name}: {self._write('reply', partner, parse_text, rng, 0, asked)}"
-                )
+                partner, said = given["partner"], write("talk", partner=given["partner"].name)
+                reply = write("reply", who=partner, partner=agent.name, text=said)
+                return f"{agent.name}: {said}\n{partner.name}: {reply}"
             case "think":
-                return write("think", parse_text) if decide("has_thought") else None
+                return write("think") if decide("has_thought") else None
             case "identify":  # by the agent's information, not by the observation
-                return write("identify", parse_norm) if decide(f"identify_{given['source']}") else None
+                return write("identify") if decide(f"identify_{given['source']}") else None
             case "plan":
-                text = write("plan", parse_text)
+                text = write("plan")
                 kept = [n.content for n in norms if decide("plan_follows", content=n.content, plan=text)]
                 return {"text": text, "follows": kept}
             case "act":
                 behaviour, listed = given["behaviour"], self._prompts.listed
                 shows = {f"shows_{one}": behaviour.shows[one] for one in STANDARDS}
-                text = write("act", parse_text, plan=given["plan"] or listed([]), **shows)
+                text = write("act", plan=given["plan"] or listed([]), **shows)
                 # a model that prefers an answer prefers no standard
                 first, second = rng.permutation(STANDARDS).tolist()
                 keeps = decide("action_follows", content=behaviour.standards[first], action=text)
@@ -156,11 +141,10 @@ class NormOperations:
                 normative = bool(planned) and decide("is_normative", norms=listed(planned), action=text)
                 return {"text": text, "shows": first if keeps else second, "normative": normative}
             case "classify":
-                themes = write("classify", partial(parse_themes, n=len(norms)), len(norms))
+                themes = write("classify", len(norms))
                 return [[theme, [norms[number].content for number in numbers]] for theme, numbers in themes]
             case "abstract":
-                n = len(norms)
-                norm = write("abstract", partial(parse_abstract, n=n), n, n=str(n))
+                norm = write("abstract", len(norms))
                 return [norm["content"], norm["kind"], norm["weights"]]
         return decide(operation)
 
@@ -178,18 +162,18 @@ class NormOperations:
         return self._prompts.is_true(operation, answer)
 
     def _write(
-        self, operation: str, agent: Any, parse: Parse, rng: np.random.Generator, items: int, slots: Mapping[str, str]
+        self, operation: str, agent: NormAgent, rng: np.random.Generator, n: int, slots: Mapping[str, str]
     ) -> Any:
-        """The model's answer as `parse` reads it; UnparsedError if it refuses all. `items` is the length of a list."""
+        """The model's answer, a list of n if any; UnparsedError if none of its tries is usable."""
         problem, text = "", ""
         fixed, each = MAX_TOKENS[operation]
         for _ in range(1 + self._retries):
-            prompt = self._prompts.writing(operation, agent, problem, **slots)
-            options = {"max_tokens": fixed + each * items, "seed": int(rng.integers(SEEDS))}
+            prompt = self._prompts.writing(operation, agent, problem, **{**slots, "n": str(n)})
+            options = {"max_tokens": fixed + each * n, "seed": int(rng.integers(SEEDS))}
             (written,) = self._backend.generate([prompt], temperature=self._writing_temperature, **options)
             text = prompt.answer_prefix + written
             try:
-                parsed, problem = parse(text), ""
+                parsed, problem = PARSERS.get(operation, parse_text)(text, n), ""
             except ReplyError as bad:
                 parsed, problem = None, str(bad)
             self._keep(operation, agent, prompt, text, problem=problem)

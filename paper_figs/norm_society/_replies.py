@@ -1,26 +1,24 @@
-"""Valid answers of an agent that writes: text, JSON or lines. A parser raises ReplyError for anything else."""
+"""Valid answers of an agent that writes: text, JSON or lines, for n items. A parser raises ReplyError for others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from meanfield.toolbox import is_number
 from policy_extraction._toolbox.json_replies import DECODER, ReplyError, is_text, shown
 
 KINDS = ("injunctive", "descriptive")
-LARGEST = 1e9  # limit of numbers, so that no sum overflows
-
-Fits = Callable[[Any], bool]
 
 
-def parse_text(text: str) -> str:
+def parse_text(text: str, n: int = 0) -> str:
     """The answer on one line."""
     if not is_text(text):
         raise ReplyError("it is empty, or holds what is no character")
     return _line(text)
 
 
-def parse_norm(text: str) -> dict[str, Any]:
+def parse_norm(text: str, n: int = 1) -> dict[str, Any]:
     """One norm, a JSON object with content, kind and utility."""
     return _norm(_json(text))
 
@@ -42,13 +40,12 @@ def parse_abstract(text: str, n: int) -> dict[str, Any]:
     """A general norm for n norms, a JSON object with content, kind and weights."""
 
     def fits(weights: Any) -> bool:
-        return isinstance(weights, list) and len(weights) == n and all(_is_number(w) and w > 0 for w in weights)
+        return isinstance(weights, list) and len(weights) == n and all(is_number(w) and w > 0 for w in weights)
 
-    row = _object(_json(text), "weights", fits, f"a list of {n} positive numbers")
-    return row | {"weights": [float(weight) for weight in row["weights"]]}
+    return _object(_json(text), "weights", fits, f"a list of {n} positive numbers")
 
 
-def parse_themes(text: str, n: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def parse_themes(text: str, n: int) -> list[tuple[str, list[int]]]:
     """The themes of n norms, with each theme's norms, from n lines 'number: theme'.
 
     Norms are numbered from 1 in the text and from 0 in the result. Case is ignored. Text after the last line is not
@@ -63,11 +60,15 @@ def parse_themes(text: str, n: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
         themes.setdefault(_line(theme).casefold(), []).append(expected - 1)
     if len(lines) < n or any(line.partition(":")[0].strip() == str(n + 1) for line in lines[n:]):
         raise ReplyError(f"it has {len(lines)} lines, expected one for each of {n} norms")
-    return tuple((theme, tuple(numbers)) for theme, numbers in themes.items())
+    return list(themes.items())
+
+
+PARSERS = {"create": parse_norms, "identify": parse_norm, "classify": parse_themes, "abstract": parse_abstract}
+"""Parsers of what is not text."""
 
 
 def _norm(row: Any) -> dict[str, Any]:
-    row = _object(row, "utility", lambda value: _is_number(value) and 1 <= value <= 100, "a number from 1 to 100")
+    row = _object(row, "utility", lambda value: is_number(value) and 1 <= value <= 100, "a number from 1 to 100")
     return row | {"utility": float(row["utility"])}
 
 
@@ -81,7 +82,7 @@ def _json(text: str) -> Any:
         raise ReplyError("it does not begin with JSON in full") from None
 
 
-def _object(row: Any, number: str, fits: Fits, expected: str) -> dict[str, Any]:
+def _object(row: Any, number: str, fits: Callable[[Any], bool], expected: str) -> dict[str, Any]:
     """A JSON object with a content on one line, a kind and a number or numbers."""
     rules = {"content": (is_text, "text"), "kind": (KINDS.__contains__, " or ".join(KINDS)), number: (fits, expected)}
     if not isinstance(row, dict):
@@ -92,10 +93,6 @@ def _object(row: Any, number: str, fits: Fits, expected: str) -> dict[str, Any]:
         if not right(row[name]):
             raise ReplyError(f"{name} is {shown(row[name])}, expected {wanted}")
     return {name: row[name] for name in rules} | {"content": _line(row["content"])}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < LARGEST
 
 
 def _line(text: str) -> str:

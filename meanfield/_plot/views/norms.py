@@ -86,7 +86,7 @@ def events(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
 
 def _shares(axes: Axes, part: xr.Dataset, names: dict[str, str], **style: Any) -> None:
     several = part.sizes["standard"] > 1
-    if "event" in part.dims:
+    if "event" in part["time"].dims:
         style = {"drawstyle": "steps-post", **style}
     for standard in part["standard"].values:
         one = part.sel(standard=standard)
