@@ -283,7 +283,8 @@ def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset) -> xr.Data
     """
     expect(probes, "norm_probes", "probes")
     if lacking := [name for name in SOURCES if name not in getattr(unprobed, "data_vars", ())]:
-        raise InputError(f"unprobed lacks {lacking[0]!r}: expected operation probabilities, as of default_operations")
+        expected = "expected operation probabilities, such as theory.norms.default_operations()"
+        raise InputError(f"unprobed lacks {lacking[0]!r}: {expected}")
     result = xr.Dataset(coords=unprobed.coords)
     for name, scene in SOURCES.items():
         table, given = unprobed[name].astype(np.float64), []
