@@ -25,6 +25,7 @@ from scipy.optimize import bisect
 
 import meanfield
 import validation
+from paper_figs import norm_society
 from theory import norms
 
 # %% [markdown]
@@ -131,11 +132,10 @@ print(f"for N → ∞ simulation {comparison['limit_verdict'].item()} with theor
 #
 # What happens in a single society? This simulation follows each agent: norms with utilities, the check in four steps,
 # plans, actions, synthesis. Ten agents accept the standards within hours and comply by and by. Here a table answers the
-# questions; `policy_extraction.norms.NormOperations` answers with a language model, and a `log` then keeps every
-# prompt.
+# questions; `NormOperations` beside it answers with a language model, and a `log` then keeps every prompt.
 
 # %%
-society = validation.norms.simulate_society(validation.norms.TableOperations(operations), encounters=3600, seed=1)
+society = norm_society.simulate_society(norm_society.TableOperations(operations), encounters=3600, seed=1)
 figure, axes = plt.subplots(1, 3, figsize=(13, 3.4), layout="constrained")
 meanfield.plot(society.sel(standard="for"), axes, view="shares")
 figure, axis = plt.subplots(figsize=(11, 3.4), layout="constrained")

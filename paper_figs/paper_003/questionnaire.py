@@ -15,14 +15,13 @@ from meanfield.toolbox import labelled
 from paper_figs._item import Item
 from paper_figs._study import Study
 from paper_figs._style import styled
+from paper_figs.norm_society import evaluation_form
+from paper_figs.norm_society._questionnaire import TASKS
 from paper_figs.paper_003.society import answers_of, society
 from theory.norms import AGENTS
-from validation.norms import evaluation_form
 
-ANYTHING = {"operation": "act", "agent": "anybody", "prompt": "", "answer": ""}
-EMPTY_FORM = evaluation_form([ANYTHING], "anybody", seed=0)
-MODULES: dict[str, str] = {task["name"]: task["module"] for task in EMPTY_FORM["tasks"]}
-QUESTIONS: dict[str, int] = {task["name"]: len(task["questions"]) for task in EMPTY_FORM["tasks"]}
+MODULES: dict[str, str] = {name: task["module"] for name, task in TASKS.items()}
+QUESTIONS: dict[str, int] = {name: len(task["question"]) for name, task in TASKS.items()}
 
 # [003] Fig. 4: score and its error
 PRINTED = {

@@ -20,8 +20,8 @@ from paper_figs._item import Item
 from paper_figs._study import Study
 from paper_figs._style import styled
 from paper_figs.norm_emergence import NORMS
+from paper_figs.norm_society import TableOperations, simulate_society
 from theory.norms import AGENTS, BEHAVIOURS, NormRates
-from validation.norms import TableOperations, simulate_society
 
 DAYS = 2
 ENCOUNTERS = round(DAYS * len(AGENTS) * len(BEHAVIOURS) * NormRates().encounters_per_day)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
+from tqdm.auto import tqdm
 
-from meanfield import InputError
+from meanfield import InputError, ModelError
 from meanfield.toolbox import expect, labelled, one_or_several, stamp
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._cache import RecordCache
-from policy_extraction.norms._operations import Probed, check_arguments, probe
-from policy_extraction.norms._prompts import NORMS_003, QUESTIONS, STANDARDS, NormPrompts
+from policy_extraction.measuring._sampling import Sampling, check_temperature, choose
+from policy_extraction.norms._prompts import NORMS_003, QUESTIONS, STANDARDS, Asked, NormPrompts
 from policy_extraction.norms._scenes import SCENES, cells_of
 from policy_extraction.prompts._template import longest
 
@@ -30,41 +32,78 @@ LONG_NAMES = {
     "mean_mass": "mean captured mass",
 }
 WILLING = {True: "willing", False: "unwilling"}
-LABELS: Mapping[str, tuple[str, ...]] = {
-    "type": ("entrepreneur", "ordinary"),
-    "willing": ("willing", "unwilling"),
-    "kind": ("injunctive", "descriptive"),
-    "held": ("none", "same", "opposed", "abstract"),
-    "reminded": ("first", "reminded"),
+SOURCES = {
+    "detect_conflict": "detect_conflict/opposite",
+    "detect_abstract": "detect_conflict/abstract",
+    "false_conflict": "detect_conflict/same",
+    "decide_to_talk": "decide_to_talk/opposite",
+    "generate_thought": "has_thought/{held}",
+    "identify_chat": "identify_chat/{reminded}",
+    "identify_thought": "identify_thought/normative",
+    "identify_habit": "identify_thought/habit",
+    "consistent": "is_consistent/right",
+    "unique": "is_unique/{held}",
+    "correct_type": "is_type_right/right",
+    "conflict_free": "is_conflict_free/{held}",
+    "comply_in_plan": "comply_in_plan/own",
+    "comply_in_action": "comply_in_action/own",
+    "comply_abstract": "comply_in_action/abstract",
+    "abstract": "",
 }
+"""The scene of each operation, with the label of `held` or `reminded` in braces; '' without a probe."""
 
 
-class Source(NamedTuple):
-    """The source of an operation's probabilities."""
-
-    dims: tuple[str, ...]
-    scene: str  # with the label of `held` or `reminded` in braces; '' without a probe
-    over: str = ""  # a scene by whose probability it is divided
+class NeitherWordError(ModelError):
+    """A back end lists neither word of a question among its answers."""
 
 
-SOURCES: Mapping[str, Source] = {
-    "detect_conflict": Source(("kind",), "detect_conflict/opposite"),
-    "detect_abstract": Source((), "detect_conflict/abstract", over="detect_conflict/opposite"),
-    "false_conflict": Source((), "detect_conflict/same"),
-    "decide_to_talk": Source(("type", "willing"), "decide_to_talk/opposite"),
-    "generate_thought": Source(("held",), "has_thought/{held}"),
-    "identify_chat": Source(("kind", "reminded"), "identify_chat/{reminded}"),
-    "identify_thought": Source(("kind",), "identify_thought/normative"),
-    "identify_habit": Source(("kind",), "identify_thought/habit"),
-    "consistent": Source((), "is_consistent/right"),
-    "unique": Source(("held",), "is_unique/{held}"),
-    "correct_type": Source(("kind",), "is_type_right/right"),
-    "conflict_free": Source(("willing", "held"), "is_conflict_free/{held}"),
-    "comply_in_plan": Source(("willing",), "comply_in_plan/own"),
-    "comply_in_action": Source(("willing",), "comply_in_action/own"),
-    "comply_abstract": Source(("willing",), "comply_in_action/abstract"),
-    "abstract": Source((), ""),
-}
+class Probed(NamedTuple):
+    """The measurement of a question, as means over both orders of the words."""
+
+    p_yes: float  # probability of yes, of the two words at the temperature
+    captured_mass: float  # probability of the two words together, at temperature 1
+    undecided: float  # width of the interval of `p_yes`, 0 unless the back end only bounds a probability
+
+
+def probe(
+    backend: Backend,
+    asked: Sequence[Asked],
+    words: tuple[str, str],
+    temperature: float,
+    kept: RecordCache | None = None,
+    progress: bool | None = None,
+) -> Iterator[Probed]:
+    """The measurement of each question; all are asked in one call, each text once, and kept ones not again.
+
+    Raises NeitherWordError if the back end only bounds both words of a question, and ModelError if it leaves a question
+    without an answer.
+    """
+    prompts = list(dict.fromkeys(prompt for both in asked for prompt in both))
+    place = {prompt: number for number, prompt in enumerate(prompts)}
+    key = {"format": 1, "identity": backend.identity, "words": words, "prompts": list(map(asdict, prompts))}
+    answers = (kept if kept and backend.identity else RecordCache(False)).answers(key)
+    with tqdm(total=len(prompts), desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
+        log_p, censored = answers.complete(backend, words, [((), i) for i in range(len(prompts))], prompts, bar)
+    if censored.all(-1).any():
+        raise NeitherWordError(
+            f"backend = {backend.name}: neither {words[0]!r} nor {words[1]!r} is among its most probable answers; "
+            "let it list more answers, or take other words in the prompts"
+        )
+    choice = choose(log_p, censored, Sampling(temperature, undecided="bound"))
+    mass = np.exp(log_p).sum(-1)
+    for both in asked:
+        at = [place[prompt] for prompt in both]
+        width = choice.high[at, 0] - choice.low[at, 0]
+        yield Probed(float(choice.q[at, 0].mean()), float(mass[at].mean()), float(width.mean()))
+
+
+def check_arguments(backend: object, prompts: object, temperature: float) -> None:
+    """InputError for a wrong back end, wrong prompts or a wrong temperature."""
+    if not isinstance(backend, Backend):
+        raise InputError(f"backend = {backend!r}: expected a Backend, as open_backend returns one")
+    if not isinstance(prompts, NormPrompts):
+        raise InputError(f"prompts = {prompts!r}: expected NormPrompts, as load_prompts returns them")
+    check_temperature(temperature)
 
 
 def probe_operations(
@@ -194,22 +233,22 @@ def _judged(probes: xr.Dataset) -> xr.Dataset:
     return labelled({name: ("operation", column, LONG_NAMES[name]) for name, column in columns})
 
 
-def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset | None = None) -> xr.Dataset:
+def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset) -> xr.Dataset:
     """The operation probabilities for `theory.norms`, from a model's answers in scenes.
 
     Each is a mean over the agents, behaviours and standards that it applies to. `detect_abstract` is the probability to
     find a conflict with an abstract norm, divided by the one for the norm itself; it is at most 1, and 1 if the model
     never finds any. `comply_in_plan`, `comply_in_action` and `comply_abstract` come from questions whether the agent
-    does what its norm asks for, where `NormOperations` has plans and actions written and judged. Without a probe are
-    `abstract`, which depends on the norms that a model writes, and entries that apply to none of the agents or
-    behaviours.
+    does what its norm asks for. Without a probe are `abstract`, which depends on the norms that a model writes, and
+    entries that apply to none of the agents or behaviours.
 
     Parameters
     ----------
     probes
         Result of `probe_operations`.
     unprobed
-        Operation probabilities for entries without a probe, such as `theory.norms.default_operations()`.
+        Operation probabilities, such as `theory.norms.default_operations()`, for entries without a probe. The result
+        has their dims and labels.
 
     Returns
     -------
@@ -219,7 +258,7 @@ def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset | None = No
     Raises
     ------
     InputError
-        If `probes` are no probes, or `unprobed` lacks an entry without a probe.
+        If `probes` are no probes, or `unprobed` lacks an operation.
 
     See Also
     --------
@@ -243,43 +282,32 @@ def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset | None = No
     [(0.8, 'probed'), (0.6, 'given')]
     """
     expect(probes, "norm_probes", "probes")
-    result = xr.Dataset(coords={dim: list(labels) for dim, labels in LABELS.items()})
-    for name, source in SOURCES.items():
-        sizes = [len(LABELS[dim]) for dim in source.dims]
-        entries = [dict(zip(source.dims, labels, strict=True)) for labels in product(*map(LABELS.get, source.dims))]
-        found = [_mean(source, probes, entry) for entry in entries]
-        given = [" ".join(entry.values()) for entry, chance in zip(entries, found, strict=True) if np.isnan(chance)]
-        values = [
-            _given(name, entry, unprobed) if np.isnan(chance) else chance
-            for entry, chance in zip(entries, found, strict=True)
-        ]
-        text = "probed" if not given else "given" if len(given) == len(found) else f"probed, given: {', '.join(given)}"
-        result[name] = source.dims, np.reshape(values, sizes), {"source": text, "units": "1"}
+    if lacking := [name for name in SOURCES if name not in getattr(unprobed, "data_vars", ())]:
+        expected = "expected operation probabilities, such as theory.norms.default_operations()"
+        raise InputError(f"unprobed lacks {lacking[0]!r}: {expected}")
+    result = xr.Dataset(coords=unprobed.coords)
+    for name, scene in SOURCES.items():
+        table, given = unprobed[name].astype(np.float64), []
+        for place in np.ndindex(table.shape):
+            labels = {str(dim): str(table[dim].values[k]) for dim, k in zip(table.dims, place, strict=True)}
+            chance = _mean(probes, scene, labels) if scene else np.nan
+            if name == "detect_abstract":
+                other = _mean(probes, SOURCES["detect_conflict"], labels)
+                chance = chance / other if np.isnan(other) or chance < other else 1.0
+            if np.isnan(chance):
+                given.append(" ".join(labels.values()))
+            else:
+                table.values[place] = chance
+        text = "given" if len(given) == table.size else f"probed, given: {', '.join(given)}" if given else "probed"
+        result[name] = table.dims, table.values, {"source": text, "units": "1"}
     options = {name: value for name, value in probes.attrs.items() if name.startswith("option_")}
     return stamp(result, "norm_operations").assign_attrs(options, model=str(probes["model"].item()))
 
 
-def _mean(source: Source, probes: xr.Dataset, labels: Mapping[str, str]) -> float:
-    """The probability of an entry; NaN without a probe."""
+def _mean(probes: xr.Dataset, scene: str, labels: Mapping[str, str]) -> float:
+    """The mean probability in a scene over what the labels are about; NaN without a probe."""
     about = xr.ones_like(probes["willing"], dtype=bool)
     for dim in ("type", "willing", "kind"):
         if dim in labels:
             about = about & (probes[dim] == labels[dim])
-
-    def mean(scene: str) -> float:
-        return float(probes["probability"].sel(scene=scene.format(**labels)).where(about).mean())
-
-    if not source.over:
-        return mean(source.scene) if source.scene else np.nan
-    chance, other = mean(source.scene), mean(source.over)
-    return chance / other if np.isnan(other) or chance < other else 1.0
-
-
-def _given(name: str, labels: Mapping[str, str], unprobed: xr.Dataset | None) -> float:
-    entry = f"{name}[{', '.join(labels.values())}]" if labels else name
-    if unprobed is None:
-        raise InputError(f"unprobed = None: expected operation probabilities, since {entry} has no probe")
-    try:
-        return float(unprobed[name].sel(labels))
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise InputError(f"unprobed: {entry} is missing, which has no probe") from None
+    return float(probes["probability"].sel(scene=scene.format(**labels)).where(about).mean())

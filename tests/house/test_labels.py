@@ -54,7 +54,6 @@ NOTHING_LABELLED = {
         meanfield: MeanfieldError InputError ModelError StorageError ConvergenceError MemorySpace
         validation.naming_game: Convention ExactPopulation LazyPolicy
         validation.reactions: Transition
-        validation.norms: TableOperations
         policy_extraction.backends: Backend Scores TableBackend
         policy_extraction.measuring: Sampling
         policy_extraction.prompts: Payoffs Prompt Template
@@ -85,7 +84,7 @@ NOTHING_LABELLED = {
         validation.flag_game: simulate predict_composition sample_crops
         validation.minimal_naming_game: simulate
         validation.reactions: simulate
-        validation.norms: simulate_society simulate evaluation_form questionnaire_scores
+        validation.norms: simulate
     """,
     "neither states, words nor components": """
         validation.flag_game: endpoints accuracy simulate_gossip compare_composition compare

@@ -19,7 +19,7 @@ from _paths import ROOT
 pytestmark = pytest.mark.slow
 
 ROOMS = ("meanfield", "policy_extraction", "theory", "validation", "paper_figs")
-KINDS = {".py", ".toml", ".csv", ".html", ".js", ".css", ".nc"}
+KINDS = {".py", ".typed", ".toml", ".csv", ".html", ".js", ".css", ".nc"}
 LIBRARY = "meanfield/_explore/page/uplot"
 LARGEST = 3_000_000  # bytes: only small policies are bundled
 
@@ -62,7 +62,7 @@ def test_the_wheel_holds_the_rooms_and_nothing_else(in_wheel: set[str]) -> None:
     "needed",
     [
         *("meanfield/datasets/smollm2.nc", "policy_extraction/prompts/templates", "theory/norms/society.toml"),
-        *("validation/norms/questionnaire.toml", "paper_figs/published/table_s1.csv"),
+        *("paper_figs/norm_society/questionnaire.toml", "paper_figs/published/table_s1.csv"),
         *("meanfield/_explore/page/page.html", "meanfield/_explore/page/engine/drift.js", f"{LIBRARY}/uPlot.min.css"),
     ],
 )

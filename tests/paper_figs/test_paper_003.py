@@ -34,23 +34,12 @@ def test_every_item_is_registered_once():
 
 
 def test_norms_emerge_as_the_text_says(study: Study):
-    """[003] Section 3.2 and Appendix D, by the rate equation; where it differs, the item says so."""
+    """[003] Section 3.2, by the rate equation, whose findings the tests of theory.norms check."""
     found = NUMBERS["2"](study)
-    assert found["accepted"].sizes["run"] == 30 and found["behaviour"].values.tolist() == [
-        "smoking",
-        "noise",
-        "tipping",
-    ]
+    assert found["accepted"].sizes["run"] == 30
+    assert found["behaviour"].values.tolist() == ["smoking", "noise", "tipping"]
     theory = found.sel(standard="for")
-    quarter = theory["theory_accepted"].sel(time=0.25, method="nearest")
-    assert (quarter > 0.7).all()
-    injunctive = theory.sel(behaviour=["smoking", "noise"])
-    assert (injunctive["theory_reached"].isel(time=-1) > 0.999).all()
-    assert (injunctive["theory_complying"].sel(time=0.75, method="nearest") > 0.7).all()
-    late = theory["theory_complying"].sel(behaviour="tipping")
-    assert late.sel(time=1, method="nearest") < 0.5 < 0.7 < late.isel(time=-1)
-    conflicts = theory["theory_conflicts"].sum("behaviour")
-    assert float(conflicts.max() / conflicts[0]) > 2.5 and float(conflicts[-1] / conflicts.max()) < 0.2
+    assert (theory["theory_accepted"].sel(time=0.25, method="nearest") > 0.7).all()
     # A share of ten agents, at the start that of the entrepreneurs
     assert found["accepted"].isel(time=0).mean("run").values.ravel() == pytest.approx([0.3, 0.3, 0.2])
 

@@ -17,6 +17,7 @@ import validation
 from _endpoint_counts import table
 from _labelled_calls import answers, conformist, infection, measured, stack, swept, variants
 from _policies import loyal_policy, majority, random_policy
+from paper_figs import norm_society
 from policy_extraction import checks
 from policy_extraction.flag_game import StandIn, play, probe_memory_conflict
 from theory.flag_game import evidence, mechanism1, mechanism2, random_field
@@ -146,8 +147,8 @@ def norm_runs() -> xr.Dataset:
 
 
 def society(encounters: int) -> xr.Dataset:
-    decide = validation.norms.TableOperations(behaviours=["tipping"], rates=RATES)
-    return validation.norms.simulate_society(decide, behaviours=["tipping"], encounters=encounters, seed=1)
+    decide = norm_society.TableOperations(behaviours=["tipping"], rates=RATES)
+    return norm_society.simulate_society(decide, behaviours=["tipping"], encounters=encounters, seed=1)
 
 
 @cache
@@ -157,10 +158,10 @@ def norm_probes() -> xr.Dataset:
 
 def questionnaire() -> xr.Dataset:
     records = [{"operation": "decide_to_talk", "agent": "Sam Moore", "prompt": "loud guests", "answer": "yes"}]
-    forms = [validation.norms.evaluation_form(records, "Sam Moore", seed=1) for _ in range(2)]
+    forms = [norm_society.evaluation_form(records, "Sam Moore", seed=1) for _ in range(2)]
     for form, score in zip(forms, (6, 7), strict=True):
         form["tasks"][1]["questions"][1]["items"][0]["score"] = score
-    return validation.norms.questionnaire_scores(forms)
+    return norm_society.questionnaire_scores(forms)
 
 
 def comprehension() -> xr.Dataset:

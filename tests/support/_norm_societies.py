@@ -14,13 +14,12 @@ import numpy as np
 import xarray as xr
 
 from meanfield.toolbox import ResumableLog, UnparsedError
+from paper_figs.norm_society import TableOperations
+from paper_figs.norm_society._events import Questions, Rules
+from paper_figs.norm_society._member import OPPOSITE, Member
+from paper_figs.norm_society._society import OPERATIONS, stream
 from theory.norms import AGENTS, BEHAVIOURS, NormAgent, NormRates, default_operations
 from theory.norms._states import NORM_STATES, NormState
-from validation.norms import TableOperations
-from validation.norms._events import Rules
-from validation.norms._member import OPPOSITE, Member
-from validation.norms._questions import Questions
-from validation.norms._society import OPERATIONS, Streams
 
 SMOKING, NOISE, _ = BEHAVIOURS.values()
 K = len(NORM_STATES)
@@ -37,6 +36,11 @@ def table(base: xr.Dataset | None = None, **changes: Any) -> xr.Dataset:
     for name, value in changes.items():
         changed[name] = changed[name].dims, np.broadcast_to(np.asarray(value, float), changed[name].shape).copy()
     return changed
+
+
+def random_table(seed: int, **changes: Any) -> xr.Dataset:
+    rng, base = np.random.default_rng(seed), default_operations()
+    return table(base, **{str(name): rng.uniform(0.05, 0.95, base[name].shape) for name in base} | changes)
 
 
 def rules_of(operations: Any, behaviours: Iterable = BEHAVIOURS.values(), rates: NormRates = FAST) -> Rules:
@@ -74,9 +78,9 @@ def lines_of(log: Path) -> list[dict]:
 def databases_over_time(operations: Any, encounters: int, seed: int, rates: NormRates) -> Iterator[tuple]:
     """Each change of a member of a society: (event, name, what it held before, and after), as `simulate_society`."""
     rules = rules_of(operations, rates=rates)
-    members, streams, met = [Member(agent) for agent in AGENTS], Streams(seed), 0
+    members, met = [Member(agent) for agent in AGENTS], 0
     for number in count():
-        event = rules.play(members, number, streams.at(number))
+        event = rules.play(members, number, stream(seed, number))
         for who, after in event.changed.items():
             yield event, AGENTS[who].name, members[who].as_dict(), after.as_dict()
             members[who] = after

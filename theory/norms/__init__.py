@@ -5,7 +5,8 @@
   `initial_composition`. `meanfield.fixed_points` and others take it.
 - Agents and behaviours: `AGENTS`, `BEHAVIOURS`, `NormAgent`, `Behaviour`.
 
-`validation.norms` simulates the agents, `policy_extraction.norms` asks language models for their operations.
+`validation.norms` simulates many agents, `policy_extraction.norms` asks language models for their operations, and
+`paper_figs.norm_society` is an example of a society of language models.
 """
 
 from typing import TYPE_CHECKING

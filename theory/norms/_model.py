@@ -92,79 +92,66 @@ def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: No
            [1.  , 0.  ],
            [0.  , 1.  ]]))
     """
-    return _Builder(Chances(operations), behaviour_of(behaviour), rates_of(rates)).model()
+    return _model(Chances(operations), behaviour_of(behaviour), rates_of(rates))
 
 
-class _Builder(NamedTuple):
-    chances: Chances
-    behaviour: Behaviour
-    rates: NormRates
+def _model(p: Chances, behaviour: Behaviour, rates: NormRates) -> ReactionModel:
+    kind = behaviour.kind
 
-    def model(self) -> ReactionModel:
-        return ReactionModel(
-            [state.label for state in NORM_STATES],
-            [[self.observer(channel, i) for i in NORM_STATES] for channel in CHANNELS],
-            [[self.actor(channel, j) for j in NORM_STATES] for channel in CHANNELS],
-            [self.learning(channel) if "thought" in channel.event else None for channel in CHANNELS],
-            [self.learning(channel) if channel.event == "chat" else None for channel in CHANNELS],
-            self.alone(),
-            self.rates.encounters_per_day,
-            "day",
-        )
-
-    def observer(self, channel: Channel, state: NormState) -> float:
-        """α of the channel."""
-        conflict = self.chances.conflict(state, channel.shown, self.behaviour.kind)
-        talk, think = self.chances.talks(state), self.chances.thinks(state, channel.shown)
+    def observes(channel: Channel, i: NormState) -> float:
+        conflict, talk, think = p.conflict(i, channel.shown, kind), p.talks(i), p.thinks(i, channel.shown)
         if channel.event == "chat":
-            return conflict * talk if state.upheld == channel.detail else 0.0
+            return conflict * talk if i.upheld == channel.detail else 0.0
         if channel.event == "thought":
             return (1 - conflict) * think
         return conflict * (1 - talk) * (think if channel.event == "conflict thought" else 1 - think)
 
-    def actor(self, channel: Channel, state: NormState) -> float:
-        """β of the channel."""
-        follows = self.chances.acts(state)
-        shows = {"normative": (state.standard, follows), "habit": (state.preference, 1 - follows)}
+    def shows(channel: Channel, j: NormState) -> float:
+        follows = p.acts(j)
+        ways = {"normative": (j.standard, follows), "habit": (j.preference, 1 - follows)}
         sources = [channel.detail] if channel.detail in SOURCES else SOURCES
-        return sum(shows[one][1] for one in sources if shows[one][0] == channel.shown)
+        return sum(ways[one][1] for one in sources if ways[one][0] == channel.shown)
 
-    def learning(self, channel: Channel) -> np.ndarray:
-        """Moves of an agent who hears of a standard in a chat, or thinks about it."""
+    def learning(channel: Channel) -> np.ndarray:
         matrix = np.eye(len(NORM_STATES))
         for k, state in enumerate(NORM_STATES):
-            for target, chance in self.learns(channel, state).items():
+            for target, chance in learns(channel, state).items():
                 matrix[k, k] -= chance
                 matrix[k, INDEX[target]] += chance
         return matrix
 
-    def learns(self, channel: Channel, state: NormState) -> dict[NormState, float]:
-        """{next state: probability}; the rest stays."""
-        chat, kind = channel.event == "chat", self.behaviour.kind
+    def learns(channel: Channel, state: NormState) -> dict[NormState, float]:
+        """{next state: probability} of who hears of a standard in a chat, or thinks about it; the rest stays."""
+        chat = channel.event == "chat"
         standard, source = (channel.detail, "chat") if chat else (channel.shown, channel.detail)
         held = state.holds(standard)
         if held == "same":
             return {}
-        told = state.level == "informed" and state.standard == standard
-        identified = self.chances.identifies(source, kind, told)
-        passed = identified * math.prod(self.chances.steps(state, standard, kind).values())
+        identified = p.identifies(source, kind, state.level == "informed" and state.standard == standard)
+        passed = identified * math.prod(p.steps(state, standard, kind).values())
         if held == "abstract":
             return {state.at("complying", standard): passed}
         refused = {state.at("informed", standard): identified - passed} if held == "none" else {}
         return {state.at("qualified", standard): passed, **refused}
 
-    def alone(self) -> np.ndarray:
-        """Rates of planning by a qualified norm, and of synthesis."""
-        S = np.zeros((len(NORM_STATES), len(NORM_STATES)))
-        for k, state in enumerate(NORM_STATES):
-            if state.level == "qualified":
-                plans = self.rates.plans_per_day * self.chances("comply_in_plan", state.willing(state.standard))
-                S[k, INDEX[state.at("complying", state.standard)]] = plans
-            own = state.level in ("qualified", "complying")
-            if own and self.rates.synthesises(state.type, self.behaviour.utility):
-                synthesis = self.rates.syntheses_per_day * self.chances("abstract")
-                S[k, INDEX[state.at("superseded", state.standard)]] = synthesis
-        return S
+    alone = np.zeros((len(NORM_STATES), len(NORM_STATES)))
+    for k, state in enumerate(NORM_STATES):
+        if state.level == "qualified":
+            plans = rates.plans_per_day * p("comply_in_plan", state.willing(state.standard))
+            alone[k, INDEX[state.at("complying", state.standard)]] = plans
+        if state.level in ("qualified", "complying") and rates.synthesises(state.type, behaviour.utility):
+            synthesis = rates.syntheses_per_day * p("abstract")
+            alone[k, INDEX[state.at("superseded", state.standard)]] = synthesis
+    return ReactionModel(
+        [state.label for state in NORM_STATES],
+        [[observes(channel, i) for i in NORM_STATES] for channel in CHANNELS],
+        [[shows(channel, j) for j in NORM_STATES] for channel in CHANNELS],
+        [learning(channel) if "thought" in channel.event else None for channel in CHANNELS],
+        [learning(channel) if channel.event == "chat" else None for channel in CHANNELS],
+        alone,
+        rates.encounters_per_day,
+        "day",
+    )
 
 
 class Setting(NamedTuple):
@@ -185,12 +172,11 @@ class Setting(NamedTuple):
         rates: NormRates | None,
     ) -> Setting:
         """The model of the arguments of `emergence`, which are checked."""
-        builder = _Builder(Chances(operations), behaviour_of(behaviour), rates_of(rates))
+        chances, behaviour, rates = Chances(operations), behaviour_of(behaviour), rates_of(rates)
         if fractions is not None and agents is not AGENTS:
             raise InputError("agents and fractions are both given: expected one of them")
-        start = initial_composition(builder.behaviour if fractions is None else fractions, agents)
-        parts = {str(state): float(start.sel(state=state)) for state in start["state"].values[start > 0]}
-        parts |= vars(builder.rates) | {"utility": builder.behaviour.utility}
+        start = initial_composition(behaviour if fractions is None else fractions, agents)
+        parts = start[start > 0].to_series().to_dict() | vars(rates) | {"utility": behaviour.utility}
         told = ", ".join(f"{name} {value:.12g}" for name, value in parts.items())
-        made_of = f"{told}, {builder.behaviour.kind}, operations {builder.chances.sha256[:16]}"
-        return cls(builder.behaviour, builder.model(), start, made_of)
+        made_of = f"{told}, {behaviour.kind}, operations {chances.sha256[:16]}"
+        return cls(behaviour, _model(chances, behaviour, rates), start, made_of)

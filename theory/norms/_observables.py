@@ -70,8 +70,9 @@ def observables(
     if not isinstance(model, ReactionModel) or list(model.states) != labels or len(model.alpha) != len(CHANNELS):
         raise InputError(f"model is a {type(model).__name__}: expected the result of theory.norms.reaction_model")
     x = _labelled(composition, labels)
-    if not (np.abs(x.sum("state") - 1) <= 1e-6).all():
-        worst = float(x.sum("state").values.flat[int(np.abs(x.sum("state").values - 1).argmax())])
+    total = x.sum("state").values
+    if not (np.abs(total - 1) <= 1e-6).all():
+        worst = total.flat[int(np.abs(total - 1).argmax())]
         raise InputError(f"composition does not sum to 1 but to {worst:.12g}: expected fractions of agents")
 
     def seen(side: np.ndarray) -> xr.DataArray:
@@ -81,17 +82,16 @@ def observables(
     if n_agents is not None:  # there each would meet itself as often as any other
         n_agents = whole_number("n_agents", n_agents, 2)
         rate = (n_agents * rate - seen(model.alpha * model.beta)) / (n_agents - 1)
-    channel = [one.event for one in CHANNELS]
-    result = xr.Dataset()
+    result = xr.Dataset(coords={"standard": list(STANDARDS)})
     for name, events in EVENTS.items():
+        number = rate.isel(channel=[one.event in events for one in CHANNELS]).sum("channel") * model.encounter_rate
         text = {"long_name": f"{name} per agent and {model.time_unit}", "units": f"1/{model.time_unit}"}
-        number = rate.isel(channel=np.isin(channel, events)).sum("channel") * model.encounter_rate
         result[name] = number.assign_attrs(text)
     for name, (levels, text) in SHARES.items():
-        member = [[s.standard == standard and s.level in levels for standard in STANDARDS] for s in NORM_STATES]
-        select = xr.DataArray(np.array(member, float), dims=("state", "standard"), coords={"state": labels})
+        member = [[float(s.standard == one and s.level in levels) for one in STANDARDS] for s in NORM_STATES]
+        select = xr.DataArray(member, dims=("state", "standard"), coords={"state": labels})
         result[name] = x.dot(select).assign_attrs({"long_name": text, "units": "1"})
-    return result.assign_coords(standard=list(STANDARDS))
+    return result
 
 
 def _labelled(composition: xr.DataArray | np.ndarray, labels: list[str]) -> xr.DataArray:

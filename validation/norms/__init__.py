@@ -1,4 +1,4 @@
-"""Emergence of norms in finite populations, and societies of agents who decide for themselves."""
+"""Emergence of norms in finite populations."""
 
 from typing import TYPE_CHECKING
 
@@ -7,9 +7,12 @@ from meanfield.toolbox import lazy_door
 if TYPE_CHECKING:
     from validation.norms._compare import compare as compare
     from validation.norms._emergence import simulate as simulate
-    from validation.norms._questionnaire import evaluation_form as evaluation_form
-    from validation.norms._questionnaire import questionnaire_scores as questionnaire_scores
-    from validation.norms._society import simulate_society as simulate_society
-    from validation.norms._table import TableOperations as TableOperations
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__, former=("average", "read_evaluation"))
+    __getattr__, __dir__, __all__ = lazy_door(
+        __name__,
+        __file__,
+        former=(
+            *("average", "evaluation_form", "questionnaire_scores", "read_evaluation"),
+            *("simulate_society", "TableOperations"),
+        ),
+    )

@@ -14,11 +14,13 @@ from theory import norms
 from theory.norms import AGENTS, Behaviour, NormAgent, NormRates
 from theory.toolbox import CHANNELS, DAYS, EVENTS, Setting, rates_of
 from validation._engine.arguments import population_sizes
-from validation.reactions._events import ReactionRuns, most_agents, play_reactions
-from validation.reactions._models import interaction_rate
+from validation.reactions._models import interaction_rate, reaction_outcomes
+from validation.reactions._protocol import Plan, play_protocol
 
 WHOLE = 1e-6  # by which fractions of N agents may miss whole numbers
 RECORD_BYTES = 500  # for each size, run and time, at most; 490 were measured, and the result keeps 244
+BITS = 63 // len(EVENTS)  # of one integer that counts all events of a round, side by side; none exceeds N
+SHIFTS = BITS * np.arange(len(EVENTS))
 ROWS_AT_ONCE = 2**15  # of counts, from which observables are made; they take 1.5 kB each
 
 
@@ -77,7 +79,7 @@ def simulate(
 
     See Also
     --------
-    simulate_society : agents who decide for themselves
+    paper_figs.norm_society.simulate_society : agents who decide for themselves
     theory.norms.emergence : the limit of many agents
 
     Examples
@@ -90,7 +92,7 @@ def simulate(
     one = Setting.of(behaviour, operations, agents, fractions, rates)
     name, model = one.behaviour.name, one.model
     sizes = population_sizes(n_agents)
-    whole_number("n_agents", max(sizes), 2, most_agents(len(EVENTS)))
+    whole_number("n_agents", max(sizes), 2, 2**BITS - 1)
     starts = [_numbers(one.start, n) for n in sizes]
     runs, seed = whole_number("runs", runs, 1), whole_number("seed", seed, 0, LARGEST_SEED)
     real_number("days", days, above=0)
@@ -99,8 +101,15 @@ def simulate(
     check_memory(needed, f"runs = {runs}, days = {days:g}, n_agents = {sizes}", "fewer of them")
     rounds = math.ceil(times - 1 - WHOLE)
     counted = np.array([[channel.event in named for channel in CHANNELS] for named in EVENTS.values()])
-    played = (play_reactions(model, start, counted, runs, _seed_of(seed, name), rounds, progress) for start in starts)
-    result = xr.concat([_observed(model, n, some) for n, some in zip(sizes, played, strict=True)], dim="n_agents")
+    outcomes = reaction_outcomes(model, marks=(counted << SHIFTS[:, None]).sum(0))
+
+    def played(n: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        some = play_protocol(outcomes, start, Plan(n, runs, _seed_of(seed, name), rounds, rounds, progress))
+        events = some.marked[..., None] >> SHIFTS & 2**BITS - 1
+        return some.recorded.astype(np.int32), events.astype(np.int32)
+
+    each = [_observed(model, n, *played(n, start)) for n, start in zip(sizes, starts, strict=True)]
+    result = xr.concat(each, dim="n_agents")
     result = result.assign_coords(
         n_agents=("n_agents", sizes, {"long_name": "number of agents"}),
         **{"behaviour": name, "kind": one.behaviour.kind, "made_of": one.made_of},
@@ -127,25 +136,18 @@ def _seed_of(seed: int, behaviour: str) -> int:
     return int(words[0]) % (LARGEST_SEED + 1)
 
 
-def _observed(model: ReactionModel, n_agents: int, played: ReactionRuns) -> xr.Dataset:
+def _observed(model: ReactionModel, n_agents: int, counts: np.ndarray, events: np.ndarray) -> xr.Dataset:
     """The counts and events of runs, and what is observed; made of some runs at a time."""
-    runs, times, _ = played.counts.shape
+    runs, times, _ = counts.shape
     together = max(1, ROWS_AT_ONCE // times)
     parts = [
-        norms.observables(model, played.counts[k : k + together] / n_agents, n_agents=n_agents)
+        norms.observables(model, counts[k : k + together] / n_agents, n_agents=n_agents)
         for k in range(0, runs, together)
     ]
-    result = (
-        xr.concat(parts, "dim_0")
-        .rename(dim_0="run", dim_1="time")
-        .assign_coords(
-            run=np.arange(runs),
-            time=("time", np.arange(times) / interaction_rate(model), {"long_name": "time", "units": "day"}),
-            state=list(model.names),
-            event=list(EVENTS),
-        )
-    )
+    time = ("time", np.arange(times) / interaction_rate(model), {"long_name": "time", "units": "day"})
+    coords = {"run": np.arange(runs), "time": time, "state": list(model.names), "event": list(EVENTS)}
+    result = xr.concat(parts, "dim_0").rename(dim_0="run", dim_1="time").assign_coords(coords)
     label = {"long_name": "events since the time before", "units": "1"}
-    result["events"] = (("run", "time", "event"), played.events, label)
-    result["count"] = (("run", "time", "state"), played.counts, {"long_name": "number of agents", "units": "1"})
+    result["events"] = (("run", "time", "event"), events, label)
+    result["count"] = (("run", "time", "state"), counts, {"long_name": "number of agents", "units": "1"})
     return result

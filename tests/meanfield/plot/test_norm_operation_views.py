@@ -127,11 +127,9 @@ def test_the_events_of_a_society_are_strokes(society):
     assert len(meanfield.plot(society.sel(behaviour="noise")).collections) == 5
 
 
-def test_shares_and_failures_of_a_society(society):
+def test_shares_of_a_society(society):
     panels = meanfield.plot(society, view="shares")
     line = panels[1].lines[0]
     np.testing.assert_allclose(line.get_xydata(), np.column_stack([0.1 * np.arange(6), np.linspace(0, 1, 6)]))
     assert line.get_drawstyle() == "steps-post" and line.get_label() == "accepted, for"
     assert meanfield.plot(society, view="reached")[0].lines[1].get_label() == "informed, for"
-    axes = meanfield.plot(society, view="unparsed")
-    assert [bar.get_width() for bar in axes.patches] == [0, 3] and names_of_rows(axes) == ["create", "is unique"]

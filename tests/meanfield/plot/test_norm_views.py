@@ -22,6 +22,7 @@ def simulation() -> xr.Dataset:
         share = rng.random((2, 5, 3))
         columns[name] = ((*over, "standard"), np.stack([share, 1 - share], -1))
     columns |= {name: (over, rng.random((2, 5, 3)) * 30) for name in EVENTS}
+    columns["events"] = ((*over, "event"), rng.integers(30, size=(2, 5, 3, 3)))
     coords = {"n_agents": [10, 100], "time": TIME, "standard": ["for", "against"], "behaviour": "tipping"}
     return xr.Dataset(columns, coords, {"kind": "norm_simulation"})
 
@@ -56,6 +57,7 @@ def test_runs_have_a_mean_and_their_middle_half(simulation):
                 here = np.isclose(edges[:, None], np.column_stack([TIME, value])).all(-1).any(0)
                 assert here.all(), f"run {k + 1} of five bounds the middle half"
             assert (line.get_label(), line.get_color(), line.get_linewidth()) == (name, colour, 3)
+            assert line.get_drawstyle() == "default", "steps are for single events"
 
 
 def test_events_are_per_agent_and_day(simulation):

@@ -14,8 +14,9 @@ import policy_extraction
 import theory.norms
 from _scripted_norms import BOB, INFORMATION, NO, NO_SMOKING, NOISE, SAM, SMOKING, TIP, YES, Scripted, rng
 from meanfield import InputError
-from policy_extraction.norms import NORMS_003, NormOperations, operation_probabilities, probe_operations
-from policy_extraction.norms._probe import LABELS, SOURCES
+from paper_figs.norm_society import NormOperations
+from policy_extraction.norms import NORMS_003, operation_probabilities, probe_operations
+from policy_extraction.norms._probe import SOURCES
 from policy_extraction.norms._prompts import QUESTIONS, NormPrompts
 from policy_extraction.norms._scenes import SCENES, Scene, cells_of
 from policy_extraction.prompts import Prompt
@@ -192,13 +193,14 @@ def numbered(probed) -> xr.Dataset:
 def test_probabilities_are_means_over_what_they_are_about(numbered):
     """Each entry by hand, over the agents, behaviours and standards to which its labels apply."""
     table = operation_probabilities(numbered, default_operations())
-    entries = 0
-    for name, source in SOURCES.items():
-        for place in np.ndindex(table[name].shape) if source.scene and not source.over else ():
-            labels = {dim: LABELS[dim][k] for dim, k in zip(source.dims, place, strict=True)}
+    for name, scene in SOURCES.items():
+        if name in ("abstract", "detect_abstract"):
+            continue
+        for place in np.ndindex(table[name].shape):
+            labels = {dim: table[name][dim].values[k] for dim, k in zip(table[name].dims, place, strict=True)}
             found = [
-                float(numbered["probability"].sel(agent=a.name, behaviour=b.name, standard=one, scene=scene))
-                for scene in [source.scene.format(**labels)]
+                float(numbered["probability"].sel(agent=a.name, behaviour=b.name, standard=one, scene=asked))
+                for asked in [scene.format(**labels)]
                 for a in AGENTS
                 for b in BEHAVIOURS.values()
                 for one in ("for", "against")
@@ -208,8 +210,6 @@ def test_probabilities_are_means_over_what_they_are_about(numbered):
                 == (a.prefers[b.name] == one or "willing" not in labels)
             ]
             assert table[name].values[place] == pytest.approx(np.mean(found)), (name, labels)
-            entries += 1
-    assert entries == sum(table[name].size for name in SOURCES) - 2
 
 
 @pytest.mark.parametrize(("abstract", "expected"), [(0.3, 0.5), (0.6, 1.0), (0.9, 1.0)])
@@ -225,15 +225,13 @@ def test_an_abstract_norm_keeps_a_share_of_the_conflicts(numbered, abstract, exp
 
 
 def test_what_has_no_probe_is_given_or_asked_for(numbered):
-    with pytest.raises(InputError, match=r"unprobed = None: .* since abstract has no probe"):
-        operation_probabilities(numbered)
     given = default_operations()
     table = operation_probabilities(numbered, given)
     assert table["abstract"] == given["abstract"]
     assert table["abstract"].attrs["source"] == "given"
     assert {name for name in table if table[name].attrs["source"] == "given"} == {"abstract"}
     assert {name for name in table if table[name].attrs["source"] == "probed"} == set(SOURCES) - {"abstract"}
-    with pytest.raises(InputError, match="unprobed: abstract is missing, which has no probe"):
+    with pytest.raises(InputError, match="unprobed lacks 'abstract'"):
         operation_probabilities(numbered, given.drop_vars("abstract"))
 
 
@@ -247,9 +245,6 @@ def test_agents_that_are_not_there_have_no_probe():
     np.testing.assert_allclose(table["decide_to_talk"][1], 0.75)
     assert table["detect_conflict"].attrs["source"] == "probed, given: descriptive"
     assert table["detect_conflict"].values.tolist() == pytest.approx([0.75, given["detect_conflict"].values[1]])
-    for lacking in (given.drop_vars("decide_to_talk"), given.drop_sel(type="entrepreneur")):
-        with pytest.raises(InputError, match=r"unprobed: decide_to_talk\[entrepreneur, willing\] is missing"):
-            operation_probabilities(probes, lacking)
 
 
 def test_what_are_no_probes_is_named():
@@ -263,7 +258,6 @@ def test_the_reaction_model_takes_them(probed):
 
     Later, norms that it finds in habits, where there are none, take some of that back.
     """
-    assert checked_operations(default_operations()).sizes == {k: len(v) for k, v in LABELS.items()}
     assert set(SOURCES) == set(OPERATIONS)
     table = checked_operations(operation_probabilities(probed[0], default_operations()))
     assert table["detect_conflict"].values.tolist() == pytest.approx([0.9, 0.9])

@@ -12,9 +12,9 @@ import pytest
 from _prompt_files import PACKAGED, changed
 from _refusals import refused
 from _scripted_norms import BOB, NO_SMOKING, TIP
+from paper_figs.norm_society._language_model import MAX_TOKENS
 from policy_extraction import norms
 from policy_extraction.norms import NORMS_003
-from policy_extraction.norms._operations import MAX_TOKENS
 from policy_extraction.norms._prompts import PERSON
 
 PACKAGED_FILE = PACKAGED / "norms_003.toml"

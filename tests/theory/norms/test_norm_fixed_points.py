@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import meanfield
-from _norm_societies import ordinary
+from _norm_societies import ordinary, random_table
 from _paths import ROOT
 from meanfield import solve
 from theory import norms
@@ -19,14 +19,6 @@ from theory.norms._states import starting_fractions
 SIDES = ("for", "against")
 MIXED = {("ordinary", "for"): 0.3, ("ordinary", "against"): 0.7}
 NO_SYNTHESIS = NormRates(syntheses_per_day=0)
-
-
-def table(seed: int, **changes: float) -> xr.Dataset:
-    """Random probabilities, but for those that are given."""
-    rng, result = np.random.default_rng(seed), default_operations().copy(deep=True)
-    for name in result.data_vars:
-        result[name].values[...] = changes.get(str(name), rng.uniform(0.1, 0.9, result[name].shape))
-    return result
 
 
 def fixed_points(behaviour: str, operations=None, agents=AGENTS, fractions=None, rates=None, **search) -> xr.Dataset:
@@ -87,7 +79,8 @@ def growth_from_nothing(p: Chance, standard: str, shares: dict[str, float], rate
 
 
 def test_no_norm_grows_as_the_linearisation_says() -> None:
-    operations, p = table(1, identify_habit=0.0), Chance(table(1, identify_habit=0.0), "injunctive")
+    operations = random_table(1, identify_habit=0.0)
+    p = Chance(operations, "injunctive")
     model = norms.reaction_model(operations, "smoking", NO_SYNTHESIS)
     jacobian = model.jacobian(norms.initial_composition(MIXED).values)
     for side in SIDES:

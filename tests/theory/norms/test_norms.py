@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 import meanfield
-from _norm_societies import ordinary
+from _norm_societies import ordinary, random_table, table
 from _paths import ROOT
 from meanfield import InputError
 from theory import norms
@@ -39,19 +39,9 @@ TEXTS = {"for": "a", "against": "b"}
 TIMES = np.linspace(0, 2, 41)
 
 
-def operations(base: xr.Dataset | None = None, **changes) -> xr.Dataset:
-    """Operations that never fail and never err, without thoughts; or `base`, changed."""
-    table = (default_operations() if base is None else base).copy(deep=True)
-    certain = {} if base is not None else dict.fromkeys(OPERATIONS, 1.0) | {"false_conflict": 0, "generate_thought": 0}
-    for name, value in (certain | changes).items():
-        table[name] = table[name].dims, np.broadcast_to(np.asarray(value, float), table[name].shape).copy()
-    return table
-
-
-def random_operations(seed: int) -> xr.Dataset:
-    rng = np.random.default_rng(seed)
-    table = default_operations()
-    return operations(table, **{name: rng.uniform(0.05, 0.95, table[name].shape) for name in OPERATIONS})
+def operations(**changes) -> xr.Dataset:
+    """Operations that never fail and never err, without thoughts, but for changes."""
+    return table(**(dict.fromkeys(OPERATIONS, 1.0) | {"false_conflict": 0, "generate_thought": 0} | changes))
 
 
 def course(table: xr.Dataset, start: xr.DataArray | np.ndarray, **rates) -> xr.Dataset:
@@ -166,10 +156,10 @@ def enumerated(p: Callable[..., float], kind: str, i: NormState, j: NormState) -
 
 @pytest.mark.parametrize("behaviour", ["smoking", "tipping"])
 def test_the_tensor_is_that_of_the_enumeration(behaviour: str) -> None:
-    table, eps, kind = random_operations(3), 7.0, BEHAVIOURS[behaviour].kind
-    p = cache(lambda name, **labels: float(table[name].sel(labels)))
+    operations, eps, kind = random_table(3), 7.0, BEHAVIOURS[behaviour].kind
+    p = cache(lambda name, **labels: float(operations[name].sel(labels)))
     happens = cache(lambda a, b: enumerated(p, kind, NORM_STATES[a], NORM_STATES[b]))
-    model = reaction_model(table, behaviour, NormRates(encounters_per_day=eps))
+    model = reaction_model(operations, behaviour, NormRates(encounters_per_day=eps))
     P = model.tensor()
     np.testing.assert_allclose(P.sum(axis=(2, 3)), 1, atol=1e-12)
     drawn = np.random.default_rng(0).integers(len(LABELS), size=(120, 2))
@@ -188,7 +178,7 @@ def test_the_tensor_is_that_of_the_enumeration(behaviour: str) -> None:
 
 
 def test_masses_are_conserved_by_type_and_preference() -> None:
-    model = reaction_model(random_operations(1), "noise")
+    model = reaction_model(random_table(1), "noise")
     x = np.random.default_rng(1).dirichlet(np.ones(len(LABELS)))
     drift, masses = model.drift(x), defaultdict(float)
     for state, change in zip(NORM_STATES, drift, strict=True):
@@ -266,7 +256,7 @@ def curves() -> xr.Dataset:
 @pytest.fixture(scope="module")
 def deaf() -> xr.Dataset:
     """Agents who find norms in habits only."""
-    return emergence(operations=operations(default_operations(), identify_chat=0, identify_thought=0))
+    return emergence(operations=table(identify_chat=0, identify_thought=0))
 
 
 def followed(curves: xr.Dataset) -> xr.Dataset:
@@ -300,7 +290,7 @@ def test_conflicts_surge_and_vanish(curves: xr.Dataset, deaf: xr.Dataset) -> Non
     chats = curves["chats"]
     assert (chats.isel(time=-1) < 0.5 * chats.max("time")).all()
     assert (curves["thoughts"].isel(time=-1) < 0.5 * curves["thoughts"].isel(time=0)).all()
-    wilful = followed(emergence(["smoking"], operations=operations(default_operations(), comply_in_action=0.5)))
+    wilful = followed(emergence(["smoking"], operations=table(comply_in_action=0.5)))
     assert (wilful["conflicts_left"] > 0.125).all()
     assert (followed(deaf)["conflicts_surge"] < 2).all()
 
@@ -355,9 +345,7 @@ def test_measures_of_known_curves() -> None:
 def test_curves_are_saved_and_loaded(curves: xr.Dataset, tmp_path) -> None:
     meanfield.save(curves, tmp_path / "curves.nc")
     xr.testing.assert_allclose(meanfield.load(tmp_path / "curves.nc"), curves)
-    other = emergence(
-        ["smoking"], operations=operations(default_operations(), abstract=0.5), times=np.linspace(0, 2, 9)
-    )
+    other = emergence(["smoking"], operations=table(abstract=0.5), times=np.linspace(0, 2, 9))
     made_of = [one["made_of"].sel(behaviour="smoking").item() for one in (curves, other)]
     assert made_of[0] != made_of[1]
     assert "complying/for 0.3, ordinary/for/none 0.4, ordinary/against/none 0.3, encounters_per_day 160" in made_of[0]
@@ -416,7 +404,7 @@ NOISE = BEHAVIOURS["noise"]
         (lambda: checked_operations(ALL.drop_vars("abstract")), "lack 'abstract'"),
         (lambda: checked_operations(ALL.assign(smile=0.5)), "unknown 'smile'"),
         *(
-            (lambda value=value: checked_operations(operations(ALL, abstract=value)), r"\['abstract'\] has the value")
+            (lambda value=value: checked_operations(table(ALL, abstract=value)), r"\['abstract'\] has the value")
             for value in (-0.01, 1.01, np.nan)
         ),
         (lambda: checked_operations(ALL.assign(correct_type=0.5)), r"\['correct_type'\] has dims"),

@@ -1,33 +1,30 @@
-"""Valid answers of an agent that writes: text, JSON or lines."""
+"""Valid answers of an agent that writes: text, JSON or lines, for n items. A parser raises ReplyError for others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from meanfield.toolbox import is_number
 from policy_extraction._toolbox.json_replies import DECODER, ReplyError, is_text, shown
 
 KINDS = ("injunctive", "descriptive")
-LARGEST = 1e9  # limit of numbers, so that no sum overflows
-
-Theme = tuple[str, tuple[int, ...]]
-Rule = tuple[Callable[[Any], bool], str]
 
 
-def parse_text(text: str) -> str:
-    """The answer on one line; ReplyError if it is empty."""
+def parse_text(text: str, n: int = 0) -> str:
+    """The answer on one line."""
     if not is_text(text):
         raise ReplyError("it is empty, or holds what is no character")
     return _line(text)
 
 
-def parse_norm(text: str) -> dict[str, Any]:
-    """One norm, a JSON object with content, kind and utility; ReplyError for anything else."""
+def parse_norm(text: str, n: int = 1) -> dict[str, Any]:
+    """One norm, a JSON object with content, kind and utility."""
     return _norm(_json(text))
 
 
 def parse_norms(text: str, n: int) -> list[dict[str, Any]]:
-    """n norms with different contents, a JSON list; ReplyError for anything else."""
+    """n norms with different contents, a JSON list."""
     rows = _json(text)
     if not isinstance(rows, list) or len(rows) != n:
         raise ReplyError(f"it is not a JSON list of {n} norms")
@@ -40,17 +37,16 @@ def parse_norms(text: str, n: int) -> list[dict[str, Any]]:
 
 
 def parse_abstract(text: str, n: int) -> dict[str, Any]:
-    """A general norm for n norms, a JSON object with content, kind and weights; ReplyError for anything else."""
+    """A general norm for n norms, a JSON object with content, kind and weights."""
 
     def fits(weights: Any) -> bool:
-        return isinstance(weights, list) and len(weights) == n and all(_is_number(w) and w > 0 for w in weights)
+        return isinstance(weights, list) and len(weights) == n and all(is_number(w) and w > 0 for w in weights)
 
-    row = _object(_json(text), weights=(fits, f"a list of {n} positive numbers"))
-    return row | {"weights": [float(weight) for weight in row["weights"]]}
+    return _object(_json(text), "weights", fits, f"a list of {n} positive numbers")
 
 
-def parse_themes(text: str, n: int) -> tuple[Theme, ...]:
-    """The themes of n norms, with each theme's norms, from n lines 'number: theme'; ReplyError for anything else.
+def parse_themes(text: str, n: int) -> list[tuple[str, list[int]]]:
+    """The themes of n norms, with each theme's norms, from n lines 'number: theme'.
 
     Norms are numbered from 1 in the text and from 0 in the result. Case is ignored. Text after the last line is not
     read, except a theme too many.
@@ -64,12 +60,15 @@ def parse_themes(text: str, n: int) -> tuple[Theme, ...]:
         themes.setdefault(_line(theme).casefold(), []).append(expected - 1)
     if len(lines) < n or any(line.partition(":")[0].strip() == str(n + 1) for line in lines[n:]):
         raise ReplyError(f"it has {len(lines)} lines, expected one for each of {n} norms")
-    return tuple((theme, tuple(numbers)) for theme, numbers in themes.items())
+    return list(themes.items())
+
+
+PARSERS = {"create": parse_norms, "identify": parse_norm, "classify": parse_themes, "abstract": parse_abstract}
+"""Parsers of what is not text."""
 
 
 def _norm(row: Any) -> dict[str, Any]:
-    in_range: Rule = (lambda value: _is_number(value) and 1 <= value <= 100, "a number from 1 to 100")
-    row = _object(row, utility=in_range)
+    row = _object(row, "utility", lambda value: is_number(value) and 1 <= value <= 100, "a number from 1 to 100")
     return row | {"utility": float(row["utility"])}
 
 
@@ -83,22 +82,17 @@ def _json(text: str) -> Any:
         raise ReplyError("it does not begin with JSON in full") from None
 
 
-def _object(row: Any, **number: Rule) -> dict[str, Any]:
+def _object(row: Any, number: str, fits: Callable[[Any], bool], expected: str) -> dict[str, Any]:
     """A JSON object with a content on one line, a kind and a number or numbers."""
-    rules: dict[str, Rule] = {"content": (is_text, "text"), "kind": (KINDS.__contains__, " or ".join(KINDS)), **number}
+    rules = {"content": (is_text, "text"), "kind": (KINDS.__contains__, " or ".join(KINDS)), number: (fits, expected)}
     if not isinstance(row, dict):
         raise ReplyError(f"{shown(row)} is not a JSON object")
     if set(row) != set(rules):
         raise ReplyError(f"the keys are {shown(list(row))}, expected {shown(list(rules))}")
-    for name in rules:
-        fits, expected = rules[name]
-        if not fits(row[name]):
-            raise ReplyError(f"{name} is {shown(row[name])}, expected {expected}")
+    for name, (right, wanted) in rules.items():
+        if not right(row[name]):
+            raise ReplyError(f"{name} is {shown(row[name])}, expected {wanted}")
     return {name: row[name] for name in rules} | {"content": _line(row["content"])}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < LARGEST
 
 
 def _line(text: str) -> str:

@@ -19,11 +19,11 @@ import meanfield
 import theory
 from _norm_societies import FAST, K, ordinary, table
 from meanfield import ReactionModel
+from paper_figs.norm_society import TableOperations, simulate_society
 from theory.norms import AGENTS, BEHAVIOURS, NormRates, default_operations
 from theory.norms._observables import SHARES
 from theory.norms._states import NORM_STATES, starting_fractions
 from validation import reactions
-from validation.norms import TableOperations, simulate_society
 
 ALPHA = 1e-5
 
@@ -118,14 +118,10 @@ def test_events_and_pairs_come_as_often_as_they_should() -> None:
     assert sum(met.values()) == observed[0]
 
 
-def test_time_is_that_of_the_events() -> None:
+def test_time_and_start_are_those_of_the_model() -> None:
     run = simulate_society(TableOperations(rates=FAST), encounters=50, seed=1)
     assert int((run["what"] == "encounter").sum()) == 50
-    assert run["what"].values[0] == "start" and run["what"].values[-1] == "encounter"
     np.testing.assert_allclose(run["time"], np.arange(run.sizes["event"]) / (10 * (3 * 20 + 6 + 4)))
-
-
-def test_the_start_is_that_of_the_model() -> None:
     run = simulate_society(TableOperations(), encounters=1, seed=1).isel(event=0)
     for name in BEHAVIOURS:
         of = starting_fractions(name)
@@ -145,12 +141,6 @@ def test_runs_are_reproducible_and_saved(tmp_path: Path) -> None:
     xr.testing.assert_identical(meanfield.load(meanfield.save(one, tmp_path / "run.nc")), one)
     part = simulate_society(TableOperations(), encounters=60, seed=7)
     xr.testing.assert_equal(one.isel(event=slice(0, part.sizes["event"]))["accepted"], part["accepted"])
-
-
-def test_rates_are_those_of_the_table_or_without_other_norms() -> None:
     assert simulate_society(TableOperations(rates=FAST), encounters=2, seed=1).attrs["option_plans_per_day"] == 6
-    nameless = TableOperations(rates=FAST).__call__
-    own = simulate_society(nameless, encounters=2, seed=1).attrs
+    own = simulate_society(TableOperations(rates=FAST).__call__, encounters=2, seed=1).attrs
     assert own["option_other_utility_ordinary"] == 0 and own["option_encounters_per_day"] == 160
-    given = simulate_society(TableOperations(), encounters=2, seed=1, rates=FAST).attrs
-    assert given["option_syntheses_per_day"] == 4

@@ -17,7 +17,9 @@ from meanfield.toolbox import LARGEST_SEED, existing_file, labelled, one_or_seve
 from theory.norms import AGENTS
 
 BEST = 7
-QUESTIONNAIRE = tomllib.loads(files("validation.norms").joinpath("questionnaire.toml").read_text(encoding="utf-8"))
+QUESTIONNAIRE = tomllib.loads(
+    files("paper_figs.norm_society").joinpath("questionnaire.toml").read_text(encoding="utf-8")
+)
 TASKS: dict[str, dict[str, Any]] = {task["name"]: task for task in QUESTIONNAIRE["task"]}
 
 Record = Mapping[str, Any]
@@ -38,10 +40,8 @@ def evaluation_form(
         `source`, 'chat' or 'thought', or by the preceding question whether there is a norm.
     agent
         Name of the agent.
-    per_question
-        Most items for each question, ≥ 1; 20 in [003].
-    seed
-        Seed of the draw, 0 to 2^63 - 1.
+    per_question, seed
+        Most items for each question, 20 in [003], and the seed of their draw.
 
     Returns
     -------
@@ -49,19 +49,11 @@ def evaluation_form(
     has a text and items {input, output, score}, with the score None for the person to fill in. A question without
     records has no items: only entrepreneurs create norms.
 
-    Raises
-    ------
-    InputError
-        If the records can't be read, or none is the agent's.
-
-    See Also
-    --------
-    questionnaire_scores : the scores of forms that are filled in
-
     Examples
     --------
+    >>> from paper_figs.norm_society import evaluation_form, questionnaire_scores
     >>> records = [{"operation": "decide_to_talk", "agent": "Sam Moore", "prompt": "loud guests", "answer": "yes"}]
-    >>> form = validation.norms.evaluation_form(records, "Sam Moore", seed=1)
+    >>> form = evaluation_form(records, "Sam Moore", seed=1)
     >>> form["tasks"][1]["questions"][1]["items"]
     [{'input': 'loud guests', 'output': 'yes', 'score': None}]
     """
@@ -114,17 +106,12 @@ def _of_log(path: str | os.PathLike[str]) -> Iterator[Record]:
 
 
 def questionnaire_scores(forms: Iterable[Form]) -> xr.Dataset:
-    """The scores of filled forms by task, as in [003] Fig. 4.
+    """The scores, whole numbers from 1 to 7, of filled forms of `evaluation_form` by task, as in [003] Fig. 4.
 
     The score of a question in a form is the mean of its items, the score of a task the mean over all questions and
     forms with items, and the overall score the mean over all tasks. So a task counts by its number of questions, and
     the creation of norms by the forms of entrepreneurs only. The standard error is for a ratio of sums over forms,
     which are independent (Cochran 1977, Sampling Techniques, Section 6.4).
-
-    Parameters
-    ----------
-    forms
-        One or more forms of `evaluation_form` with a whole number from 1 to 7 as the score of each item.
 
     Returns
     -------
@@ -132,22 +119,14 @@ def questionnaire_scores(forms: Iterable[Form]) -> xr.Dataset:
     task, and `items`, the number of scores; and `overall`, `overall_standard_error`. NaN without items; errors also
     with items in fewer than two forms.
 
-    Raises
-    ------
-    InputError
-        If there are no forms, or one has other tasks, or a score that is missing or out of range.
-
-    See Also
-    --------
-    evaluation_form : makes the forms
-
     Examples
     --------
+    >>> from paper_figs.norm_society import evaluation_form, questionnaire_scores
     >>> records = [{"operation": "decide_to_talk", "agent": "Sam Moore", "prompt": "loud guests", "answer": "yes"}]
-    >>> forms = [validation.norms.evaluation_form(records, "Sam Moore", seed=1) for person in range(2)]
+    >>> forms = [evaluation_form(records, "Sam Moore", seed=1) for person in range(2)]
     >>> for form, score in zip(forms, (6, 7)):
     ...     form["tasks"][1]["questions"][1]["items"][0]["score"] = score
-    >>> scores = validation.norms.questionnaire_scores(forms).sel(task="Sender")
+    >>> scores = questionnaire_scores(forms).sel(task="Sender")
     >>> scores["score"].item(), scores["standard_error"].item()
     (6.5, 0.5)
     """

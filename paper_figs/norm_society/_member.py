@@ -20,18 +20,9 @@ Norms = tuple[PersonalNorm, ...]
 
 @dataclass(frozen=True)
 class Member:
-    """An agent with its norms and its plan; every change gives a new member.
+    """An agent, its norms in order of arrival, its last plan, and the contents of norms that it has planned by.
 
-    Parameters
-    ----------
-    agent
-        The agent.
-    norms
-        In order of arrival; no two with the same content.
-    plan
-        The text of the last plan.
-    follows
-        Contents of all qualified norms that it has planned by so far.
+    Every change gives a new member. No two norms have the same content.
     """
 
     agent: NormAgent
@@ -65,10 +56,14 @@ class Member:
         """The standard for this behaviour that it holds, '' if there is none."""
         return next((standard for other, standard in self.held if other == behaviour), "")
 
+    def holds(self, norm: PersonalNorm) -> bool:
+        """Whether one of its qualified norms says the same."""
+        return any(norm.content == held.content for held in self.qualified)
+
     def among(self, contents: Sequence[str]) -> Norms:
         """Its qualified norms with these contents; InputError unless they are one or more different ones."""
         found = tuple(norm for content in contents for norm in self.qualified if norm.content == content)
-        if not found or len(found) < len(contents) or len({norm.content for norm in found}) < len(found):
+        if not found or len(found) < len(contents) or len(set(contents)) < len(contents):
             raise InputError(f"contents = {contents!r}: expected one or more different qualified norms")
         return found
 
@@ -80,11 +75,10 @@ class Member:
         return self._with((*rest, replace(norm, state="informed")), self.follows)
 
     def accepts(self, norm: PersonalNorm) -> Member:
-        """With `norm` qualified, in place of all norms that it contradicts.
+        """With `norm` qualified, in place of all norms that it contradicts, which become information.
 
-        Norms that lose become information. Of an abstract norm that loses, the parts that are not contradicted hold
-        again. A norm that was superseded is planned by at once, as its abstract norm was, and an abstract norm is
-        dropped where all of its parts hold again.
+        The parts of an abstract norm that loses hold again if they are not contradicted. A norm that was superseded is
+        planned by at once, as its abstract norm was, and an abstract norm goes where all of its parts hold again.
         """
         norms = {other.content: other for other in self.norms}
         before = norms.setdefault(norm.content, norm)
@@ -95,11 +89,11 @@ class Member:
         def lose(content: str) -> None:
             parts = norms[content].parts
             norms[content] = replace(norms[content], state="informed", parts=())
-            for part in parts:
-                if norms[part].state == "superseded" and opposed.isdisjoint(norms[part].about):
+            for part in (part for part in parts if norms[part].state == "superseded"):
+                if opposed.isdisjoint(norms[part].about):
                     norms[part] = replace(norms[part], state="qualified")
                     follows.add(part)
-                elif norms[part].state == "superseded":
+                else:
                     lose(part)
 
         for held in self.qualified:
@@ -109,21 +103,21 @@ class Member:
         if before.state == "superseded":
             follows.add(norm.content)
         norms[norm.content] = replace(norm, state="qualified", parts=before.parts)
-        whole = [one for one in norms.values() if all(norms[part].state == "qualified" for part in one.parts)]
-        for one in whole:
+        for one in [one for one in norms.values() if all(norms[part].state == "qualified" for part in one.parts)]:
             if one.parts:
                 lose(one.content)
         return self._with(norms.values(), follows)
 
     def plans(self, text: str, follows: Iterable[str]) -> Member:
         """With another plan; it goes on to plan by the norms of earlier ones."""
+        if unknown := set(follows).difference(norm.content for norm in self.qualified):
+            raise InputError(
+                f"plan of {self.agent.name} follows {min(unknown)!r}: expected qualified norms of the agent"
+            )
         return replace(self._with(self.norms, self.follows.union(follows)), plan=text)
 
     def generalises(self, contents: Sequence[str], abstract: str, kind: str, weights: Sequence[float]) -> Member:
-        """With the qualified norms `contents` superseded by a general one that says `abstract`.
-
-        One norm is enough, since an agent may have others that its database does not keep.
-        """
+        """With the qualified norms `contents` superseded by a general one that says `abstract`."""
         subset = self.among(contents)
         if len(weights) != len(contents) or not all(is_number(w) and w > 0 for w in weights):
             raise InputError(f"weights = {weights!r}: expected {len(contents)} positive numbers")

@@ -11,25 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
 
-from _norm_societies import K, member_at, rules_of, table
+from _norm_societies import K, member_at, random_table, rules_of, table
+from paper_figs.norm_society import TableOperations
+from paper_figs.norm_society._events import Event, Rules
+from paper_figs.norm_society._member import Member
 from theory import norms
-from theory.norms import BEHAVIOURS, NormRates, default_operations
+from theory.norms import BEHAVIOURS, NormRates
 from theory.norms._model import CHANNELS
-from theory.norms._operations import OPERATIONS
 from theory.norms._states import NORM_STATES, NormState
-from validation.norms import TableOperations
-from validation.norms._events import Event, Rules
-from validation.norms._member import Member
-from validation.norms._society import Streams
 
 LABELS = [state.label for state in NORM_STATES]
-
-
-def random_table(seed: int) -> xr.Dataset:
-    rng, base = np.random.default_rng(seed), default_operations()
-    return table(base, **{name: rng.uniform(0.05, 0.95, base[name].shape) for name in OPERATIONS})
 
 
 def state_of(member: Member, behaviour: str) -> NormState:
@@ -168,16 +160,3 @@ def test_utilities_of_all_behaviours_count_for_synthesis() -> None:
     assert len(law) == 8
     for levels, weight in law.items():
         assert weight == pytest.approx(np.prod([0.6 if level == "superseded" else 0.4 for level in levels]))
-
-
-def test_random_numbers_belong_to_an_event() -> None:
-    """They don't depend on earlier draws, not even on the half word that is kept for the next small integer."""
-    streams = Streams(5)
-    first = [streams.at(number).random(4).tolist() for number in range(50)]
-    assert len({x for values in first for x in values}) == 200
-    streams.at(7).integers(10, dtype=np.uint32)
-    assert streams.at(7).random(4).tolist() == first[7]
-    small = streams.at(7).integers(1000, size=3, dtype=np.uint32).tolist()
-    streams.at(8).integers(10, dtype=np.uint32)
-    assert streams.at(7).integers(1000, size=3, dtype=np.uint32).tolist() == small
-    assert Streams(6).at(7).random() != first[7][0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from _scripted_norms import NORM
+from paper_figs.norm_society._replies import parse_abstract, parse_norm, parse_norms, parse_text, parse_themes
 from policy_extraction._toolbox.json_replies import ReplyError
-from policy_extraction.norms._replies import parse_abstract, parse_norm, parse_norms, parse_text, parse_themes
 
 
 def test_a_norm_is_read():
@@ -58,7 +58,7 @@ def test_lists_of_norms():
 def test_general_norms():
     text = '{"content": "Be kind.", "kind": "descriptive", "weights": [1, 2.5]}'
     assert parse_abstract(text, 2) == {"content": "Be kind.", "kind": "descriptive", "weights": [1.0, 2.5]}
-    wrong = "[1]", "[1, 2, 3]", "[1, 0]", "[1, -2]", "[1, true]", '[1, "2"]', "3", "[1, Infinity]", "[1, 1e300]"
+    wrong = "[1]", "[1, 2, 3]", "[1, 0]", "[1, -2]", "[1, true]", '[1, "2"]', "3", "[1, Infinity]"
     for weights in wrong:
         with pytest.raises(ReplyError, match="expected a list of 2 positive numbers"):
             parse_abstract(text.replace("[1, 2.5]", weights), 2)
@@ -68,8 +68,8 @@ def test_general_norms():
 
 def test_themes():
     text = "1: Peace: and quiet\n\n 2 :money \n3:  peace:  and Quiet"
-    assert parse_themes(text, 3) == (("peace: and quiet", (0, 2)), ("money", (1,)))
-    assert parse_themes("1: a\n2: b\n\nThese are themes: 3.", 2) == (("a", (0,)), ("b", (1,)))
+    assert parse_themes(text, 3) == [("peace: and quiet", [0, 2]), ("money", [1])]
+    assert parse_themes("1: a\n2: b\n\nThese are themes: 3.", 2) == [("a", [0]), ("b", [1])]
     for text, problem in (
         ("1: a\n2: b", "it has 2 lines, expected one for each of 3 norms"),
         ("1: a\n2: b\n3: a\n4: b", "it has 4 lines, expected one for each of 3 norms"),

@@ -3,98 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from tqdm.auto import tqdm
 
-from meanfield import InputError, ModelError
+from meanfield import InputError
 from meanfield.toolbox import UnparsedError, real_number, shortened, whole_number
-from policy_extraction._toolbox.bars import hidden
-from policy_extraction._toolbox.texts import MANY
-from policy_extraction.backends._backend import Backend
-from policy_extraction.measuring._cache import RecordCache
-from policy_extraction.measuring._sampling import Sampling, check_temperature, choose
-from policy_extraction.norms._prompts import NORMS_003, STANDARDS, Asked, NormPrompts
-from policy_extraction.norms._replies import (
-    ReplyError,
-    parse_abstract,
-    parse_norm,
-    parse_norms,
-    parse_text,
-    parse_themes,
-)
-from policy_extraction.prompts._template import Prompt
-
-Parsed = TypeVar("Parsed")
+from paper_figs.norm_society._replies import PARSERS, ReplyError, parse_norms, parse_text
+from policy_extraction.backends import Backend
+from policy_extraction.norms import NORMS_003
+from policy_extraction.norms._probe import NeitherWordError, Probed, check_arguments, probe
+from policy_extraction.norms._prompts import Asked, NormPrompts
+from policy_extraction.prompts import Prompt
+from theory.norms import NormAgent
+from theory.toolbox import STANDARDS
 
 MAX_TOKENS = {
-    "create": (0, 80),
-    "talk": (60, 0),
-    "reply": (60, 0),
-    "think": (50, 0),
-    "identify": (60, 0),
-    "classify": (20, 12),
-    "abstract": (60, 8),
-    "plan": (100, 0),
-    "act": (40, 0),
+    **{"create": (0, 80), "talk": (60, 0), "reply": (60, 0), "think": (50, 0), "identify": (60, 0)},
+    **{"classify": (20, 12), "abstract": (60, 8), "plan": (100, 0), "act": (40, 0)},
 }
 """Most tokens of an answer: a fixed number, and more for each item of a list."""
 SEEDS = 2**31 - 1000  # all servers take these
 CUT = 120  # characters of an answer that an error repeats
 
 
-class NeitherWordError(ModelError):
-    """A back end lists neither word of a question among its answers."""
-
-
-class Probed(NamedTuple):
-    """The measurement of a question, as means over both orders of the words."""
-
-    p_yes: float  # probability of yes, of the two words at the temperature
-    captured_mass: float  # probability of the two words together, at temperature 1
-    undecided: float  # width of the interval of `p_yes`, 0 unless the back end only bounds a probability
-
-
-def probe(
-    backend: Backend,
-    asked: Sequence[Asked],
-    words: tuple[str, str],
-    temperature: float,
-    kept: RecordCache | None = None,
-    progress: bool | None = None,
-) -> Iterator[Probed]:
-    """The measurement of each question; all are asked in one call, each text once, and kept ones not again.
-
-    Raises NeitherWordError if the back end only bounds both words of a question, and ModelError if it leaves a question
-    without an answer.
-    """
-    prompts = list(dict.fromkeys(prompt for both in asked for prompt in both))
-    place = {prompt: number for number, prompt in enumerate(prompts)}
-    key = {"format": 1, "identity": backend.identity, "words": words, "prompts": list(map(asdict, prompts))}
-    answers = (kept if kept and backend.identity else RecordCache(False)).answers(key)
-    with tqdm(total=len(prompts), desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
-        log_p, censored = answers.complete(backend, words, [((), i) for i in range(len(prompts))], prompts, bar)
-    if censored.all(-1).any():
-        raise NeitherWordError(
-            f"backend = {backend.name}: neither {words[0]!r} nor {words[1]!r} is among its most probable answers; "
-            "let it list more answers, or take other words in the prompts"
-        )
-    choice = choose(log_p, censored, Sampling(temperature, undecided="bound"))
-    mass = np.exp(log_p).sum(-1)
-    for both in asked:
-        at = [place[prompt] for prompt in both]
-        width = choice.high[at, 0] - choice.low[at, 0]
-        yield Probed(float(choice.q[at, 0].mean()), float(mass[at].mean()), float(width.mean()))
-
-
 class NormOperations:
     """A language model that decides, speaks, thinks, plans and acts for the agents of a norm society.
 
-    It is the `operations` of `validation.norms.simulate_society`. A yes/no operation is a question whose two answers
+    It is the `operations` of `simulate_society`. A yes/no operation is a question whose two answers
     are scored: a softmax over the two words at the temperature, averaged over both orders of the words, because small
     models prefer one place. The answer is drawn with this probability. A thought or a norm is written only after a yes,
     and questions about the text decide by which norms a plan goes, and which standard an action shows: that of a random
@@ -103,16 +40,13 @@ class NormOperations:
 
     Parameters
     ----------
-    backend
-        The model.
-    prompts
-        The prompts.
-    temperature
-        Temperature of the answers to questions, positive.
-    writing_temperature
-        Temperature of texts; 0 always takes the most probable token.
+    backend, prompts
+        The model, and the prompts of `policy_extraction.norms.load_prompts`.
+    temperature, writing_temperature
+        Of the answers to questions, positive, and of texts; 0 always takes the most probable token.
     retries
-        Most repetitions of a request for a text.
+        Most repetitions of a request for a text. Then, or if a back end lists neither word of a question, a call raises
+        `policy_extraction.UnparsedError`.
     created
         {name of an entrepreneur: its first norms}, each with content, kind and utility. The model is not asked for
         these; many small models can't write a list of norms.
@@ -124,25 +58,15 @@ class NormOperations:
         question also has `user_no_first`, the user message with the words in the other order, `p_yes`, `captured_mass`
         (probability of the two words together) and `undecided` (width of the interval of `p_yes` if the back end only
         bounds it). A text also has `problem`, the reason of a refusal or ''.
-    created_for
-        The names in `created`.
     identity
         Text that changes with the model and the options; empty for a model that was given as an object.
-
-    Raises
-    ------
-    InputError
-        If an argument is not as described.
-    UnparsedError
-        Raised by a call if no text of the model is usable, or a back end that lists only its most probable answers
-        lists neither word of a question.
 
     Examples
     --------
     A model that says yes four times in five is asked whether Bob finds a smoker in conflict with his norm.
 
     >>> from policy_extraction.backends import Scores
-    >>> from policy_extraction.norms import NormOperations
+    >>> from paper_figs.norm_society import NormOperations
     >>> from theory.norms import AGENTS, BEHAVIOURS
     >>> class YesMan:
     ...     name, identity, provenance = "yes-man", "", {}
@@ -170,10 +94,8 @@ class NormOperations:
     ) -> None:
         check_arguments(backend, prompts, temperature)
         writing_temperature = real_number("writing_temperature", writing_temperature, least=0)
-        if created is not None and not isinstance(created, Mapping):
-            raise InputError(f"created = {created!r}: expected norms by the names of agents")
         self._backend, self._prompts, self._temperature = backend, prompts, temperature
-        self._writing_temperature, self._retries = writing_temperature, whole_number("retries", retries, 0, MANY)
+        self._writing_temperature, self._retries = writing_temperature, whole_number("retries", retries, 0)
         self._created = {name: _checked(name, norms) for name, norms in (created or {}).items()}
         self._known: dict[Asked, Probed] = {}
         self.exchanges: list[dict[str, Any]] = []
@@ -181,7 +103,7 @@ class NormOperations:
         known = (backend.identity, prompts.sha256, temperature, writing_temperature, retries, self._created)
         self.identity = " ".join(map(str, known)) if backend.identity else ""
 
-    def __call__(self, operation: str, agent: Any, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
+    def __call__(self, operation: str, agent: NormAgent, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
         """The answer to a question of `simulate_society`."""
         slots = {name: str(value) for name, value in given.items() if isinstance(value, (str, int))}
         slots |= {name: self._prompts.listed(given[name]) for name in ("norms", "informed") if name in given}
@@ -190,33 +112,28 @@ class NormOperations:
         def decide(name: str, **more: str) -> bool:
             return self._decide(name, agent, rng, slots | more)
 
-        def write(name: str, parse: Callable[[str], Parsed], items: int = 0, **more: str) -> Parsed:
-            return self._write(name, agent, parse, rng, items, slots | more)
+        def write(name: str, n: int = 0, who: NormAgent = agent, **more: str) -> Any:
+            return self._write(name, who, rng, n, slots | more)
 
         match operation:
-            case "create" if agent.name in self._created:
-                return self._created[agent.name]
             case "create":
-                return write("create", partial(parse_norms, n=given["n"]), given["n"])
+                return self._created[agent.name] if agent.name in self._created else write("create", given["n"])
             case "talk":
-                partner = given["partner"]
-                said = write("talk", parse_text, partner=partner.name)
-                asked = {"partner": agent.name, "text": said}
-                return (
-                    f"{agent.name}: {said}\n{partner.name}: {self._write('reply', partner, parse_text, rng, 0, asked)}"
-                )
+                partner, said = given["partner"], write("talk", partner=given["partner"].name)
+                reply = write("reply", who=partner, partner=agent.name, text=said)
+                return f"{agent.name}: {said}\n{partner.name}: {reply}"
             case "think":
-                return write("think", parse_text) if decide("has_thought") else None
+                return write("think") if decide("has_thought") else None
             case "identify":  # by the agent's information, not by the observation
-                return write("identify", parse_norm) if decide(f"identify_{given['source']}") else None
+                return write("identify") if decide(f"identify_{given['source']}") else None
             case "plan":
-                text = write("plan", parse_text)
+                text = write("plan")
                 kept = [n.content for n in norms if decide("plan_follows", content=n.content, plan=text)]
                 return {"text": text, "follows": kept}
             case "act":
                 behaviour, listed = given["behaviour"], self._prompts.listed
                 shows = {f"shows_{one}": behaviour.shows[one] for one in STANDARDS}
-                text = write("act", parse_text, plan=given["plan"] or listed([]), **shows)
+                text = write("act", plan=given["plan"] or listed([]), **shows)
                 # a model that prefers an answer prefers no standard
                 first, second = rng.permutation(STANDARDS).tolist()
                 keeps = decide("action_follows", content=behaviour.standards[first], action=text)
@@ -224,11 +141,10 @@ class NormOperations:
                 normative = bool(planned) and decide("is_normative", norms=listed(planned), action=text)
                 return {"text": text, "shows": first if keeps else second, "normative": normative}
             case "classify":
-                themes = write("classify", partial(parse_themes, n=len(norms)), len(norms))
+                themes = write("classify", len(norms))
                 return [[theme, [norms[number].content for number in numbers]] for theme, numbers in themes]
             case "abstract":
-                n = len(norms)
-                norm = write("abstract", partial(parse_abstract, n=n), n, n=str(n))
+                norm = write("abstract", len(norms))
                 return [norm["content"], norm["kind"], norm["weights"]]
         return decide(operation)
 
@@ -246,29 +162,22 @@ class NormOperations:
         return self._prompts.is_true(operation, answer)
 
     def _write(
-        self,
-        operation: str,
-        agent: Any,
-        parse: Callable[[str], Parsed],
-        rng: np.random.Generator,
-        items: int,
-        slots: Mapping[str, str],
-    ) -> Parsed:
-        """The model's answer as `parse` reads it; UnparsedError if it refuses all. `items` is the length of a list."""
+        self, operation: str, agent: NormAgent, rng: np.random.Generator, n: int, slots: Mapping[str, str]
+    ) -> Any:
+        """The model's answer, a list of n if any; UnparsedError if none of its tries is usable."""
         problem, text = "", ""
         fixed, each = MAX_TOKENS[operation]
         for _ in range(1 + self._retries):
-            prompt = self._prompts.writing(operation, agent, problem, **slots)
-            options = {"max_tokens": fixed + each * items, "seed": int(rng.integers(SEEDS))}
+            prompt = self._prompts.writing(operation, agent, problem, **{**slots, "n": str(n)})
+            options = {"max_tokens": fixed + each * n, "seed": int(rng.integers(SEEDS))}
             (written,) = self._backend.generate([prompt], temperature=self._writing_temperature, **options)
             text = prompt.answer_prefix + written
             try:
-                parsed = parse(text)
+                parsed, problem = PARSERS.get(operation, parse_text)(text, n), ""
             except ReplyError as bad:
-                problem = str(bad)
-                self._keep(operation, agent, prompt, text, problem=problem)
-            else:
-                self._keep(operation, agent, prompt, text, problem="")
+                parsed, problem = None, str(bad)
+            self._keep(operation, agent, prompt, text, problem=problem)
+            if not problem:
                 return parsed
         raise UnparsedError(
             f"{operation} of {agent.name}: none of {1 + self._retries} answers can be used; the last one was "
@@ -287,12 +196,3 @@ def _checked(name: str, norms: Sequence[Mapping[str, Any]]) -> list[dict[str, An
         return parse_norms(json.dumps([dict(norm) for norm in norms]), len(norms))
     except (ReplyError, TypeError, ValueError) as bad:
         raise InputError(f"created[{name!r}] = {norms!r}: {bad}") from None
-
-
-def check_arguments(backend: object, prompts: object, temperature: float) -> None:
-    """InputError for a wrong back end, wrong prompts or a wrong temperature."""
-    if not isinstance(backend, Backend):
-        raise InputError(f"backend = {backend!r}: expected a Backend, as open_backend returns one")
-    if not isinstance(prompts, NormPrompts):
-        raise InputError(f"prompts = {prompts!r}: expected NormPrompts, as load_prompts returns them")
-    check_temperature(temperature)
