@@ -10,7 +10,7 @@ farther down the way from the saddle to the attractor.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,14 +41,15 @@ def polished(path: Path, ends: Ends, decay: float) -> Path | None:
     """The exact path next to this one, or None if it is not found."""
     d = ends.tangent.shape[1]
     guess = _longer(path, ends, decay)
-    end = guess.state[d : 2 * d, -1]
+    begin, end = guess.state[d : 2 * d, [0, -1]].T
 
-    def conditions(first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    def conditions(first: np.ndarray, last: np.ndarray, pace: np.ndarray) -> np.ndarray:
         spread = ends.covariance @ first[d : 2 * d]
         action = first[-1] - first[d : 2 * d] @ spread / 2
-        return np.concatenate([first[:d] - spread, last[d : 2 * d] - end, [action]])
+        phase = begin @ first[d : 2 * d] / (begin @ begin) - 1
+        return np.concatenate([first[:d] - spread, last[d : 2 * d] - end, [action, phase]])
 
-    found = _solved(ends, guess, conditions, TOLERANCE)
+    found = _solved(ends, guess, conditions, TOLERANCE, [1.0])
     if found is None:
         return None
     x, p = _points(ends, found.state)
@@ -70,7 +71,7 @@ def followed(way: Exit | Extinction, ends: Ends) -> Path | None:
         to = max(0, at - stretch)
         start, below = whole.state[:d, to], whole.state[d : 2 * d, at]
 
-        def conditions(first: np.ndarray, last: np.ndarray, start: np.ndarray = start) -> np.ndarray:
+        def conditions(first: np.ndarray, last: np.ndarray, *_: np.ndarray, start: np.ndarray = start) -> np.ndarray:
             strength = (level - left @ last[:d]) / ending.width
             return np.concatenate([first[:d] - start, last[d : 2 * d] - base - strength * left, first[-1:]])
 
@@ -92,16 +93,19 @@ def _points(ends: Ends, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ends.attractor + state[:d].T @ ends.tangent.T, state[d : 2 * d].T @ ends.tangent.T
 
 
-def _solved(ends: Ends, guess: _Trajectory, conditions: Callable, tolerance: float) -> _Trajectory | None:
+def _solved(
+    ends: Ends, guess: _Trajectory, conditions: Callable, tolerance: float, pace: list[float] | None = None
+) -> _Trajectory | None:
+    """The solution next to the guess; a `pace` is the factor by which time passes faster, at first, and is found."""
     h, tangent, d = ends.hamiltonian, ends.tangent, ends.tangent.shape[1]
 
-    def rates(time: np.ndarray, state: np.ndarray) -> np.ndarray:
+    def rates(time: np.ndarray, state: np.ndarray, pace: Sequence[float] = (1.0,)) -> np.ndarray:
         x, p = _points(ends, state)
         _, velocity, force = h.flow(x, p)
         slopes = np.concatenate([tangent.T @ velocity.T, -tangent.T @ force.T, (p * velocity).sum(1)[None]])
-        return slopes / h.fastest
+        return pace[0] * slopes / h.fastest
 
-    def derivatives(time: np.ndarray, state: np.ndarray) -> np.ndarray:
+    def derivatives(time: np.ndarray, state: np.ndarray, *paces: np.ndarray) -> Any:
         x, p = _points(ends, state)
         xx, xp, pp = (np.moveaxis(one, 0, 2) for one in h.curvature(x, p))
         moved, momentum = xp.swapaxes(0, 1), state[d : 2 * d]
@@ -110,7 +114,8 @@ def _solved(ends: Ends, guess: _Trajectory, conditions: Callable, tolerance: flo
         matrix[d : 2 * d, :d], matrix[d : 2 * d, d : 2 * d] = -xx, -xp
         matrix[-1, :d] = np.einsum("in,ijn->jn", momentum, moved)
         matrix[-1, d : 2 * d] = np.einsum("in,ijn->jn", momentum, pp) + tangent.T @ h.flow(x, p).by_p.T
-        return matrix / h.fastest
+        matrix /= h.fastest
+        return (paces[0][0] * matrix, rates(time, state)[:, None]) if paces else matrix
 
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds
         found: Any = solve_bvp(
@@ -118,11 +123,13 @@ def _solved(ends: Ends, guess: _Trajectory, conditions: Callable, tolerance: flo
             conditions,
             guess.time * h.fastest,
             guess.state,
+            pace,
             fun_jac=derivatives,
             tol=tolerance,
             max_nodes=MAX_NODES,
         )
-    return _Trajectory(found.x / h.fastest, found.y) if found.success else None
+    time = found.x / h.fastest * (1.0 if pace is None else found.p[0])
+    return _Trajectory(time, found.y) if found.success else None
 
 
 def _longer(path: Path, ends: Ends, decay: float) -> _Trajectory:
