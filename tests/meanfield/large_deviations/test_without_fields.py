@@ -138,3 +138,19 @@ def test_paths_of_many_states_are_not_computed():
     rates = [lambda x, one=one: x[one] ** 2 + 0.01 for one in states]
     found = lifetime(ReactionModel.from_rules(rules, rates), n_agents=50)
     assert "paths are computed in at most 20 directions only" in found["reason"].values[0]
+
+
+def test_a_slow_saddle_is_reached():
+    """Voters who follow six others: at p = 0.14 the saddle's eigenvalue is 0.01, and the path needs a thousand rounds."""
+    p = 0.14
+    rates = [lambda x, s=s: (1 - p) * x[s] ** 6 + p / 2 for s in ("up", "down")]
+    found = lifetime(ReactionModel.from_rules({"down": "up", "up": "down"}, rates), n_agents=[200, 400])
+    points = fixed_points(ReactionModel.from_rules({"down": "up", "up": "down"}, rates))["composition"].values[:, 1]
+    low, saddle = np.sort(points)[:2]
+    m = np.linspace(low, saddle, 20001)
+    up, down = ((1 - p) * share**6 + p / 2 for share in (m, 1 - m))
+    barrier = np.trapezoid(np.log(m * down) - np.log((1 - m) * up), m)
+    one = found.isel(fixed_point=int(np.argmin(found["composition"].values[:, 1])))
+    assert one["reason"] == "" and one["barrier"].item() == pytest.approx(barrier, rel=1e-6)
+    off = np.abs(one["prefactor"] * np.exp(one["n_agents"] * one["barrier"]) / one["lifetime"] - 1)
+    assert off[1] < 0.75 * off[0] < 0.25
