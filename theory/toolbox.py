@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from theory.flag_game.mechanism1._endpoints import CONSENSUS_PERCENT as CONSENSUS_PERCENT
     from theory.flag_game.mechanism1._endpoints import POLAR_PERCENT as POLAR_PERCENT
     from theory.minimal_naming_game._rate_equation import check_rule as check_rule
+    from theory.minimal_naming_game._rate_equation import checked_answers as checked_answers
     from theory.norms._emergence import DAYS as DAYS
     from theory.norms._model import CHANNELS as CHANNELS
     from theory.norms._model import Setting as Setting

@@ -14,9 +14,17 @@ import xarray as xr
 import meanfield
 from meanfield import InputError
 from meanfield.toolbox import MIXED, label_of, labelled, one_or_several, real_numbers, shown, stability_columns, stamp
-from theory.minimal_naming_game._rate_equation import SPECIES, RateEquation, check_rule, rate_equation
+from theory.minimal_naming_game._rate_equation import (
+    SPECIES,
+    SURE,
+    RateEquation,
+    check_rule,
+    checked_answers,
+    rate_equation,
+)
 
 Number = float | Fraction | sp.Rational
+Answers = tuple[Number, Number]
 Exact = Any  # sp.Rational: sympy annotates every quotient of two as possibly NaN or infinite
 WORDS = ("A", "B")
 # Isolating intervals of roots are refined to WIDTH. The residuals of a pair that solves both equations are then about
@@ -28,7 +36,9 @@ LEAST_TOLD = "and none between 0 and 1e-30"  # SAME
 EIGENVALUE_ERROR = 1e-10
 
 
-def drift(x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both") -> np.ndarray:
+def drift(
+    x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both", accepts: Answers = SURE
+) -> np.ndarray:
     """dx/dt of the two-word minimal naming game, per unit of time (two units are a round).
 
     Parameters
@@ -42,6 +52,9 @@ def drift(x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), r
         (c_A, c_B), the fractions of agents who always utter A or B and never change.
     rule
         Who updates on success: 'both' or 'listener'.
+    accepts
+        (π, φ), the probabilities that a hearer says yes to a word that it holds, and to one that it does not. Without
+        a yes nobody drops a word, and a hearer adds one that it does not hold.
 
     Returns
     -------
@@ -50,7 +63,7 @@ def drift(x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), r
     Raises
     ------
     InputError
-        If x has another shape, or p, committed or rule is out of range.
+        If x has another shape, or another argument is out of range.
 
     See Also
     --------
@@ -68,17 +81,19 @@ def drift(x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), r
     if x.shape[-1:] != (len(SPECIES),):
         raise InputError(f"x has shape {x.shape}: expected (..., {len(SPECIES)}), for {', '.join(SPECIES)}")
     bias, minorities = _exact_parameters(p, committed, rule)
-    values = _numeric_rhs(rule)(*np.moveaxis(x, -1, 0), float(bias), *map(float, minorities))
+    values = _numeric_rhs(rule, checked_answers(accepts))(*np.moveaxis(x, -1, 0), float(bias), *map(float, minorities))
     return np.stack(np.broadcast_arrays(*values), axis=-1)
 
 
 @cache
-def _numeric_rhs(rule: str):
-    equation = rate_equation(rule)
+def _numeric_rhs(rule: str, accepts: Answers):
+    equation = rate_equation(rule, accepts)
     return sp.lambdify((*equation.x, equation.p, *equation.committed), list(equation.rhs), "numpy")
 
 
-def fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both") -> xr.Dataset:
+def fixed_points(
+    p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both", accepts: Answers = SURE
+) -> xr.Dataset:
     """Every fixed point of the two-word minimal naming game, with its spectrum.
 
     With x_AB eliminated, the resultants of dx_A/dt and dx_B/dt are polynomials in x_A or x_B alone with rational
@@ -86,7 +101,7 @@ def fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str
 
     Parameters
     ----------
-    p, committed, rule
+    p, committed, rule, accepts
         As for `theory.minimal_naming_game.drift`. A float stands for the decimal it prints: 0.1 is 1/10.
 
     Returns
@@ -102,7 +117,7 @@ def fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str
     Raises
     ------
     InputError
-        If p, committed or rule is out of range.
+        If an argument is out of range.
 
     See Also
     --------
@@ -121,7 +136,7 @@ def fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str
     ['stable'] [1.0]
     """
     bias, minorities = _exact_parameters(p, committed, rule)
-    equation = rate_equation(rule)
+    equation = rate_equation(rule, accepts)
     values = {equation.p: bias, **dict(zip(equation.committed, minorities, strict=True))}
     points = _solutions(equation, values)
     spectra = [_eigenvalues(equation, values, point) for point in points]
@@ -130,13 +145,14 @@ def fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str
     share_of_a = composition @ [1, 0, float(bias)] + float(minorities[0])
     order = np.argsort(-share_of_a, kind="stable")
     result = _label(composition[order], share_of_a[order], np.array(spectra)[order])
-    residual = np.abs(drift(composition[order], p, committed, rule)).max(axis=-1)
+    residual = np.abs(drift(composition[order], p, committed, rule, accepts)).max(axis=-1)
     result["residual"] = ("fixed_point", residual, {"long_name": "max |dx/dt|", "units": "1/time"})
     options = {"p": str(bias), "committed_a": str(minorities[0]), "committed_b": str(minorities[1]), "rule": rule}
+    options["accepts"] = " ".join(map(str, checked_answers(accepts)))
     return stamp(result, "minimal_naming_game_fixed_points", **options)
 
 
-def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) -> float:
+def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0, accepts: Answers = SURE) -> float:
     """The fraction of agents committed to A above which the state that favours B is gone.
 
     At this fraction the state meets a saddle in a fold, a root of `critical_polynomial`. For the rule 'listener' and
@@ -151,6 +167,8 @@ def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) ->
         'both' or 'listener'.
     committed_b
         Fraction of agents committed to B, held fixed.
+    accepts
+        As for `theory.minimal_naming_game.drift`.
 
     Returns
     -------
@@ -159,7 +177,7 @@ def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) ->
     Raises
     ------
     InputError
-        If p, committed_b or rule is out of range.
+        If an argument is out of range.
 
     See Also
     --------
@@ -172,24 +190,26 @@ def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) ->
     >>> round(critical_fraction(0.5), 6), round(critical_fraction(0.5, rule="listener"), 6)
     (0.097889, 0.071797)
     """
-    fold = _fold(p, rule, committed_b)
+    fold = _fold(p, rule, committed_b, accepts)
     return float("nan") if fold is None else float(fold[0])
 
 
-def critical_polynomial(p: Number, rule: str = "both", committed_b: Number = 0) -> sp.Poly | None:
+def critical_polynomial(
+    p: Number, rule: str = "both", committed_b: Number = 0, accepts: Answers = SURE
+) -> sp.Poly | None:
     """The irreducible polynomial in c_A over the rationals whose root is `critical_fraction`; None for NaN.
 
     At p = ½ and committed_b = 0 it is 2c³ + 3c² + 204c - 20 for 'both' and c² - 14c + 1 for 'listener'.
 
     Parameters
     ----------
-    p, rule, committed_b
+    p, rule, committed_b, accepts
         As for `critical_fraction`.
 
     Raises
     ------
     InputError
-        If one is out of range.
+        If an argument is out of range.
 
     See Also
     --------
@@ -201,11 +221,11 @@ def critical_polynomial(p: Number, rule: str = "both", committed_b: Number = 0) 
     >>> critical_polynomial(0.5).as_expr()
     2*c_A**3 + 3*c_A**2 + 204*c_A - 20
     """
-    fold = _fold(p, rule, committed_b)
+    fold = _fold(p, rule, committed_b, accepts)
     return None if fold is None else fold[1]
 
 
-def _fold(p: Number, rule: str, committed_b: Number) -> tuple[Exact, sp.Poly] | None:
+def _fold(p: Number, rule: str, committed_b: Number, accepts: Answers) -> tuple[Exact, sp.Poly] | None:
     """The critical fraction, to WIDTH, and its polynomial.
 
     Fixed points appear, vanish or cross only at roots of the resultant's discriminant, so one sample between two of
@@ -215,7 +235,7 @@ def _fold(p: Number, rule: str, committed_b: Number) -> tuple[Exact, sp.Poly] | 
     minority = _exact(committed_b)
     if minority is None or not 0 <= minority <= 1:
         raise InputError(f"committed_b = {shown(committed_b)}: expected a fraction, 0 to 1, {LEAST_TOLD}")
-    equation = rate_equation(rule)
+    equation = rate_equation(rule, accepts)
     c = equation.committed[0]
     if bias == 1 and minority == 0:
         return sp.Integer(0), sp.Poly(c, c)  # consensus on B is marginal already without committed agents
@@ -223,7 +243,7 @@ def _fold(p: Number, rule: str, committed_b: Number) -> tuple[Exact, sp.Poly] | 
     candidates = _meetings(reduced, equation, 1 - minority)
     edges = [sp.Integer(0), *(root for root, _ in candidates), 1 - minority]
     samples = [(low + high) / 2 for low, high in pairwise(edges)]
-    bistable = [int(fixed_points(bias, (s, minority), rule)["stable"].sum()) > 1 for s in samples]
+    bistable = [int(fixed_points(bias, (s, minority), rule, accepts)["stable"].sum()) > 1 for s in samples]
     losses = [k for k in range(len(candidates)) if bistable[k] and not bistable[k + 1]]
     return candidates[losses[-1]] if losses else None
 
@@ -244,10 +264,11 @@ def _solutions(equation: RateEquation, values: dict) -> list[tuple[Exact, Exact]
     a, b, _ = equation.x
     f, g = (sp.Poly(row.subs(values), a, b) for row in equation.reduced)
     free = 1 - sum(values[c] for c in equation.committed)
-    roots_a, roots_b = (
-        [root for root in _real_roots(sp.Poly(sp.resultant(f, g, other), kept)) if -SAME <= root <= free + SAME]
-        for kept, other in ((a, b), (b, a))
-    )
+    eliminated = [sp.Poly(sp.resultant(f, g, other), kept) for kept, other in ((a, b), (b, a))]
+    if any(one.is_zero for one in eliminated):
+        told = ", ".join(f"{name} = {float(value):g}" for name, value in values.items())
+        raise InputError(f"fixed points form a curve at {told} and these answers: expected isolated ones")
+    roots_a, roots_b = ([root for root in _real_roots(one) if -SAME <= root <= free + SAME] for one in eliminated)
     pairs = ((u, v) for u in roots_a for v in roots_b if u + v <= free + SAME)
     return [pair for pair in pairs if abs(f(*pair)) < SAME and abs(g(*pair)) < SAME]
 

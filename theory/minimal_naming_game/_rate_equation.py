@@ -1,6 +1,6 @@
 """The minimal naming game in mean field: the interaction, and the rate equations for two and for W words.
 
-All rates follow from `_heard` and `_hears`, which say how a meeting changes speaker and hearer. Two units of time
+All rates follow from `_after`, which says how a meeting changes speaker and hearer. Two units of time
 (`TIME_PER_ROUND`) are a population round of N interactions, so an agent takes part in one interaction per unit on
 average. Published equations count rounds and are twice these.
 """
@@ -17,9 +17,10 @@ import numpy as np
 import sympy as sp
 
 from meanfield import TIME_PER_ROUND, InputError, ReactionModel
-from meanfield.toolbox import one_of, real_number, whole_number
+from meanfield.toolbox import one_of, one_or_several, real_number, shown, whole_number
 
 RULES = ("both", "listener")
+SURE = (1, 0)  # probabilities that a hearer says yes to a word that it holds, and to one that it does not
 SPECIES = ("A", "B", "AB")  # the lexicons of agents who are not committed, in the order of every result
 MAX_WORDS = 6  # 63 lexicons; each further word doubles them
 LETTERS = "ABCDEF"
@@ -40,7 +41,7 @@ class Agent(NamedTuple):
 
 
 class Interaction(NamedTuple):
-    """One outcome of a meeting: kinds of agents before (speaker, hearer) and after, and its probability.
+    """One outcome of a meeting: kinds of agents before (speaker, hearer) and after, its probability, and its success.
 
     See Also
     --------
@@ -50,6 +51,7 @@ class Interaction(NamedTuple):
     before: tuple[int, int]
     after: tuple[int, int]
     probability: Any
+    success: bool
 
 
 def interactions(
@@ -58,11 +60,12 @@ def interactions(
     rule: str = "both",
     *,
     stores_invented: bool = True,
+    accepts: tuple[Any, Any] = SURE,
 ) -> Iterator[Interaction]:
     """Every outcome of every ordered meeting of two kinds of agents: [004] SI, Minimal Naming Game Model.
 
-    The speaker utters a word of its lexicon, or invents one and adds it. A hearer who lacks the word adds it. A hearer
-    who holds it keeps only this word, and under the rule 'both' so does the speaker.
+    The speaker utters a word of its lexicon, or invents one and adds it. A hearer who says yes keeps only this word,
+    and under the rule 'both' so does the speaker. Otherwise a hearer who lacks the word adds it.
 
     Parameters
     ----------
@@ -75,6 +78,9 @@ def interactions(
     stores_invented
         Whether a speaker keeps the word that it invents; if not, its lexicon stays empty unless it collapses to this
         word on success.
+    accepts
+        (π, φ), the probabilities that a hearer says yes to a word that it holds, and to one that it does not; numbers
+        or sympy expressions.
 
     Yields
     ------
@@ -96,33 +102,27 @@ def interactions(
     >>> from theory.minimal_naming_game import interactions, two_word_agents
     >>> events = list(interactions(two_word_agents(), lambda lexicon: {min(lexicon): 1}))
     >>> events[2]
-    Interaction(before=(0, 2), after=(0, 0), probability=1)
+    Interaction(before=(0, 2), after=(0, 0), probability=1, success=True)
     """
     check_rule(rule)
     place = {agent: k for k, agent in enumerate(agents)}
     for i, speaker in enumerate(agents):
         for j, hearer in enumerate(agents):
             for word, probability in utter(speaker.lexicon).items():
-                if speaker.lexicon or stores_invented or (rule == "both" and word in hearer.lexicon):
-                    speaks = _heard(speaker, hearer, word, rule)
-                else:
-                    speaks = speaker
-                after = (speaks, _hears(hearer, word))
-                yield Interaction((i, j), (place[after[0]], place[after[1]]), probability)
+                yes = accepts[0] if word in hearer.lexicon else accepts[1]
+                for success, chance in ((True, yes), (False, 1 - yes)):
+                    if chance != 0:
+                        stores = speaker.lexicon or stores_invented or (rule == "both" and success)
+                        spoke = _after(speaker, word, success and rule == "both") if stores else speaker
+                        after = (place[spoke], place[_after(hearer, word, success)])
+                        yield Interaction((i, j), after, probability * chance, success)
 
 
-def _heard(speaker: Agent, hearer: Agent, word: int, rule: str) -> Agent:
-    """The speaker after `hearer` has heard `word` from it."""
-    if speaker.committed:
-        return speaker
-    collapses = rule == "both" and word in hearer.lexicon
-    return Agent(frozenset({word}) if collapses else speaker.lexicon | {word})
-
-
-def _hears(hearer: Agent, word: int) -> Agent:
-    if hearer.committed:
-        return hearer
-    return Agent(frozenset({word}) if word in hearer.lexicon else hearer.lexicon | {word})
+def _after(agent: Agent, word: int, collapses: bool) -> Agent:
+    """The agent after it has said or heard the word."""
+    if agent.committed:
+        return agent
+    return Agent(frozenset({word}) if collapses else agent.lexicon | {word})
 
 
 def check_rule(rule: str) -> None:
@@ -187,7 +187,7 @@ class RateEquation:
     jacobian: sp.Matrix
 
 
-def rate_equation(rule: str = "both") -> RateEquation:
+def rate_equation(rule: str = "both", accepts: tuple[float, float] = SURE) -> RateEquation:
     """The two-word minimal naming game with bias p and committed agents, as [004] SI describes it.
 
     dx_k/dt = ½ Σ_ij x_i x_j Σ_w u_w(i) (changes of the number of k in the meeting). The sum includes committed agents;
@@ -197,6 +197,8 @@ def rate_equation(rule: str = "both") -> RateEquation:
     ----------
     rule
         'both' or 'listener', as for `interactions`.
+    accepts
+        (π, φ), as for `interactions`.
 
     Returns
     -------
@@ -205,7 +207,7 @@ def rate_equation(rule: str = "both") -> RateEquation:
     Raises
     ------
     InputError
-        If the rule is unknown.
+        If an argument is out of range.
 
     See Also
     --------
@@ -222,17 +224,27 @@ def rate_equation(rule: str = "both") -> RateEquation:
     (p*x_A*x_AB + p*x_AB**2 - x_A*x_B)/2
     """
     check_rule(rule)
-    return _derived(rule)
+    return _derived(rule, checked_answers(accepts))
+
+
+def checked_answers(accepts: Any) -> tuple[sp.Rational, sp.Rational]:
+    """π and φ as the decimals that they print."""
+    yes = one_or_several(accepts)
+    if len(yes) != 2:
+        raise InputError(f"accepts = {shown(accepts)}: expected two probabilities, for words held and not held")
+    named = zip(("accepts[0]", "accepts[1]"), yes, strict=True)
+    pi, phi = (sp.Rational(str(real_number(name, one, least=0, most=1))) for name, one in named)
+    return pi, phi  # type: ignore[return-value]
 
 
 @cache
-def _derived(rule: str) -> RateEquation:
+def _derived(rule: str, accepts: tuple[sp.Rational, sp.Rational]) -> RateEquation:
     x = sp.symbols("x_A x_B x_AB", real=True)
     committed = sp.symbols("c_A c_B", real=True)
     p = sp.Symbol("p", real=True)
     fraction = (*x, *committed)
     rates = [sp.Integer(0)] * len(fraction)
-    for event in interactions(two_word_agents(), lambda lexicon: _biased(lexicon, p), rule):
+    for event in interactions(two_word_agents(), lambda lexicon: _biased(lexicon, p), rule, accepts=accepts):
         rate = event.probability * fraction[event.before[0]] * fraction[event.before[1]] / sp.Rational(TIME_PER_ROUND)
         for before, after in zip(event.before, event.after, strict=True):
             rates[before] -= rate
@@ -247,10 +259,18 @@ def _biased(lexicon: frozenset[int], p: sp.Symbol) -> dict[int, sp.Expr]:
     return {0: p, 1: 1 - p} if len(lexicon) == 2 else {word: sp.Integer(1) for word in lexicon}
 
 
-def reaction_model(n_words: int = 2, rule: str = "both", *, p: float = 0.5, start_empty: bool = False) -> ReactionModel:
+def reaction_model(
+    n_words: int = 2,
+    rule: str = "both",
+    *,
+    p: float = 0.5,
+    start_empty: bool = False,
+    accepts: tuple[float, float] = SURE,
+) -> ReactionModel:
     """The minimal naming game with W words and lexicons of any size, exactly in mean field ([004] SI).
 
-    There is one channel for each word and whether the hearer knows it. Agents utter each of their words equally often.
+    There is one channel for each word, whether the hearer knows it, and its answer. Agents utter each of their words
+    equally often.
 
     Parameters
     ----------
@@ -262,6 +282,8 @@ def reaction_model(n_words: int = 2, rule: str = "both", *, p: float = 0.5, star
         For two words: probability that an agent with both utters the first.
     start_empty
         Add the empty lexicon, whose holders invent a word uniformly at random.
+    accepts
+        (π, φ), as for `interactions`.
 
     Returns
     -------
@@ -299,13 +321,17 @@ def reaction_model(n_words: int = 2, rule: str = "both", *, p: float = 0.5, star
     agents = [Agent(frozenset(held)) for held in lexicons]
     agents += [Agent(frozenset({word}), committed=True) for word in words]
     place = {agent: k for k, agent in enumerate(agents)}
+    yes = dict(zip((True, False), map(float, checked_answers(accepts)), strict=True))
     alpha, beta, first, second = [], [], [], []
-    for word, known in product(words, (True, False)):
+    for word, known, success in product(words, (True, False), (True, False)):
+        chance = yes[known] if success else 1 - yes[known]
         says = [_uttered(agent.lexicon, n_words, p).get(word, 0.0) for agent in agents]
-        hears = [float((word in agent.lexicon) == known) for agent in agents]
-        hearer = Agent(frozenset({word} if known else ()))
-        spoke = [place[_heard(a, hearer, word, rule)] if says[k] else k for k, a in enumerate(agents)]
-        heard = [place[_hears(a, word)] if hears[k] else k for k, a in enumerate(agents)]
+        hears = [chance * ((word in agent.lexicon) == known) for agent in agents]
+        collapses = success and rule == "both"
+        spoke = [place[_after(a, word, collapses)] if says[k] else k for k, a in enumerate(agents)]
+        heard = [place[_after(a, word, success)] if hears[k] else k for k, a in enumerate(agents)]
+        if not chance:
+            continue
         for side, row in zip((alpha, beta), (says, hears), strict=True):
             side.append(row)
         for side, after in zip((first, second), (spoke, heard), strict=True):

@@ -25,6 +25,8 @@ class Game(NamedTuple):
     first_invented: np.uint64  # the same, of an agent without words
     listener_only: bool
     stores_invented: bool
+    if_held: np.uint64  # thresholds of 63 bits for a yes to a word that the hearer holds, and to another one
+    if_new: np.uint64
 
 
 def play_inventories(
@@ -33,6 +35,7 @@ def play_inventories(
     biases: tuple[float, float],
     rule: str,
     stores_invented: bool,
+    accepts: tuple[float, float],
     plan: Plan,
 ) -> Runs:
     """Runs of the minimal naming game.
@@ -44,10 +47,10 @@ def play_inventories(
     plan = plan.checked(len(singles), len(singles))
     agents = _start(singles, zealots, plan.n_agents)
     n_words = len(singles)
-    first_word, first_invented = word_thresholds(np.array([[p, 1 - p] for p in biases]))[:, 0]
+    first_word, first_invented, *yes = word_thresholds(np.array([[p, 1 - p] for p in (*biases, *accepts)]))[:, 0]
     lexicon = np.uint64(2**n_words - 1)
     n_free = plan.n_agents - sum(zealots)
-    game = Game(n_free, lexicon, first_word, first_invented, rule == "listener", stores_invented)
+    game = Game(n_free, lexicon, first_word, first_invented, rule == "listener", stores_invented, *yes)
     start = np.add(singles, zealots, dtype=np.int64)
     counts = np.append(start, plan.n_agents - start.sum())
 

@@ -15,6 +15,7 @@ from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
 
 NO_WORD = np.uint64(0)
 TWO_WORDS = np.uint64(3)
+SURELY = np.uint64(2**63)  # threshold of answers
 
 # Sums of bits side by side, first in fields of two bits, then of four and of eight, which a product adds up.
 PAIRS = np.uint64(0x5555555555555555)
@@ -81,6 +82,15 @@ def utter(inventory, lexicon, first_word, first_invented, s0, s1, s2, s3):
 
 
 @njit(cache=True)
+def answer(limit, s0, s1, s2, s3):
+    """Whether a hearer says yes, with a probability of `limit` / 2^63, and the stream after it."""
+    if limit & (SURELY - ONE) == NO_WORD:
+        return limit == SURELY, s0, s1, s2, s3
+    bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+    return (bits >> ONE) < limit, s0, s1, s2, s3
+
+
+@njit(cache=True)
 def place(inventory, n_words):
     """The place of an agent in the counts: at its only word, or behind all words."""
     return number_of(inventory) if is_single(inventory) else n_words
@@ -99,6 +109,8 @@ def play_round(
     first_invented,
     listener_only,
     stores_invented,
+    if_held,
+    if_new,
     before,
     goes_on,
 ):
@@ -106,7 +118,8 @@ def play_round(
 
     Updates the inventories `agents` (N,), committed ones from `n_free` on, the numbers `counts` (W + 1,)
     of agents who hold each word only and of all others, and the stream. The first consensus is written to `absorbed`
-    and `final`; a run that `goes_on` plays its round to the end.
+    and `final`; a run that `goes_on` plays its round to the end. Hearers say yes with the probabilities `if_held` /
+    2^63 to a word that they hold, and `if_new` / 2^63 to another one.
     """
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     limits = pair_limits(agents.size)
@@ -118,10 +131,11 @@ def play_round(
         speaker = np.uint64(agents[i])
         hearer = np.uint64(agents[j])
         if speaker == hearer and is_single(speaker):
-            successes += 1
+            success, s0, s1, s2, s3 = answer(if_held, s0, s1, s2, s3)
+            successes += success
             continue
         word, s0, s1, s2, s3 = utter(speaker, lexicon, first_word, first_invented, s0, s1, s2, s3)
-        success = (hearer & word) != NO_WORD
+        success, s0, s1, s2, s3 = answer(if_held if (hearer & word) != NO_WORD else if_new, s0, s1, s2, s3)
         successes += success
         said = word if success and not listener_only else speaker | (word if stores_invented else NO_WORD)
         heard = word if success else hearer | word
@@ -152,7 +166,19 @@ def write_consensus(absorbed, final, interaction, word, counts):
 
 @njit(cache=True, nogil=True)
 def advance(
-    active, runs, agents, n_free, lexicon, first_word, first_invented, listener_only, stores_invented, n_rounds, least
+    active,
+    runs,
+    agents,
+    n_free,
+    lexicon,
+    first_word,
+    first_invented,
+    listener_only,
+    stores_invented,
+    if_held,
+    if_new,
+    n_rounds,
+    least,
 ):
     """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, at least up to round `least`."""
     n_agents = agents.shape[1]
@@ -168,7 +194,7 @@ def advance(
         last = runs.played[run] + n_rounds
         while runs.played[run] < last and (absorbed[0] < 0 or runs.played[run] < least):
             before, goes_on = runs.played[run] * n_agents, runs.played[run] < least
-            rules = n_free, lexicon, first_word, first_invented, listener_only, stores_invented
+            rules = n_free, lexicon, first_word, first_invented, listener_only, stores_invented, if_held, if_new
             successes = play_round(agents[run], counts, runs.streams[run], absorbed, final, *rules, before, goes_on)
             runs.played[run] += 1
             if runs.played[run] < runs.recorded.shape[1]:

@@ -5,7 +5,7 @@ The table holds the interactions from which `theory` derives its rate equation.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from string import ascii_uppercase
 
@@ -15,7 +15,7 @@ import xarray as xr
 from meanfield import InputError
 from meanfield.toolbox import one_or_several, shown, stamp, whole_number, word_coords
 from theory import minimal_naming_game
-from theory.toolbox import check_rule
+from theory.toolbox import check_rule, checked_answers
 from validation._engine.arguments import LARGEST_POPULATION
 from validation.minimal_naming_game._inventories import MOST_WORDS, play_inventories
 from validation.reactions._kernel import Runs
@@ -36,6 +36,7 @@ def simulate(
     initial: str | Sequence[int] = "empty",
     stores_invented: bool = True,
     p_invented: float = 0.5,
+    accepts: tuple[float, float] = (1.0, 0.0),
     runs: int,
     seed: int,
     max_rounds: int,
@@ -46,8 +47,9 @@ def simulate(
     """Simulate the minimal naming game with W words exactly; lexicons have any size.
 
     In an interaction of two distinct agents, a uniformly random ordered pair, the speaker utters a word of its lexicon;
-    with an empty lexicon it first invents one of the W words, uniformly at random. A hearer who holds the word keeps
-    only that word (success), and under the rule 'both' so does the speaker; a hearer who does not hold it adds it.
+    with an empty lexicon it first invents one of the W words, uniformly at random. A hearer who says yes, as usually if
+    it holds the word, keeps only that word (success), and under the rule 'both' so does the speaker; otherwise a hearer
+    who does not hold the word adds it.
     Committed agents never change. A round is N interactions. A run ends when all agents, the committed included, hold
     one and the same word and nothing else. Source: [004] SI, Minimal Naming Game Model.
 
@@ -71,6 +73,8 @@ def simulate(
         unless it collapses to this word on success.
     p_invented
         For W = 2 the probability that an agent with an empty lexicon invents the first word.
+    accepts
+        (π, φ), the probabilities that a hearer says yes to a word that it holds, and to one that it does not.
     runs, seed, max_rounds, record_rounds, method, progress
         As for `validation.reactions.simulate`.
 
@@ -113,6 +117,7 @@ def simulate(
     check_rule(rule)
     _check_bias("p", p, n_words)
     _check_bias("p_invented", p_invented, n_words)
+    pi, phi = map(float, checked_answers(accepts))
     if not isinstance(stores_invented, bool):
         raise InputError(f"stores_invented = {stores_invented!r}: expected True or False")
     zealots = _committed(committed, n_words, n_agents)
@@ -120,9 +125,9 @@ def simulate(
     plan = Plan(n_agents, runs, seed, max_rounds, record_rounds, progress)
     counts = _start(n_agents, singles, zealots) if n_words <= MOST_WORDS_IN_BATCHES else {}
     if _takes_batches(method, n_agents, n_words, len(counts)):
-        played = _play_in_batches(counts, n_words, (p, p_invented), rule, stores_invented, plan)
+        played = _play_in_batches(counts, n_words, (p, p_invented), rule, stores_invented, (pi, phi), plan)
     else:
-        played = play_inventories(singles, zealots, (p, p_invented), rule, stores_invented, plan)
+        played = play_inventories(singles, zealots, (p, p_invented), rule, stores_invented, (pi, phi), plan)
     labels = word_labels(n_words)
     named = absorption(played, labels, n_agents)
     share = {"long_name": "share of agents who hold this word only", "units": "1"}
@@ -144,6 +149,7 @@ def simulate(
     options |= {
         "stores_invented": stores_invented,
         "p_invented": p_invented,
+        "accepts": f"{pi} {phi}",
         "runs": runs,
         "seed": seed,
         "max_rounds": max_rounds,
@@ -178,11 +184,14 @@ def _play_in_batches(
     biases: tuple[float, float],
     rule: str,
     stores: bool,
+    accepts: tuple[float, float],
     plan: Plan,
 ) -> Runs:
     """The runs; `final` and `recorded` are numbers of agents who hold each word only."""
     agents = list(counts)
-    rows = _transitions(agents, _words_uttered(n_words, *biases), rule, stores)
+    uttered = _words_uttered(n_words, *biases).__getitem__
+    events = minimal_naming_game.interactions(agents, uttered, rule, stores_invented=stores, accepts=accepts)
+    rows = [Transition(*event) for event in events]
     single = np.array([[agent.lexicon == {word} for agent in agents] for word in range(n_words)]).astype(np.int64)
     outcomes = outcomes_of_rows(rows, {k: k for k in range(len(agents))}, groups=single, watched=single)
     start = np.array(list(counts.values()), dtype=np.int64)
@@ -219,24 +228,6 @@ def _words_uttered(n_words: int, p: float, p_invented: float) -> dict[frozenset[
         uttered[frozenset(words)] = {0: p, 1: 1 - p}
         uttered[frozenset()] = {0: p_invented, 1: 1 - p_invented}
     return uttered
-
-
-def _transitions(
-    agents: Collection[minimal_naming_game.Agent],
-    uttered: Mapping[frozenset[int], Mapping[int, float]],
-    rule: str,
-    stores: bool,
-) -> list[Transition]:
-    """Every outcome of every meeting; successes are marked."""
-    agents = list(agents)
-    rows = []
-    for word in set().union(*uttered.values()):
-        # one word at a time, since an interaction does not say which word it was about
-        said = {lexicon: {word: words[word]} if word in words else {} for lexicon, words in uttered.items()}
-        for event in minimal_naming_game.interactions(agents, said.__getitem__, rule, stores_invented=stores):
-            success = word in agents[event.before[1]].lexicon
-            rows.append(Transition(event.before, event.after, event.probability, success))
-    return rows
 
 
 def _committed(committed: Sequence[int] | Mapping[int, int] | None, n_words: int, n_agents: int) -> list[int]:

@@ -141,7 +141,7 @@ def test_paths_of_many_states_are_not_computed():
 
 
 def test_a_slow_saddle_is_reached():
-    """Voters who follow six others: at p = 0.14 the saddle's eigenvalue is 0.01, and the path needs a thousand rounds."""
+    """Voters who follow six others: at p = 0.14 the saddle's eigenvalue is 0.01, and the path needs 800 rounds."""
     p = 0.14
     rates = [lambda x, s=s: (1 - p) * x[s] ** 6 + p / 2 for s in ("up", "down")]
     found = lifetime(ReactionModel.from_rules({"down": "up", "up": "down"}, rates), n_agents=[200, 400])

@@ -59,6 +59,41 @@ def test_drift_takes_many_compositions():
     np.testing.assert_array_equal(many[3, 1], game.drift(x[3, 1], 0.3))
 
 
+# --- listeners who say yes or no
+
+ANSWERS = [(1, 0), (1, 0.5), (0.9, 0.1), (0.8, 0.3), (0.7, 0.4), (0.5, 0.2), (0.4, 0)]
+DISORDERED = [(0.8, 0.9), (0.5, 0.5), (0.3, 0), (0.2, 0.4)]
+
+
+@pytest.mark.parametrize("accepts", [*ANSWERS, *DISORDERED])
+def test_words_spread_where_3_pi_exceeds_1_plus_2_phi(accepts):
+    """At equal shares the difference grows at x_AB (3π - 2φ - 1)/2 a round (arXiv 2608.02178)."""
+    points = game.fixed_points(0.5, accepts=accepts)
+    middle = points.isel(fixed_point=int(np.abs(points["word_share"].values[:, 0] - 0.5).argmin()))
+    pi, phi = accepts
+    growth = middle["composition"].sel(species="AB").item() * (3 * pi - 2 * phi - 1) / 2 / TIME_PER_ROUND
+    assert middle["eigenvalue"].item() == pytest.approx(growth, abs=1e-14)
+    ordered = accepts in ANSWERS
+    assert points["stability"].values.tolist() == (
+        ["stable", "unstable", "stable"] if ordered else ["unstable", "stable", "unstable"]
+    )
+
+
+@pytest.mark.parametrize("accepts", [(0.6, 0.4), (0.5, 0.25), (1, 1)])
+def test_on_the_critical_line_there_is_a_curve_of_fixed_points(accepts):
+    with pytest.raises(meanfield.InputError, match=r"fixed points form a curve at p = 0\.5"):
+        game.fixed_points(0.5, accepts=accepts)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_answers_are_those_of_the_reaction_model(rule):
+    x, accepts = composition(7, 3, 0.85), (0.6, 0.4)
+    model = game.reaction_model(2, rule, p=0.4, accepts=accepts)
+    expected = game.drift(x, 0.4, (0.1, 0.05), rule, accepts)
+    np.testing.assert_allclose(model.drift([*x, 0.1, 0.05])[:3], expected, atol=1e-16)
+    assert np.abs(expected - game.drift(x, 0.4, (0.1, 0.05), rule)).max() > 0.002
+
+
 # --- fixed points
 
 
