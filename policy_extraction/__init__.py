@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from policy_extraction.measuring import cost as cost
     from policy_extraction.measuring import extract as extract
     from policy_extraction.measuring import lazy_policy as lazy_policy
+    from policy_extraction.measuring import listener as listener
     from policy_extraction.measuring import measure as measure
     from policy_extraction.measuring import policy_from_record as policy_from_record
     from policy_extraction.measuring import predicted_policy as predicted_policy

@@ -12,9 +12,10 @@ from meanfield import InputError
 from meanfield.toolbox import UnparsedError, real_number, shortened, whole_number
 from paper_figs.norm_society._replies import PARSERS, ReplyError, parse_norms, parse_text
 from policy_extraction.backends import Backend
+from policy_extraction.measuring._yes_no import Asked, NeitherWordError, Probed, probe
 from policy_extraction.norms import NORMS_003
-from policy_extraction.norms._probe import NeitherWordError, Probed, check_arguments, probe
-from policy_extraction.norms._prompts import Asked, NormPrompts
+from policy_extraction.norms._probe import check_arguments
+from policy_extraction.norms._prompts import NormPrompts
 from policy_extraction.prompts import Prompt
 from theory.norms import NormAgent
 from theory.toolbox import STANDARDS

@@ -6,6 +6,7 @@ from policy_extraction.measuring._cost import cost as cost
 from policy_extraction.measuring._extract import extract as extract
 from policy_extraction.measuring._flips import flip_table as flip_table
 from policy_extraction.measuring._lazy import lazy_policy as lazy_policy
+from policy_extraction.measuring._listener import listener as listener
 from policy_extraction.measuring._predicted.predicted_policy import predicted_policy as predicted_policy
 from policy_extraction.measuring._record import policy_from_record as policy_from_record
 from policy_extraction.measuring._robustness import robustness as robustness

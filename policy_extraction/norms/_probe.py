@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from tqdm.auto import tqdm
 
-from meanfield import InputError, ModelError
+from meanfield import InputError
 from meanfield.toolbox import expect, labelled, one_or_several, stamp
-from policy_extraction._toolbox.bars import hidden
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._cache import RecordCache
-from policy_extraction.measuring._sampling import Sampling, check_temperature, choose
-from policy_extraction.norms._prompts import NORMS_003, QUESTIONS, STANDARDS, Asked, NormPrompts
+from policy_extraction.measuring._sampling import check_temperature
+from policy_extraction.measuring._yes_no import Probed, probe
+from policy_extraction.norms._prompts import NORMS_003, QUESTIONS, STANDARDS, NormPrompts
 from policy_extraction.norms._scenes import SCENES, cells_of
 from policy_extraction.prompts._template import longest
 
@@ -51,50 +49,6 @@ SOURCES = {
     "abstract": "",
 }
 """The scene of each operation, with the label of `held` or `reminded` in braces; '' without a probe."""
-
-
-class NeitherWordError(ModelError):
-    """A back end lists neither word of a question among its answers."""
-
-
-class Probed(NamedTuple):
-    """The measurement of a question, as means over both orders of the words."""
-
-    p_yes: float  # probability of yes, of the two words at the temperature
-    captured_mass: float  # probability of the two words together, at temperature 1
-    undecided: float  # width of the interval of `p_yes`, 0 unless the back end only bounds a probability
-
-
-def probe(
-    backend: Backend,
-    asked: Sequence[Asked],
-    words: tuple[str, str],
-    temperature: float,
-    kept: RecordCache | None = None,
-    progress: bool | None = None,
-) -> Iterator[Probed]:
-    """The measurement of each question; all are asked in one call, each text once, and kept ones not again.
-
-    Raises NeitherWordError if the back end only bounds both words of a question, and ModelError if it leaves a question
-    without an answer.
-    """
-    prompts = list(dict.fromkeys(prompt for both in asked for prompt in both))
-    place = {prompt: number for number, prompt in enumerate(prompts)}
-    key = {"format": 1, "identity": backend.identity, "words": words, "prompts": list(map(asdict, prompts))}
-    answers = (kept if kept and backend.identity else RecordCache(False)).answers(key)
-    with tqdm(total=len(prompts), desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
-        log_p, censored = answers.complete(backend, words, [((), i) for i in range(len(prompts))], prompts, bar)
-    if censored.all(-1).any():
-        raise NeitherWordError(
-            f"backend = {backend.name}: neither {words[0]!r} nor {words[1]!r} is among its most probable answers; "
-            "let it list more answers, or take other words in the prompts"
-        )
-    choice = choose(log_p, censored, Sampling(temperature, undecided="bound"))
-    mass = np.exp(log_p).sum(-1)
-    for both in asked:
-        at = [place[prompt] for prompt in both]
-        width = choice.high[at, 0] - choice.low[at, 0]
-        yield Probed(float(choice.q[at, 0].mean()), float(mass[at].mean()), float(width.mean()))
 
 
 def check_arguments(backend: object, prompts: object, temperature: float) -> None:

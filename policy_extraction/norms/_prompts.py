@@ -8,11 +8,12 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from string import Template
-from typing import Any, NamedTuple
+from typing import Any
 
 from meanfield import InputError
 from meanfield.toolbox import one_of
 from policy_extraction._toolbox.texts import check_name
+from policy_extraction.measuring._yes_no import Asked
 from policy_extraction.prompts._slots import check_slots, fill
 from policy_extraction.prompts._template import Prompt
 from policy_extraction.prompts._toml import TEXT, check_layout, packaged_toml, read_toml
@@ -23,13 +24,6 @@ STANDARDS = ("for", "against")
 ANSWERS = ("yes", "no")
 PERSON = frozenset({"name", "description", "role"})
 """Slots that every prompt may have: the agent's name and description, and the text of its type."""
-
-
-class Asked(NamedTuple):
-    """The two prompts of a question: 'yes' offered first, and 'no' offered first."""
-
-    yes_first: Prompt
-    no_first: Prompt
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from meanfield import InputError
 from policy_extraction._toolbox.texts import check_name
-from policy_extraction.norms._prompts import STANDARDS, Asked, NormPrompts
+from policy_extraction.measuring._yes_no import Asked
+from policy_extraction.norms._prompts import STANDARDS, NormPrompts
 from policy_extraction.prompts._toml import packaged_toml
 
 SCENES_003 = packaged_toml("norms_003_scenes.toml")

@@ -1,0 +1,159 @@
+"""How surely a language model that hears a name gives up all others for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
+import xarray as xr
+from scipy.stats import t as student
+
+from meanfield import InputError
+from meanfield.toolbox import labelled, one_or_several, real_number, shown, stamp
+from policy_extraction.backends._backend import Backend
+from policy_extraction.measuring._cache import RecordCache
+from policy_extraction.measuring._sampling import check_temperature
+from policy_extraction.measuring._yes_no import Asked, probe
+from policy_extraction.prompts._slots import fill
+from policy_extraction.prompts._template import Prompt, longest
+from policy_extraction.prompts._toml import packaged_toml
+
+TEXTS = packaged_toml("listener.toml")
+MOST_NAMES = 12  # of which there are 1,728 questions
+
+
+def listener(
+    backend: Backend,
+    names: Sequence[str],
+    *,
+    level: float = 0.95,
+    temperature: float = 1.0,
+    cache: bool | str | os.PathLike[str] = True,
+    progress: bool | None = None,
+) -> xr.Dataset:
+    """The probabilities π and φ that a model agrees to a name that it has used, and to one that it has not.
+
+    The model is told which one or two names it has used and which name it hears, and asked whether it will use this
+    one only. Every question is asked with the words for yes and no in both orders. π and φ are means over questions;
+    their intervals tell how much they change with the names (a jackknife that leaves out one name at a time).
+    `theory.minimal_naming_game` takes both as `accepts`. The texts are ours, in
+    `policy_extraction/prompts/templates/listener.toml`.
+
+    Parameters
+    ----------
+    backend
+        The model.
+    names
+        Three to twelve different names.
+    level
+        Level of the intervals.
+    temperature
+        Temperature of the softmax over the two words.
+    cache
+        As for `policy_extraction.extract`.
+    progress
+        Show a progress bar. Default: on a terminal.
+
+    Returns
+    -------
+    Dataset with
+
+    - `accepts` (known), over True and False: π and φ, with `accepts_low` and `accepts_high`, between 0 and 1;
+    - `p_yes` (question), the mean over both orders, and `captured_mass`, the probability of the two words together at
+      temperature 1; coordinates `held` (names joined by ', '), `heard` and `in_use`, whether it is among them.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described.
+    ModelError
+        If the back end only bounds the probabilities of both words, or leaves prompts without an answer.
+    StorageError
+        If the cache can't be written. Answers so far are kept.
+
+    See Also
+    --------
+    theory.minimal_naming_game.fixed_points : the conventions that follow
+
+    Examples
+    --------
+    A model that agrees to names in use nine times in ten, and to others once:
+
+    >>> import policy_extraction, theory
+    >>> from policy_extraction.backends import Scores
+    >>> class Model:
+    ...     name, identity, provenance = "made up", "", {}
+    ...     check = generate = tokens = lambda self, *asked, **options: None
+    ...     def score(self, prompts, words):
+    ...         texts = [prompt.user.split("Another member") for prompt in prompts]
+    ...         yes = [0.9 if after.split(": ")[1].split(".")[0] in used else 0.1 for used, after in texts]
+    ...         p = np.array([[one, 1 - one] for one in yes])
+    ...         yield Scores(np.arange(len(p)), np.log(p), np.zeros(p.shape, bool))
+    >>> found = policy_extraction.listener(Model(), ["foo", "bar", "baz"])
+    >>> found["accepts"].values.round(2)
+    array([0.9, 0.1])
+    >>> accepts = tuple(found["accepts"].values.tolist())
+    >>> round(theory.minimal_naming_game.critical_fraction(0.5, accepts=accepts), 4)
+    0.0694
+    """
+    if not isinstance(backend, Backend):
+        raise InputError(f"backend = {backend!r}: expected a Backend, as open_backend returns one")
+    check_temperature(temperature)
+    level = real_number("level", level, above=0)
+    if level >= 1:
+        raise InputError(f"level = {level}: expected a number between 0 and 1")
+    words = one_or_several(names)
+    if not 3 <= len(words) <= MOST_NAMES or len(set(words)) < len(words) or not all(map(_is_name, words)):
+        raise InputError(f"names = {shown(names)}: expected three to {MOST_NAMES} different names")
+    kept = RecordCache(cache)
+    cases = [(held, heard) for size in (1, 2) for held in permutations(words, size) for heard in words]
+    asked = [_asked(held, heard) for held, heard in cases]
+    answers = TEXTS["yes"], TEXTS["no"]
+    backend.check([longest([both.yes_first for both in asked])], answers)
+    kept.prepare()
+    p_yes, mass, _ = np.transpose([*probe(backend, asked, answers, temperature, kept, progress)])
+    known = np.array([heard in held for held, heard in cases])
+    without = np.array([[word not in (*held, heard) for held, heard in cases] for word in words])
+    rows = [_with_interval(p_yes, known == one, without, level) for one in (True, False)]
+    columns = zip(("accepts", "accepts_low", "accepts_high"), np.transpose(rows), strict=True)
+    told = {"accepts": "probability of a yes", "accepts_low": "lower end", "accepts_high": "upper end"}
+    result = labelled(
+        {name: ("known", column, told[name]) for name, column in columns}
+        | {
+            "p_yes": ("question", p_yes, "probability of yes, of the two words"),
+            "captured_mass": ("question", mass, "probability of the two words together, temperature 1"),
+        },
+        {"known": [True, False]},
+    )
+    result = result.assign_coords(
+        held=("question", [", ".join(held) for held, _ in cases]),
+        heard=("question", [heard for _, heard in cases]),
+        in_use=("question", known),
+        model=backend.name,
+    )
+    options = {"names": ", ".join(words), "level": level, "temperature": float(temperature), "texts": TEXTS["name"]}
+    return stamp(result, "listener", None, **options).assign_attrs(backend.provenance)
+
+
+def _is_name(word: object) -> bool:
+    return isinstance(word, str) and bool(word.strip())
+
+
+def _asked(held: Sequence[str], heard: str) -> Asked:
+    prompts = []
+    for first, second in ((TEXTS["yes"], TEXTS["no"]), (TEXTS["no"], TEXTS["yes"])):
+        options = fill(TEXTS["options"], {"first": first, "second": second})
+        user = fill(TEXTS["user"], {"held": " and ".join(held), "heard": heard, "options": options})
+        prompts.append(Prompt(TEXTS["system"], user, TEXTS["answer_prefix"]))
+    return Asked(*prompts)
+
+
+def _with_interval(p_yes: np.ndarray, some: np.ndarray, without: np.ndarray, level: float) -> tuple[float, ...]:
+    """Their mean and its interval by a jackknife over the names."""
+    mean, n = p_yes[some].mean(), len(without)
+    parts = np.array([p_yes[some & rows].mean() for rows in without])
+    error = np.sqrt((n - 1) / n * ((parts - parts.mean()) ** 2).sum())
+    away = student.ppf((1 + level) / 2, n - 1) * error
+    return mean, max(mean - away, 0.0), min(mean + away, 1.0)
