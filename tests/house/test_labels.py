@@ -91,7 +91,8 @@ NOTHING_LABELLED = {
         validation.norms: compare
     """,
     "a language model": """
-        policy_extraction: cost extract lazy_policy listener measure open_backend predicted_policy load_template robustness
+        policy_extraction: cost extract lazy_policy listener measure open_backend predicted_policy load_template
+        policy_extraction: robustness
         policy_extraction.prompts: orders
         policy_extraction.measuring: tempered newest_first prompt_variants standard_variants unquoted
         policy_extraction.checks: asked_again comprehension live_population
