@@ -146,7 +146,7 @@ def rare_event(
     _check_memory(n, runs, replications, rules)
     test = np.array([rule.first_test, rule.successes_needed(n)])
     name, weights = _weights(policy, population, rules, word, n, coordinate, alone=not cast.words and initial is None)
-    game = Game(rules, cast.states(n, composition), test, max_rounds, target, weights)
+    game = Game(rules, cast.states(n, composition), test, max_rounds, target, weights, cast.edges(n))
     with tqdm(desc=population.name, unit="stage", disable=not progress, leave=False) as bar:
         pilot = choose_levels(game, runs, seed, bar.update)
         bar.reset(replications * (len(pilot.levels) + 1))
