@@ -101,29 +101,6 @@ def test_solve_is_what_is_simulated_on_a_graph_of_two_groups():
     assert away[1][-1] > 3 * allowed[-1], "the control"
 
 
-def test_solve_of_each_group_is_what_a_hundred_thousand_agents_do():
-    """Their reaction model is played; the committed ones turn the first group, which a well-mixed population lacks."""
-    policy, n, runs = meanfield.make_policy(follow, ["a", "b"], memory_length=2), 100_000, 4
-    bound = {"a": [0.3, 0.0]}
-    groups = Population([policy, policy], (0.5, 0.5), committed=bound, meets=np.array([[9, 1], [1, 9]]))
-    model, start = meanfield.reaction_model(groups), meanfield.consensus(groups, "b")
-    counts = np.round(n * groups.fractions_of_all(start)).astype(int)
-    played = validation.reactions.simulate(model, counts, runs=runs, seed=1, max_rounds=30, record_rounds=30)
-    last = played.isel(round=-1)
-    said = np.tile(policy["q"].sel(word="a").values, 2)
-    found = (last["count"].values[:, :42] / n * said).reshape(runs, 2, 21).sum(2) / groups.arrays.share
-    times = [0.0, last["time"].item()]
-    theory, alike = (
-        meanfield.solve(population, initial=start, times=times, max_time=times[1])["composition"] @ policy["q"]
-        for population in (groups, Population([policy, policy], (0.5, 0.5), committed={"a": 0.15}))
-    )
-    error = found.std(0, ddof=1) / np.sqrt(runs)
-    assert error.max() < 0.01
-    allowed = 5 * error + 1e-3
-    assert (np.abs(found.mean(0) - theory.sel(word="a").values) < allowed).all()
-    assert (np.abs(found.mean(0) - alike.sel(word="a").values) > 10 * allowed).any(), "the control"
-
-
 def test_simulated_kinds_follow_the_rate_equation():
     """A hundred thousand agents of each kind, and who is committed beside it; all meet alike in the control."""
     n, rounds, runs, bound, q = 100_000, 12, 4, {"a": [0.3, 0.0]}, POLICY["q"].sel(word="a", drop=True)
