@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
 from validation._engine.collection_paused import collection_paused
 from validation._engine.ensemble import play_to_end
@@ -45,7 +46,7 @@ class Game(NamedTuple):
     max_rounds: int
     target: int  # number of the word
     weights: np.ndarray  # (time, state), of each part of a round, the last for all later ones
-    edges: Edges  # as in `theory.pairs`
+    edges: Edges = NO_EDGES  # as in `theory.pairs`
 
 
 class Division(NamedTuple):
