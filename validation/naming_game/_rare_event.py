@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -51,7 +51,7 @@ def rare_event(
     runs: int,
     seed: int,
     replications: int = 20,
-    committed: Mapping[str, int] | None = None,
+    committed: Mapping[str, int | Sequence[int] | np.ndarray] | None = None,
     initial: str | xr.DataArray | np.ndarray | None = None,
     convention: str | Convention = "004",
     max_rounds: int = 1000,
