@@ -1,4 +1,4 @@
-"""Who meets whom: an ordered pair of different agents, all equally likely, or the two at the ends of a random edge.
+"""Who meets whom: a random ordered pair of different agents, the ends of a random edge, or agents of random groups.
 
 Every compiled simulator of single agents draws its pairs here.
 """
@@ -12,8 +12,9 @@ from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
 
 # Edges of a graph: the agents at both ends (E, 2), and for edges that are not equally likely the random bits from which
 # on another edge takes their place (E,), and which one (the alias method; Walker 1977, ACM Trans. Math. Softw. 3, 253).
-# Without edges all agents meet.
-NO_EDGES = np.empty((0, 2), np.uint32), np.empty(0, np.uint64), np.empty(0, np.uint32)
+# Edges between groups have the first agents of both at their ends, and the numbers to draw from (E, 2): their sizes, in
+# one group without the agent drawn first. Without edges all agents meet.
+NO_EDGES = np.empty((0, 2), np.uint32), np.empty(0, np.uint64), np.empty(0, np.uint32), np.empty((0, 2), np.uint32)
 
 
 @njit(cache=True)
@@ -63,3 +64,16 @@ def next_edge(limits, s0, s1, s2, s3):
         if (product & HALF_MASK) >= rejected:
             break
     return product >> HALF_BITS, s0, s1, s2, s3
+
+
+@njit(cache=True)
+def next_two(n, m, s0, s1, s2, s3):
+    """Uniformly random numbers below `n` and below `m`, and the stream after them; rejects draws like `next_pair`."""
+    while True:
+        bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+        first, second = (bits >> HALF_BITS) * n, (bits & HALF_MASK) * m
+        low, lower = first & HALF_MASK, second & HALF_MASK
+        # Remainders are smaller than their divisors, and divisions slow
+        if (low >= n or low >= (ONE << HALF_BITS) % n) and (lower >= m or lower >= (ONE << HALF_BITS) % m):
+            break
+    return first >> HALF_BITS, second >> HALF_BITS, s0, s1, s2, s3

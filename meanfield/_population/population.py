@@ -31,7 +31,8 @@ class Population:
         Q_w = (1 - Σ_v c_v) Σ_m φ_m Σ_i x_m(i) q_m(i, w) + c_w.
 
     Kinds may also be groups of agents who meet more or less often, such as communities (`meets`). `solve` follows
-    those; of their `reaction_model` there are fixed points, spectra, critical masses, lifetimes and noise.
+    those and `validation.simulate` plays them; of their `reaction_model` there are fixed points, spectra, critical
+    masses, lifetimes and noise.
 
     Parameters
     ----------

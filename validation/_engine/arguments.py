@@ -11,7 +11,15 @@ from meanfield import InputError
 from meanfield.toolbox import canonical_order, check_memory, expect, one_or_several, whole_number
 
 LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
-ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", "word_share", "said", "success_rate", "agents")
+ENSEMBLE_VARIABLES = (
+    "consensus_round",
+    "consensus_word",
+    "word_share",
+    "said",
+    "success_rate",
+    "kind_word_share",
+    "agents",
+)
 
 # As measured, of an ensemble and what it becomes as a Dataset
 BYTES_A_RUN = 40

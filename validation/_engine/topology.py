@@ -24,7 +24,7 @@ SAME = 1e-12  # weights of edges
 PICKS, HUBS = ("edge", "agent"), "hubs"
 EXPECTED = "expected a graph of networkx, a SciPy sparse matrix, an array of edges (E, 2), or a function that makes one"
 
-Edges = tuple[np.ndarray, np.ndarray, np.ndarray]
+Edges = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Graph(NamedTuple):
@@ -143,10 +143,16 @@ def graph_of(topology: Any, pick: str) -> Graph:
     if pick == "agent":
         strength = matrix.sum(axis=1)
         weight = weight / strength[upper.row] + weight / strength[upper.col]
-    alike = np.ptp(weight) <= SAME * weight.max()
-    chances = NO_EDGES[1:] if alike else _aliases(weight / weight.mean())
     ends = np.column_stack([upper.row, upper.col]).astype(np.uint32)
-    return Graph((ends, *chances), np.diff(matrix.indptr), nodes)
+    return Graph((ends, *_aliases(weight), NO_EDGES[3]), np.diff(matrix.indptr), nodes)
+
+
+def between_groups(numbers: np.ndarray, weight: np.ndarray) -> Edges:
+    """Edges between groups of so many agents, who stand one group after the other, of this weight for ordered pairs."""
+    one, other = np.nonzero(np.triu(weight))
+    same, first = one == other, np.cumsum(numbers) - numbers
+    ends, sizes = np.column_stack([one, other]), np.column_stack([numbers[one], numbers[other] - same])
+    return (first[ends].astype(np.uint32), *_aliases(weight[one, other] / (1 + same)), sizes.astype(np.uint32))
 
 
 @njit(cache=True)
@@ -253,9 +259,11 @@ def _split(part, other, small, large):
         part[large[k]] = 1.0
 
 
-def _aliases(relative: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Random bits from which on another edge takes the place of each, for weights of mean 1, and that edge."""
-    part, other = relative.copy(), np.arange(len(relative), dtype=np.int64)
+def _aliases(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Random bits from which on another edge takes the place of each, and that edge; none where all weigh the same."""
+    if np.ptp(weight) <= SAME * weight.max():
+        return NO_EDGES[1:3]
+    part, other = weight / weight.mean(), np.arange(len(weight), dtype=np.int64)
     _split(part, other, np.empty(len(part), np.int64), np.empty(len(part), np.int64))
     whole = part >= 1.0
     other[whole] = np.flatnonzero(whole)

@@ -18,10 +18,10 @@ from validation._engine.ensemble import play_to_end, portions
 from validation._engine.thresholds import word_thresholds
 from validation._engine.topology import Edges, Topology, placed
 from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
-from validation.naming_game._kernel import advance
+from validation.naming_game._kernel import advance, kind_word_share
 from validation.naming_game._roster import combined_successors
 
-OBSERVABLES = ("word_share", "said", "success_rate")
+OBSERVABLES = ("word_share", "said", "success_rate", "kind_word_share")
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,14 @@ class Rules:
     q: np.ndarray  # (kinds · S, W)
     thresholds: np.ndarray  # (kinds · S, W - 1)
     successors: np.ndarray  # (kinds · S,), in the integer type in which agents' states are kept
+    n_kinds: int
 
     @classmethod
     def of(cls, q: np.ndarray, space: MemorySpace) -> Rules:
         """From choice probabilities, shape (kinds, S, W)."""
         flat = np.ascontiguousarray(q.reshape(-1, q.shape[-1]))
         state_type = np.int16 if len(flat) <= np.iinfo(np.int16).max else np.int32
-        return cls(flat, word_thresholds(flat), combined_successors(space, len(q)).astype(state_type))
+        return cls(flat, word_thresholds(flat), combined_successors(space, len(q)).astype(state_type), len(q))
 
 
 class Recording(NamedTuple):
@@ -46,14 +47,14 @@ class Recording(NamedTuple):
     rounds: int = 0
     observables: tuple[str, ...] = ()
 
-    def shapes(self, n_words: int) -> list[tuple[int, ...]]:
+    def shapes(self, n_words: int, n_kinds: int) -> list[tuple[int, ...]]:
         """Shapes of the records of a run, one for each of the `OBSERVABLES`."""
-        shares, said, rates = (self.rounds + 1 if name in self.observables else 0 for name in OBSERVABLES)
-        return [(shares, n_words), (said, n_words), (rates,)]
+        shares, said, rates, by_kind = (self.rounds + 1 if name in self.observables else 0 for name in OBSERVABLES)
+        return [(shares, n_words), (said, n_words), (rates,), (by_kind, n_kinds, n_words)]
 
-    def numbers(self, n_words: int) -> int:
+    def numbers(self, n_words: int, n_kinds: int) -> int:
         """Number of numbers recorded in a run."""
-        return sum(math.prod(shape) for shape in self.shapes(n_words))
+        return sum(math.prod(shape) for shape in self.shapes(n_words, n_kinds))
 
 
 class Plan(NamedTuple):
@@ -77,15 +78,19 @@ class Ensemble(NamedTuple):
     word_share: np.ndarray  # (run, round, word)
     said: np.ndarray  # (run, round, word), NaN in round 0
     success_rate: np.ndarray  # (run, round), NaN in round 0
+    kind_word_share: np.ndarray  # (run, round, kind, word)
 
     @classmethod
-    def unplayed(cls, plan: Plan, q: np.ndarray, start: np.ndarray) -> Ensemble:
+    def unplayed(cls, plan: Plan, q: np.ndarray, start: np.ndarray, n_kinds: int = 1) -> Ensemble:
         """Before the first round, to be written into; agent k speaks by the row start[k] of `q`."""
-        recorded = [np.empty((plan.runs, *shape)) for shape in plan.recording.shapes(q.shape[1])]
+        recorded = [np.empty((plan.runs, *shape)) for shape in plan.recording.shapes(q.shape[1], n_kinds)]
         for values in recorded:
             values[:, :1] = np.nan
         if "word_share" in plan.recording.observables:
             recorded[0][:, 0] = q[start].mean(0)
+        if "kind_word_share" in plan.recording.observables:
+            kind_word_share(start, q, first := np.empty(recorded[3].shape[2:]))
+            recorded[3][:, 0] = first
         return cls(np.tile(np.array([0, -1]), (plan.runs, 1)), *recorded)
 
     def part(self, runs: slice) -> Ensemble:
@@ -111,25 +116,26 @@ def play_ensemble(
     report: Callable[[int], object],
     topology: Topology | None = None,
     n_committed: int = 0,
+    edges: Edges = NO_EDGES,
 ) -> Ensemble:
     """Runs from the states `start` of the agents; `report` receives how many rounds are now settled, over all runs.
 
-    The last `n_committed` agents are committed. Without a topology everybody meets everybody.
+    The last `n_committed` agents are committed. Without a topology agents meet along `edges`, as in `theory.pairs`.
     """
-    ensemble = Ensemble.unplayed(plan, rules.q, start)
+    ensemble = Ensemble.unplayed(plan, rules.q, start, rules.n_kinds)
     bytes_a_run = len(start) * rules.successors.itemsize
     if topology is not None and callable(topology.graph):
         bytes_a_run += topology.graphs(len(start), plan.seed, np.arange(1))[0].nbytes
     for part in portions(plan.runs, bytes_a_run, numba.get_num_threads()):
         runs = np.arange(part.start, part.stop)
         streams = seed_streams(plan.seed, len(start), runs)
-        states, edges = np.tile(start.astype(rules.successors.dtype), (len(runs), 1)), [NO_EDGES] * len(runs)
+        states, edges_of = np.tile(start.astype(rules.successors.dtype), (len(runs), 1)), [edges] * len(runs)
         if topology is not None:
             graphs = topology.graphs(len(start), plan.seed, runs)
             for run, graph in enumerate(graphs):
                 placed(states[run].copy(), topology.committed(graph, n_committed), streams[run], states[run])
-            edges = [graph.edges for graph in graphs]
-        _play_portion(rules, states, edges, plan, streams, ensemble.part(part), report)
+            edges_of = [graph.edges for graph in graphs]
+        _play_portion(rules, states, edges_of, plan, streams, ensemble.part(part), report)
     return ensemble
 
 

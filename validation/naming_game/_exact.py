@@ -223,7 +223,7 @@ def exact_population(
     # Types of agents: a policy and a memory, and after these one for each word that agents are committed to.
     n_free = n_kinds * space.n_states
     start = np.bincount(cast.states(n_agents, composition), minlength=n_free)[:n_free]
-    q = np.concatenate([cast.q[:n_kinds].reshape(n_free, -1), cast.q[n_kinds:, 0]])
+    q = np.concatenate([population.mixture.q.reshape(n_free, -1), cast.q[n_kinds:, 0]])
     q /= q.sum(1, keepdims=True)
     digit = np.arange(space.n_digits).reshape(space.n_words, space.n_words)
     moves = combined_successors(space, n_kinds)[:, None, None] + digit

@@ -1,7 +1,7 @@
 """The naming game agent by agent: many runs side by side, each with its own stream of random numbers.
 
-Everything is exact: an interaction takes a uniformly random ordered pair of agents, and words follow the policy's
-probabilities to 63 bits.
+Everything is exact: an interaction takes a random pair of agents as `theory.pairs` draws them, and words follow the
+policy's probabilities to 63 bits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from meanfield.toolbox import summed
-from theory.pairs import edge_limits, next_edge, next_pair, pair_limits
+from theory.pairs import edge_limits, next_edge, next_pair, next_two, pair_limits
 from theory.streams import ONE, next_bits
 from validation.naming_game._convention import ROUNDS_AVERAGED
 
@@ -31,8 +31,8 @@ def play(n_interactions, states, stream, n_words, met, edges, thresholds, succes
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_words = np.uint64(n_words)
     limits = pair_limits(states.size)
-    ends, threshold, other = edges
-    on_graph, weighted, among = len(ends) > 0, threshold.size > 0, edge_limits(len(ends))
+    ends, threshold, other, sizes = edges
+    on_graph, weighted, grouped, among = len(ends) > 0, threshold.size > 0, sizes.size > 0, edge_limits(len(ends))
     for _ in range(n_interactions):
         if on_graph:
             edge, s0, s1, s2, s3 = next_edge(among, s0, s1, s2, s3)
@@ -41,6 +41,10 @@ def play(n_interactions, states, stream, n_words, met, edges, thresholds, succes
                 if bits >= threshold[edge]:
                     edge = np.uint64(other[edge])
             i, j = np.uint64(ends[edge, 0]), np.uint64(ends[edge, 1])
+            if grouped:
+                n, m, alike = np.uint64(sizes[edge, 0]), np.uint64(sizes[edge, 1]), i == j
+                first, second, s0, s1, s2, s3 = next_two(n, m, s0, s1, s2, s3)
+                i, j = i + first, j + second + np.uint64(alike and second >= first)
         else:
             i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
         state_i = np.uint64(states[i])
@@ -66,6 +70,19 @@ def mean_word_share(states, q, share):
             share[word] += q[state, word]
     for word in range(share.size):
         share[word] /= states.size
+
+
+@njit(cache=True)
+def kind_word_share(states, q, share):
+    """Writes Q[word] of the agents of each kind into `share` (kinds, W); NaN for a kind without agents."""
+    numbers, n_states = np.zeros(share.shape[0]), q.shape[0] // share.shape[0]
+    share[:] = 0.0
+    for agent in range(states.size):
+        kind = states[agent] // n_states
+        numbers[kind] += 1
+        for word in range(share.shape[1]):
+            share[kind, word] += q[states[agent], word]
+    share /= numbers.reshape(-1, 1)
 
 
 @njit(cache=True)
@@ -109,6 +126,7 @@ def advance(
     shares,
     said,
     success_rate,
+    kind_shares,
     played,
     n_rounds,
     min_rounds,
@@ -124,8 +142,8 @@ def advance(
     successes that it takes in three rounds. `agreed` (run, 3, W) holds the agreements of the last rounds, `consensus`
     (run, 2) the round and the word of consensus (0 and -1 before it). A run stops at consensus, but not before it has
     played `min_rounds`. As many rounds are recorded as the following have: `shares` (run, rounds + 1, W), the word
-    share at the end of each, `said` (run, rounds + 1, W), the share of each word said, and `success_rate` (run, rounds
-    + 1).
+    share at the end of each, `said` (run, rounds + 1, W), the share of each word said, `success_rate` (run, rounds + 1)
+    and `kind_shares` (run, rounds + 1, kinds, W), the word share of each kind.
     """
     n_agents, n_words = states.shape[1], agreed.shape[2]
     met = np.empty(n_words * n_words, np.int64)
@@ -146,4 +164,6 @@ def advance(
                 share_of_said(met, said[run, now])
             if now < success_rate.shape[1]:
                 success_rate[run, now] = latest.sum() / n_agents
+            if now < kind_shares.shape[1]:
+                kind_word_share(states[run], q, kind_shares[run, now])
             note_consensus(consensus[run], now, test, agreed[run], states[run], q)

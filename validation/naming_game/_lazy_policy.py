@@ -94,7 +94,9 @@ class LazyPolicy:
         known = f"{self.asked.memories} of {self.space.n_states} states asked"
         return f"LazyPolicy({self.name or 'policy'} {{{', '.join(self.words)}}}, {known})"
 
-    # With `words`, the next three are what a `Cast` needs of a population.
+    # With `words`, the next four are what a `Cast` needs of a population.
+    meets = None
+
     @property
     def kinds(self) -> tuple[str, ...]:
         """The one kind of agents."""
@@ -229,7 +231,7 @@ def _play_portion(
             find_rows(policy, active, states, rows)
 
     def more(active: np.ndarray, n_rounds: int) -> None:
-        records = streams, agreed, uttered, *ensemble, progress
+        records = streams, agreed, uttered, *ensemble[:4], progress
         # The tables are looked up each time, since they grow
         tables = answers.thresholds, answers.q, answers.table
         advance(active, stopped, states, rows, *records, n_rounds, limits, test, *tables, sizes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -51,7 +51,7 @@ def rare_event(
     runs: int,
     seed: int,
     replications: int = 20,
-    committed: Mapping[str, int] | None = None,
+    committed: Mapping[str, int | Sequence[int] | np.ndarray] | None = None,
     initial: str | xr.DataArray | np.ndarray | None = None,
     convention: str | Convention = "004",
     max_rounds: int = 1000,
@@ -146,7 +146,7 @@ def rare_event(
     _check_memory(n, runs, replications, rules)
     test = np.array([rule.first_test, rule.successes_needed(n)])
     name, weights = _weights(policy, population, rules, word, n, coordinate, alone=not cast.words and initial is None)
-    game = Game(rules, cast.states(n, composition), test, max_rounds, target, weights)
+    game = Game(rules, cast.states(n, composition), test, max_rounds, target, weights, cast.edges(n))
     with tqdm(desc=population.name, unit="stage", disable=not progress, leave=False) as bar:
         pilot = choose_levels(game, runs, seed, bar.update)
         bar.reset(replications * (len(pilot.levels) + 1))

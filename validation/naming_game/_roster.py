@@ -5,14 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from meanfield import InputError, MemorySpace, Population, consensus, empty_memories
 from meanfield.toolbox import shown, validate_composition, whole_number, word_number
+from theory.pairs import NO_EDGES
+from validation._engine.topology import Edges, between_groups
 
 ROUNDING = 0.01  # of a share, which is too little to tell
+NOBODY = 1e-12  # of all agents, from rounding of fractions
 MOST_TOLD = 4  # sizes
 
 
@@ -20,29 +24,51 @@ MOST_TOLD = 4  # sizes
 class Cast:
     """The kinds of agents of an ensemble: first one for each policy, then one for each word with committed agents.
 
-    Committed agents have memories like all others, and a policy that always says their word.
+    Committed agents have memories like all others, and a policy that always says their word. Of a population with
+    `meets` those in each kind are one more kind.
     """
 
     population: Population
-    committed: dict[str, int] | None  # numbers of agents; None: the fractions of the population
+    committed: Mapping[str, int | np.ndarray] | None  # numbers of agents; None: the fractions of the population
     extra: bool
 
     @property
+    def bound(self) -> dict[tuple[str, int], float]:
+        """Committed agents by word and, with `meets`, by kind: their numbers, or their fractions of all agents."""
+        population, counted = self.population, self.population.committed if self.committed is None else self.committed
+        if self.committed is None and population.meets is not None:
+            counted = dict(zip(population.words, population.arrays.committed.T, strict=True))
+        return {(word, m): n for word, each in counted.items() for m, n in enumerate(np.atleast_1d(each)) if n > NOBODY}
+
+    @property
     def words(self) -> tuple[str, ...]:
-        """The words with committed agents."""
-        counted = self.population.committed if self.committed is None else self.committed
-        return tuple(word for word, number in counted.items() if number > 0)
+        """The words with committed agents, with `meets` once for each kind that has some."""
+        return tuple(word for word, _ in self.bound)
+
+    @property
+    def groups(self) -> list[int]:
+        """The policy beside whose agents those of each kind stand, if there are `meets`."""
+        return [*range(len(self.population.kinds)), *(m for _, m in self.bound)]
 
     @property
     def q(self) -> np.ndarray:
         """Choice probabilities, shape (kinds, S, W)."""
         says = np.array([[w == word for w in self.population.words] for word in self.words], float)
         always = [np.tile(row, (1, self.population.space.n_states, 1)) for row in says]
-        return np.concatenate([self.population.mixture.q, *always])
+        population = self.population
+        return np.concatenate([(population.mixture if population.meets is None else population.arrays).q, *always])
 
     def exact(self, n_agents: int) -> np.ndarray:
         """The numbers of agents of each kind that its shares are, shape (kinds,)."""
         fractions = np.array(self.population.fractions)
+        if self.population.meets is not None:
+            bound = np.array([*self.bound.values()]) / (1 if self.committed is None else n_agents)
+            free = fractions.copy()
+            if not self.extra:
+                np.subtract.at(free, self.groups[len(fractions) :], bound)
+            if (free < -NOBODY).any():
+                raise InputError(f"committed = {self.committed}: expected at most {n_agents * fractions} in the kinds")
+            return n_agents * np.array([*np.where(free > NOBODY, free, 0), *bound])
         if self.committed is None:
             share = [self.population.committed[word] for word in self.words]
             return n_agents * np.array([*((1 - sum(share)) * fractions), *share])
@@ -56,6 +82,20 @@ class Cast:
         """Numbers of agents of each kind, shape (kinds,)."""
         exact = self.exact(n_agents)
         return whole_numbers(exact, round(exact.sum()))
+
+    def edges(self, n_agents: int) -> Edges:
+        """Who meets whom among the agents of `states`, as in `theory.pairs`; InputError if some have nobody to meet."""
+        if self.population.meets is None:
+            return NO_EDGES
+        numbers = self.numbers(n_agents).astype(float)
+        pairs = np.outer(numbers, numbers) - np.diag(numbers)
+        weight = pairs * self.population.meets[np.ix_(self.groups, self.groups)]
+        if (alone := (numbers > 0) & ~weight.any(1)).any():
+            name = kind_names(self)[alone.argmax()]
+            raise InputError(
+                f"n_agents = {n_agents}: too few, since the one of kind {name!r} would have nobody to meet"
+            )
+        return between_groups(self.numbers(n_agents), weight)
 
     def states(self, n_agents: int, composition: np.ndarray) -> np.ndarray:
         """Memory of each agent at the start, kind after kind, as kind · S + state; shape (agents,)."""
@@ -86,7 +126,7 @@ def whole_numbers(exact: np.ndarray, total: int) -> np.ndarray:
 
 
 def make_cast(
-    population: Population, committed: Mapping[str, int] | None, *, sizes: Sequence[int], extra: bool = False
+    population: Population, committed: Mapping[str, Any] | None, *, sizes: Sequence[int], extra: bool = False
 ) -> Cast:
     """The cast of `simulate`, from its arguments; InputError where they contradict or round a kind of agents to none.
 
@@ -104,8 +144,20 @@ def make_cast(
     for word in committed:
         if word not in population.words:
             raise InputError(f"committed has the word {word!r}: expected some of {', '.join(population.words)}")
-    counts = {word: whole_number(f"committed[{word!r}]", number, 0) for word, number in committed.items()}
+    counts = {word: _counted(f"committed[{word!r}]", number, population) for word, number in committed.items()}
     return _rounded(Cast(population, counts, extra), sizes)
+
+
+def _counted(name: str, number: Any, population: Population) -> int | np.ndarray:
+    """A number of agents; with `meets` the numbers in each kind, of a single one by the fractions of the kinds."""
+    if population.meets is None or not np.ndim(number):
+        total = whole_number(name, number, 0)
+        return total if population.meets is None else apportion(np.array(population.fractions), total)
+    if len(number) != len(population.kinds):
+        raise InputError(
+            f"{name} = {shown(number)}: expected one number, or one for each of {len(population.kinds)} kinds"
+        )
+    return np.array([whole_number(name, each, 0) for each in number])
 
 
 def _rounded(cast: Cast, sizes: Sequence[int]) -> Cast:
@@ -147,16 +199,19 @@ def start_options(
     """Memories at the start and numbers of committed agents as options of a stamp: one number, or one for each size."""
     memories = initial if isinstance(initial, str) else "empty memories" if initial is None else "given"
     columns = np.array([cast.numbers(n) for n in sizes]).T[len(cast.population.kinds) :].tolist()
+    names = [word if cast.population.meets is None else f"{word}[{m}]" for word, m in cast.bound]
     bound = [
         f"{word}:{column[0] if len(set(column)) == 1 else ','.join(map(str, column))}"
-        for word, column in zip(cast.words, columns, strict=True)
+        for word, column in zip(names, columns, strict=True)
     ]
     return {"initial": memories, "committed": " ".join(bound) or None}
 
 
 def kind_names(cast: Cast) -> list[str]:
     """Names of the kinds: models, and words that agents are committed to."""
-    return [*cast.population.kinds, *(f"committed to {word}" for word in cast.words)]
+    kinds = cast.population.kinds
+    beside = ["" if cast.population.meets is None else f", {name}" for name in kinds]
+    return [*kinds, *(f"committed to {word}{beside[m]}" for word, m in cast.bound)]
 
 
 def combined_successors(space: MemorySpace, n_kinds: int) -> np.ndarray:

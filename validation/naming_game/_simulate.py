@@ -26,6 +26,7 @@ RECORDED = {
     "word_share": "probability that a random agent says the word",
     "said": "share of the word in what is said in the round",
     "success_rate": "share of the round's interactions that succeed",
+    "kind_word_share": "probability that a random agent of the kind says the word",
 }
 
 
@@ -35,7 +36,7 @@ def simulate(
     n_agents: int | Sequence[int],
     runs: int,
     seed: int,
-    committed: Mapping[str, int] | None = None,
+    committed: Mapping[str, int | Sequence[int] | np.ndarray] | None = None,
     committed_are_extra: bool = False,
     initial: str | xr.DataArray | np.ndarray | None = None,
     convention: str | Convention = "004",
@@ -50,9 +51,10 @@ def simulate(
 ) -> xr.Dataset:
     """Simulate the naming game among agents of one policy or several, with or without committed agents.
 
-    In an interaction two distinct agents, uniformly at random or at the ends of an edge of a graph, each say a word by
-    their policy and remember what they said and heard. A round is N interactions. A run converges, and stops, when the
-    mean success rate of its last three rounds is high enough. Source: [004] Methods.
+    In an interaction two distinct agents, uniformly at random, at the rates of a population with `meets` or at the ends
+    of an edge of a graph, each say a word by their policy and remember what they said and heard. A round is N
+    interactions. A run converges, and stops, when the mean success rate of its last three rounds is high enough.
+    Source: [004] Methods.
 
     Parameters
     ----------
@@ -70,6 +72,7 @@ def simulate(
         any number of threads and any other sizes.
     committed
         Number of agents by word who always say it, in place of fractions in the population. They remember like others.
+        Of a population with `meets` numbers in each kind, or one for all kinds by their fractions.
     committed_are_extra
         Add them to the N agents instead of replacing some.
     initial
@@ -87,8 +90,8 @@ def simulate(
         Record this many rounds, at most `max_rounds`. While they are recorded a run continues beyond its consensus,
         because a mean over runs without the first to converge would be biased.
     record
-        Observables to record: some of 'word_share' (the default), 'said' and 'success_rate'. They don't change the
-        runs.
+        Observables to record: some of 'word_share' (the default), 'said', 'success_rate' and 'kind_word_share'. They
+        don't change the runs.
     topology
         Who meets whom. None: everybody. A connected graph of `networkx`, with its attribute `weight`, a SciPy sparse
         matrix, or an array of edges between numbers of nodes, (E, 2), or (E, 3) with weights. Directions do not matter;
@@ -122,7 +125,8 @@ def simulate(
     - `said` (n_agents, run, round, word), the share of the word in the 2N words said in the round, which the papers
       plot ([004] Fig. 1, the frequency in the previous N interactions); NaN in round 0;
     - `success_rate` (n_agents, run, round), the share of the N interactions in which both said the same word ([001]
-      Fig. 1); NaN in round 0.
+      Fig. 1); NaN in round 0;
+    - `kind_word_share` (n_agents, run, round, agent_kind, word), the word share among the agents of each kind.
 
     Committed agents count like all others, in words and in interactions, as they do for consensus in [001].
 
@@ -170,14 +174,22 @@ def simulate(
     if record_rounds is not None:
         record_rounds = whole_number("record_rounds", record_rounds, 0, max_rounds)
     recording = _recording(record_rounds, record)
+    if lazy and "kind_word_share" in recording.observables:
+        raise InputError(
+            f"record = {record!r} beside a LazyPolicy: expected no 'kind_word_share', which takes a policy"
+        )
     rule = convention_of(convention)
     cast = make_cast(population, committed, sizes=sizes, extra=committed_are_extra)
     agents = [int(cast.numbers(n).sum()) for n in sizes]
     if max(agents) > LARGEST_POPULATION:
         raise InputError(f"n_agents = {sizes} with committed agents: expected at most {LARGEST_POPULATION} agents")
-    graph = _topology(topology, pick, committed_nodes, agents, lazy=lazy is not None)
-    sharing_words = len(cast.population.words) if "word_share" in recording.observables else 0
-    check_ensembles(agents, runs, records=recording.numbers(len(cast.population.words)), sharing_words=sharing_words)
+    graph = _topology(topology, pick, committed_nodes, agents, population)
+    edges = [cast.edges(n) for n in sizes]
+    n_words = len(cast.population.words)
+    sharing_words = n_words if "word_share" in recording.observables else 0
+    check_ensembles(
+        agents, runs, records=recording.numbers(n_words, len(kind_names(cast))), sharing_words=sharing_words
+    )
     if not progress and (interactions := sum(agents) * runs) >= LONG_ROUND:
         told = f"n_agents = {sizes}, runs = {runs}: {interactions:.1g} interactions a round, up to {max_rounds} rounds"
         warnings.warn(f"{told} of a minute or more each; progress=True shows how far they are", stacklevel=2)
@@ -195,10 +207,10 @@ def simulate(
     bar_format = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
     ensembles = []
     with tqdm(total=most, desc=population.name, disable=not progress, bar_format=bar_format, leave=False) as bar:
-        for n, start in zip(sizes, starts, strict=True):
+        for n, start, meeting in zip(sizes, starts, edges, strict=True):
             report = partial(lambda agents, rounds: bar.update(rounds * agents), len(start))
-            there = (graph, int(cast.numbers(n)[len(population.kinds) :].sum())) if graph else ()
-            ensembles.append(play(start, plan, report, *there))
+            there = (graph, int(cast.numbers(n)[len(population.kinds) :].sum()))
+            ensembles.append(play(start, plan, report, *(() if lazy else (*there, meeting))))
     result = _labelled(ensembles, policy, cast, sizes, plan)
     options = {"n_agents": " ".join(map(str, sizes)), "runs": runs, "seed": seed, "max_rounds": max_rounds}
     options |= {"record_rounds": record_rounds, "record": " ".join(recording.observables) or None}
@@ -213,15 +225,19 @@ def simulate(
     return result.assign_attrs(lazy.provenance(asked_before)) if lazy else result
 
 
-def _topology(topology: Any, pick: str, committed_nodes: Any, agents: list[int], *, lazy: bool) -> Topology | None:
+def _topology(
+    topology: Any, pick: str, committed_nodes: Any, agents: list[int], population: Population | LazyPolicy
+) -> Topology | None:
     """Who meets whom, from arguments of `simulate`; None for everybody."""
     if topology is None:
         given = {"pick": pick != "edge", "committed_nodes": committed_nodes is not None}
         if wrong := [name for name, is_given in given.items() if is_given]:
             raise InputError(f"{' and '.join(wrong)} without a topology: expected one beside it")
         return None
-    if lazy:
+    if isinstance(population, LazyPolicy):
         raise InputError("topology beside a LazyPolicy: expected None, or a policy")
+    if population.meets is not None:
+        raise InputError(f"topology beside {population!r}, which has meets: expected one of the two")
     found = Topology.of(topology, pick, committed_nodes)
     for n in agents:
         if isinstance(found.graph, Graph):
@@ -268,13 +284,13 @@ def _labelled(
     )
     result = result.assign_coords(policy.labels if isinstance(policy, LazyPolicy) else names_of(policy))
     kinds = kind_names(cast)
-    if len(kinds) > 1:
+    if len(kinds) > 1 or "kind_word_share" in plan.recording.observables:
         numbers = np.stack([cast.numbers(n) for n in sizes])
         result["agents"] = (("n_agents", "agent_kind"), numbers, {"long_name": "number of agents", "units": "1"})
         result = result.assign_coords(agent_kind=kinds)
     for name in plan.recording.observables:
         values = np.stack([getattr(ensemble, name) for ensemble in ensembles])
-        dims = ("n_agents", "run", "round", "word")[: values.ndim]
+        dims = ("n_agents", "run", "round", *["agent_kind"] * (values.ndim == 5), "word")[: values.ndim]
         result[name] = (dims, values, {"long_name": RECORDED[name], "units": "1"})
     if plan.recording.observables:
         result = result.assign_coords(round=np.arange(plan.recording.rounds + 1))

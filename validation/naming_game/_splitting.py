@@ -20,9 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
 from validation._engine.collection_paused import collection_paused
 from validation._engine.ensemble import play_to_end
+from validation._engine.topology import Edges
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._ensemble import Rules
 from validation.naming_game._splitting_kernel import climb
@@ -44,6 +46,7 @@ class Game(NamedTuple):
     max_rounds: int
     target: int  # number of the word
     weights: np.ndarray  # (time, state), of each part of a round, the last for all later ones
+    edges: Edges = NO_EDGES  # as in `theory.pairs`
 
 
 class Division(NamedTuple):
@@ -180,7 +183,16 @@ def _play(game: Game, flock: Flock, streams: np.ndarray, level: float) -> tuple[
     n_agents, rules, division = len(game.start), game.rules, Division.of(len(game.start))
     before, highest = division.rounds(flock.parts).sum(), np.full(len(streams), -np.inf)
     longest = division.parts(game.max_rounds)
-    tables = tuple(division), game.target, game.weights, game.test, rules.thresholds, rules.successors, rules.q
+    tables = (
+        tuple(division),
+        game.target,
+        game.weights,
+        game.test,
+        game.edges,
+        rules.thresholds,
+        rules.successors,
+        rules.q,
+    )
 
     def more(active: np.ndarray, n_parts: int) -> None:
         climb(active, *flock, streams, highest, n_parts, longest, level, *tables)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from theory.pairs import NO_EDGES
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._kernel import note_consensus, play
 
@@ -47,6 +46,7 @@ def climb(
     target,
     weights,
     test,
+    edges,
     thresholds,
     successors,
     q,
@@ -68,7 +68,7 @@ def climb(
             played, part, in_all = place_of(parts[run], division)
             n_interactions = (part + 1) * n_agents // in_all - part * n_agents // in_all
             met[:] = 0
-            play(n_interactions, states[run], streams[run], n_words, met, NO_EDGES, thresholds, successors)
+            play(n_interactions, states[run], streams[run], n_words, met, edges, thresholds, successors)
             for word in range(n_words):
                 before = agreed[run, played % ROUNDS_AVERAGED, word] if part > 0 else 0
                 agreed[run, played % ROUNDS_AVERAGED, word] = before + met[(n_words + 1) * word]

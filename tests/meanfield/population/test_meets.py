@@ -101,27 +101,76 @@ def test_solve_is_what_is_simulated_on_a_graph_of_two_groups():
     assert away[1][-1] > 3 * allowed[-1], "the control"
 
 
-def test_solve_of_each_group_is_what_a_hundred_thousand_agents_do():
-    """Their reaction model is played; the committed ones turn the first group, which a well-mixed population lacks."""
-    policy, n, runs = meanfield.make_policy(follow, ["a", "b"], memory_length=2), 100_000, 4
-    bound = {"a": [0.3, 0.0]}
-    groups = Population([policy, policy], (0.5, 0.5), committed=bound, meets=np.array([[9, 1], [1, 9]]))
-    model, start = meanfield.reaction_model(groups), meanfield.consensus(groups, "b")
-    counts = np.round(n * groups.fractions_of_all(start)).astype(int)
-    played = validation.reactions.simulate(model, counts, runs=runs, seed=1, max_rounds=30, record_rounds=30)
-    last = played.isel(round=-1)
-    said = np.tile(policy["q"].sel(word="a").values, 2)
-    found = (last["count"].values[:, :42] / n * said).reshape(runs, 2, 21).sum(2) / groups.arrays.share
-    times = [0.0, last["time"].item()]
-    theory, alike = (
-        meanfield.solve(population, initial=start, times=times, max_time=times[1])["composition"] @ policy["q"]
-        for population in (groups, Population([policy, policy], (0.5, 0.5), committed={"a": 0.15}))
-    )
-    error = found.std(0, ddof=1) / np.sqrt(runs)
+def test_simulated_kinds_follow_the_rate_equation():
+    """A hundred thousand agents of each kind, and who is committed beside it; all meet alike in the control."""
+    n, rounds, runs, bound, q = 100_000, 12, 4, {"a": [0.3, 0.0]}, POLICY["q"].sel(word="a", drop=True)
+    groups = Population([POLICY, POLICY], [0.5, 0.5], committed=bound, meets=[[9.0, 1.0], [1.0, 9.0]])
+    played = validation.simulate(
+        groups, n_agents=n, runs=runs, seed=1, initial="b", max_rounds=rounds, trajectories=True,
+        record=["word_share", "kind_word_share"],
+    ).isel(n_agents=0)  # fmt: skip
+    assert played["agents"].values.tolist() == [35_000, 50_000, 15_000]
+    assert played["agent_kind"].values.tolist() == ["policy 0", "policy 1", "committed to a, policy 0"]
+    by_kind = played["kind_word_share"]
+    np.testing.assert_allclose((by_kind * played["agents"]).sum("agent_kind") / n, played["word_share"], rtol=1e-11)
+    found = by_kind.isel(agent_kind=[0, 1], round=-1).sel(word="a")
+    error = found.std("run", ddof=1).values / np.sqrt(runs)
     assert error.max() < 0.01
+    options = {"initial": meanfield.consensus(groups, "b"), "times": [0.0, 2.0 * rounds], "max_time": 2.0 * rounds}
+    away, control = (
+        np.abs(found.mean("run").values - (meanfield.solve(one, **options)["composition"] @ q).values)
+        for one in (groups, Population([POLICY, POLICY], [0.5, 0.5], committed={"a": 0.15}))
+    )
     allowed = 5 * error + 1e-3
-    assert (np.abs(found.mean(0) - theory.sel(word="a").values) < allowed).all()
-    assert (np.abs(found.mean(0) - alike.sel(word="a").values) > 10 * allowed).any(), "the control"
+    assert (away < allowed).all()
+    assert (control > 10 * allowed).any(), "the control"
+
+
+def test_simulation_by_degree_agrees_with_theory():
+    """Committed agents at hubs; theory with them anywhere is the control."""
+    hubs, anywhere = (
+        Population.by_degree(POLICY, {1.0: 0.8, 9.0: 0.2}, committed={"a": 0.1}, committed_nodes=nodes)
+        for nodes in ("hubs", None)
+    )
+    options = {"n_agents": 10_000, "runs": 20, "seed": 1, "max_rounds": 10, "record_rounds": 10}
+    runs = validation.simulate(hubs, **options)
+    assert runs["agents"].values.tolist() == [[8000, 1000, 1000]]
+    for population, agrees in ((hubs, True), (anywhere, False)):
+        assert validation.compare(population, runs)["trajectory_agrees"].item() == agrees
+    assert not validation.compare(anywhere, runs)["trajectory_agrees"]
+
+
+def test_committed_agents_of_kinds_by_number():
+    """Numbers, or one for all by their fractions, are the runs of these fractions; extra ones join."""
+    groups = {name: Population([POLICY, POLICY], [0.3, 0.7], committed=bound, meets=MEETS) for name, bound in (
+        ("nobody", None), ("anywhere", {"a": 0.1}), ("first", {"a": [0.5, 0.0]})
+    )}  # fmt: skip
+    options = {"n_agents": [20, 200], "runs": 5, "seed": 3, "max_rounds": 9, "record_rounds": 9}
+    options["record"] = ["word_share", "said", "success_rate", "kind_word_share"]
+    anywhere = validation.simulate(groups["anywhere"], **options | {"n_agents": 200})
+    for number in (20, [6, 14]):
+        again = validation.simulate(groups["nobody"], **options | {"n_agents": 200}, committed={"a": number})
+        assert again.drop_attrs().identical(anywhere.drop_attrs())
+        assert again.attrs["option_committed"] == "a[0]:6 a[1]:14"
+    few, first = (validation.simulate(groups["first"], **options | {"runs": runs}) for runs in (3, 5))
+    assert few.drop_attrs().identical(first.isel(run=slice(3)).drop_attrs())
+    assert first["agents"].values.tolist() == [[3, 14, 3], [30, 140, 30]]
+    more = validation.simulate(groups["nobody"], **options, committed={"a": [0, 5]}, committed_are_extra=True)
+    assert more["agents"].values.tolist() == [[6, 14, 5], [60, 140, 5]]
+
+
+def test_rare_ends_of_kinds_that_meet():
+    """All committed agents are in one group; that of all meet alike is the control."""
+    groups, alike = (
+        Population([POLICY, POLICY], [0.5, 0.5], committed={"a": [0.4, 0.0]}, meets=meets)
+        for meets in ([[9.0, 1.0], [1.0, 9.0]], np.ones((2, 2)))
+    )
+    options = {"n_agents": 40, "initial": "b", "max_rounds": 20, "convention": "001", "seed": 1}
+    rare = validation.rare_event(groups, "a", runs=200, replications=20, **options)
+    for population, close in ((groups, True), (alike, False)):
+        ends = validation.simulate(population, runs=40_000, **options)["consensus_word"].values == "a"
+        error = np.hypot(ends.std() / 200, (rare["relative_error"] * rare["probability"]).item())
+        assert (abs(ends.mean() - rare["probability"].item()) < 4 * error) == close
 
 
 def test_population_keeps_its_rates():
@@ -200,17 +249,31 @@ def test_no_function_of_a_population_is_forgotten():
     assert take == {*WELL_MIXED, "solve", "reaction_model", "empty_memories", "consensus", "plot"}
 
 
-def test_simulations_of_two_agents_drawn_from_all_refuse(tmp_path):
-    population, plan = blocks(), {"n_agents": 200, "runs": 2}
-    for call in (
-        partial(validation.simulate, **plan, seed=1),
-        partial(validation.compare, n_agents=[200], runs=2, seed=1, rounds=2),
-        partial(validation.rare_event, word="a", **plan, seed=1),
-        partial(validation.sweep, store=tmp_path / "runs", n_agents=[200], runs=2, seeds=[1]),
-        partial(validation.naming_game.exact_population, n_agents=200),
-    ):
-        with pytest.raises(InputError, match="meet at rates of their own"):
-            call(population)
+def test_exact_population_refuses():
+    with pytest.raises(InputError, match="meet at rates of their own"):
+        validation.naming_game.exact_population(blocks(), n_agents=200)
+
+
+def test_sweep_takes_kinds_that_meet(tmp_path):
+    swept = validation.sweep(blocks(), store=tmp_path / "runs", n_agents=[200], runs=2, seeds=[1])
+    alone = validation.simulate(blocks(), n_agents=200, runs=2, seed=1)
+    np.testing.assert_array_equal(swept["consensus_round"].squeeze(), alone["consensus_round"].squeeze())
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"committed": {"a": [1, 2, 3]}}, r"committed\['a'\] = .*one for each of 2 kinds"),
+        ({"committed": {"a": [1, 0.5]}}, r"committed\['a'\] = 0.5: expected a whole number"),
+        ({"committed": {"a": [4, 0]}}, "expected at most .* in the kinds"),
+        ({"n_agents": 2}, "the one of kind 'policy 0' would have nobody to meet"),
+        ({"topology": networkx.complete_graph(6)}, "topology beside .* which has meets"),
+    ],
+)
+def test_arguments_of_simulations_are_checked(options, complaint, unchecked_types):
+    apart = Population([POLICY, POLICY], [0.5, 0.5], meets=np.eye(2))
+    with pytest.raises(InputError, match=complaint):
+        validation.simulate(apart, **{"n_agents": 6, "runs": 1, "seed": 1} | options)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from validation import simulate
 from validation.naming_game import LazyPolicy
 
 EVERYTHING = ("word_share", "said", "success_rate")
+BY_KIND = "kind_word_share"
 GENERIC = last_interaction_policy(two_words(GENERIC_Q))
 THREE_WORDS = random_policy(3, 3, 2, concentration=0.3)
 MIXED = Population([random_policy(0, 3, 2), THREE_WORDS], fractions=[0.4, 0.6])
@@ -36,6 +37,7 @@ def lazy(policy: xr.Dataset) -> LazyPolicy:
     return LazyPolicy(function, meanfield.toolbox.words_of(policy), space.memory_length, name="random")
 
 
+RING = np.column_stack([np.arange(7), (np.arange(7) + 1) % 7])
 # Half of the interactions, so that some runs stop early where nothing is recorded
 EASY = validation.naming_game.Convention(0.5, first_test=4)
 GAMES: dict[str, dict[str, Any]] = {
@@ -70,6 +72,22 @@ def test_recording_changes_nothing_else(name: str) -> None:
             xr.testing.assert_identical(games[variable], whole[variable].isel(round=rounds, missing_dims="ignore"))
     assert 0 < whole["consensus_round"].notnull().mean() < 1
     xr.testing.assert_identical(play(name, trajectories=True)["word_share"], whole["word_share"])
+
+
+def test_word_shares_of_kinds_make_up_those_of_all() -> None:
+    """At the start, on a graph and for one kind of agents as well; what is recorded changes no run."""
+    options = {"n_agents": [7, 12], "record": [*EVERYTHING, BY_KIND], "record_rounds": 9}
+    for games in (play("tables", **options), play("tables", **options | {"n_agents": 7, "topology": RING})):
+        mean = (games[BY_KIND] * games["agents"]).sum("agent_kind") / games["agents"].sum("agent_kind")
+        np.testing.assert_allclose(mean.transpose(*games["word_share"].dims), games["word_share"], rtol=1e-13)
+        np.testing.assert_array_equal(games[BY_KIND].sel(agent_kind="committed to c", word="c"), 1)
+    games = play("tables", **options)
+    for name in EVERYTHING:
+        xr.testing.assert_identical(games[name], recorded("tables")[name].sel(round=games["round"]))
+    alone = play("tables", policy=THREE_WORDS, committed=None, **options)
+    np.testing.assert_array_equal(alone[BY_KIND].squeeze("agent_kind"), alone["word_share"])
+    with pytest.raises(InputError, match="beside a LazyPolicy: expected no 'kind_word_share'"):
+        play("lazy", **options)
 
 
 def test_a_lazy_policy_says_what_its_table_does() -> None:

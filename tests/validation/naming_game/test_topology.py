@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import chi2_contingency, chisquare
 
+import meanfield
 import validation
 from _metastable import follower
 from _policies import random_policy
@@ -24,14 +25,13 @@ CONNECTED = [graph for graph in networkx.graph_atlas_g()[8:19] if networkx.is_co
 WEIGHTED = np.array([(0, 1, 0.2), (1, 2, 3.0), (2, 3, 1.0), (0, 2, 1.0)])
 
 
-def exact_shares(policy, weights, rounds):
+def exact_shares(agents, weights, rounds):
     """Values of the share of the first word after so many rounds from empty memories, and their probabilities.
 
-    The chain of all memories of all agents, of whom the edges (i, j) meet with probabilities in proportion to
-    `weights`.
+    The chain of all memories of all `agents`, who have a policy each and of whom the edges (i, j) meet with
+    probabilities in proportion to `weights`.
     """
-    q, space = policy["q"].values, space_of(policy)
-    n_agents = 1 + max(max(edge) for edge in weights)
+    q, space, n_agents = np.stack([policy["q"].values for policy in agents]), space_of(agents[0]), len(agents)
     places = space.n_states ** np.arange(n_agents)
     total, rows = sum(weights.values()), []
     for state in itertools.product(range(space.n_states), repeat=n_agents):
@@ -41,7 +41,7 @@ def exact_shares(policy, weights, rounds):
                 after = list(state)
                 after[i] = space.successors()[state[i]] + 2 * a + b
                 after[j] = space.successors()[state[j]] + 2 * b + a
-                rows.append((here, np.dot(after, places), weight / total * q[state[i], a] * q[state[j], b]))
+                rows.append((here, np.dot(after, places), weight / total * q[i, state[i], a] * q[j, state[j], b]))
     here, there, chance = zip(*rows, strict=True)
     size = space.n_states**n_agents
     step = csr_array((chance, (here, there)), shape=(size, size))
@@ -50,13 +50,13 @@ def exact_shares(policy, weights, rounds):
     for _ in range(rounds * n_agents):
         law = step.T @ law
     digits = np.arange(size)[:, None] // places % space.n_states
-    values, which = np.unique(q[digits, 0].mean(1).round(9), return_inverse=True)
+    values, which = np.unique(q[range(n_agents), digits, 0].mean(1).round(9), return_inverse=True)
     return values, np.bincount(which, law)
 
 
-def agreement(policy, chances, rounds=2, runs=20_000, **options):
+def agreement(policy, chances, rounds=2, runs=20_000, agents=None, **options):
     """The p-value of χ² for shares of words in simulated runs."""
-    values, law = exact_shares(policy, chances, rounds)
+    values, law = exact_shares(agents or [policy] * 4, chances, rounds)
     found = validation.simulate(policy, n_agents=4, runs=runs, seed=5, max_rounds=9, record_rounds=rounds, **options)
     shares = found["word_share"].isel(n_agents=0, round=rounds, word=0).values.round(9)
     places = np.searchsorted(values, shares - 1e-8)
@@ -88,6 +88,20 @@ def test_weights_of_edges_are_rates():
     assert agreement(policy, dict.fromkeys(edges, 1.0), topology=WEIGHTED) < 1e-12, "control: edges without weights"
 
 
+def test_kinds_that_meet_have_the_law_of_their_exact_chain():
+    """One agent of the first kind is committed; pairs of agents meet at the rates of their kinds."""
+    first, second = random_policy(3), random_policy(4)
+    agents = [first, second, second, meanfield.make_policy(np.zeros(5), ["a", "b"])]
+    population = meanfield.Population(
+        [first, second], [0.5, 0.5], committed={"b": [0.5, 0.0]}, meets=[[1.0, 3.0], [3.0, 0.2]]
+    )
+    rates = {(0, 3): 1, (0, 1): 3, (0, 2): 3, (1, 3): 3, (2, 3): 3, (1, 2): 0.2}
+    assert agreement(population, rates, agents=agents) > UNLIKELY
+    assert agreement(population, dict.fromkeys(rates, 1), agents=agents) < 1e-12, "control: all meet alike"
+    alike = meanfield.Population([first, second], [0.5, 0.5], committed={"b": [0.5, 0.0]}, meets=np.ones((2, 2)))
+    assert agreement(alike, dict.fromkeys(rates, 1), agents=agents) > UNLIKELY
+
+
 def graph_matrix():
     matrix = np.zeros((4, 4))
     for i, j, weight in WEIGHTED:
@@ -99,7 +113,7 @@ def test_edges_are_drawn_in_proportion_to_their_weights():
     """Probabilities over nine orders of magnitude, as the table of aliases has them."""
     weights = 10 ** np.random.default_rng(1).uniform(-8, 1, 1000)
     path = np.column_stack([np.arange(1000), np.arange(1, 1001), weights])
-    ends, threshold, other = graph_of(path, "edge").edges
+    ends, threshold, other, _ = graph_of(path, "edge").edges
     own = threshold / 2.0**64
     chances = (np.where(other == np.arange(1000), 1.0, own) + np.bincount(other, 1 - own, 1000) * 1.0) / 1000
     chances -= np.where(other == np.arange(1000), 1 - own, 0.0) / 1000
@@ -121,6 +135,30 @@ def test_on_a_complete_graph_everybody_meets_everybody(n_agents):
         assert chi2_contingency(table[:, table.sum(0) > 10]).pvalue > UNLIKELY
     table = np.stack([everybody, ends(networkx.cycle_graph(n_agents) if n_agents > 3 else networkx.path_graph(3))])
     assert chi2_contingency(table[:, table.sum(0) > 10]).pvalue < 1e-12, "control: fewer edges"
+
+
+def test_kinds_that_meet_are_a_complete_graph_with_weights():
+    """Twelve agents in each of two groups, of whom three in the first are committed."""
+    policy, first = follower(0.02), np.arange(24) < 12
+    ends = np.argwhere(np.triu(np.ones((24, 24)), 1))
+    edges = np.column_stack([ends, np.where(first[ends[:, 0]] == first[ends[:, 1]], 9, 1)])
+    groups, alike = (
+        meanfield.Population([policy, policy], [0.5, 0.5], committed={"A": [0.25, 0.0]}, meets=meets)
+        for meets in ([[9.0, 1.0], [1.0, 9.0]], np.ones((2, 2)))
+    )
+
+    def ends_of(policy, **options):
+        options |= {"n_agents": 24, "runs": 20_000, "seed": 2, "max_rounds": 60, "initial": "B"}
+        runs = validation.simulate(policy, convention="001", **options)
+        word, rounds = (runs[name].isel(n_agents=0).values for name in ("consensus_word", "consensus_round"))
+        late = np.minimum(np.nan_to_num(rounds, nan=60) // 3, 12).astype(int)
+        return np.bincount(13 * (word == "A") + late, minlength=26)
+
+    graph = ends_of(policy, topology=edges, committed={"A": 3}, committed_nodes=[0, 1, 2])
+    for population, close in ((groups, True), (alike, False)):
+        table = np.stack([graph, ends_of(population)])
+        p = chi2_contingency(table[:, table.sum(0) > 10]).pvalue
+        assert p > UNLIKELY if close else p < 1e-12
 
 
 def test_runs_depend_on_their_numbers_only():
