@@ -1,0 +1,153 @@
+"""The last part of a path to a saddle: the slow curve on which paths approach it, as a power series.
+
+With a momentum s l the linearised path passes l·(x - x*) = -s lᵀDl/2λ. Along the curve s falls as ds/dt = ρ(s) = -λs + …,
+and x and p are series in s, whose terms z_k follow from Hamilton's equations in turn,
+
+    dz/ds ρ(s) = (∂H/∂p, -∂H/∂x),   l·x_k = 0 for k > 1.
+
+All fast modes have faded there. So the series hold where x has moved by a number of order 1, however small λ is, past the
+attractor if that is near: a path ends on the curve long before its linearised end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.sparse.linalg import LinearOperator, gmres
+
+from meanfield._numerics.blas import one_blas_thread
+from meanfield._numerics.trajectory import Vector
+from meanfield.core._export import exported
+from meanfield.core._path_search import Arrays, Bend, Ending
+
+linearised = exported("meanfield.core._instanton", "linearised")
+complex_flow = exported("meanfield.core._instanton", "complex_flow")
+
+ORDERS, POINTS = 10, 64  # of the series; of a circle in the complex plane, for derivatives
+NEAR, WEAK = 0.1, 0.5  # change of fractions and of momenta, in all, on the first circle
+TOLERANCE, KRYLOV, WRONG = 1e-11, 200, 1e-6  # of linear equations: the error wanted, products, and the error allowed
+SMALL = 0.1  # a last term, in units of the first, up to which the series hold
+
+Composition = Float[np.ndarray, "kinds states"]
+Series = Float[np.ndarray, "orders kinds states"]
+
+
+class SaddleCurve(NamedTuple):
+    """Coefficients of x(s), p(s) and ds/dt, and the largest s for which they hold."""
+
+    x: Series
+    p: Series
+    rate: Vector
+    farthest: float
+
+    def at(self, s: float | Vector) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """x, p and ds/dt."""
+        powers = np.power.outer(s, np.arange(len(self.rate)))
+        return np.tensordot(powers, self.x, 1), np.tensordot(powers, self.p, 1), powers @ self.rate
+
+    def slope(self, s: float) -> Composition:
+        """dp/ds."""
+        orders = np.arange(1, len(self.p))
+        return np.tensordot(orders * s ** (orders - 1), self.p[1:], 1)
+
+    def bent(self, ends: Ending) -> Ending:
+        """The end of paths on this curve. S changes by x·dp."""
+        orders = np.arange(len(self.p))
+        pairs = np.tensordot(self.x, self.p, ((1, 2), (1, 2))) * orders
+        action = np.array([np.trace(pairs[::-1], k - len(orders) + 1) / k for k in orders[2:]])
+        action[0] = 0.0  # the width has it
+        return ends._replace(bend=Bend(self.p[2:], action, self.farthest))
+
+
+def straight_curve(saddle: Composition, ends: Ending) -> SaddleCurve:
+    """The linearised curve, without its x."""
+    nowhere = np.zeros_like(saddle)
+    return SaddleCurve(np.stack([saddle, nowhere]), np.stack([nowhere, ends.left]), np.array([0.0, -ends.growth]), np.inf)
+
+
+@one_blas_thread()
+def saddle_curve(arrays: Arrays, saddle: Composition, ends: Ending) -> SaddleCurve | None:
+    """The curve of a saddle with its linearised end, or None if its equations are not solved."""
+    mass = saddle.sum(-1, keepdims=True)
+    mass = np.where(mass == 0, 1, mass)
+
+    def gauged(p: np.ndarray) -> np.ndarray:
+        """Without a common part of each class, which changes nothing."""
+        return p - (saddle * p).sum(-1, keepdims=True) / mass
+
+    def product(number: int) -> Callable[[Composition], Composition]:
+        return lambda v: linearised(arrays, saddle, v)[number]
+
+    transposed, noise, jacobian = map(product, (1, 2, 3))
+    left, growth, width = gauged(ends.left), ends.growth, ends.width
+    spread = noise(left)
+    right = spread / (left * spread).sum()
+
+    def across(v: Composition) -> Composition:
+        return v - right * (left * v).sum()
+
+    def kept(p: Composition) -> Composition:
+        return gauged(p - left * (right * p).sum())
+
+    step = _solved(jacobian, across, -growth, growth * right - jacobian(right))
+    if step is None:
+        return None
+    right = right + step
+    first = _solved(jacobian, across, growth, -spread)
+    if first is None:
+        return None
+    (x, p), rate = np.zeros((2, ORDERS + 1, *saddle.shape)), np.zeros(ORDERS + 1)
+    x[0], x[1], p[1], rate[1] = saddle, first - width * right, left, -growth
+    radius = min(NEAR / np.abs(x[1]).sum(), WEAK / np.ptp(left))
+    circle = np.exp(2j * np.pi * np.arange(POINTS) / POINTS)
+    for k in range(2, ORDERS + 1):
+        powers = (radius * circle[:, None]) ** np.arange(k)
+        by_p, by_x = complex_flow(arrays, np.tensordot(powers, x[:k], 1), np.tensordot(powers, p[:k], 1))
+        weights = (radius * circle) ** -k / POINTS
+        known = np.arange(2, k)
+        moved = rate[known] * (k - known + 1)
+        push = np.tensordot(weights, by_p, 1).real - np.tensordot(moved, x[k - known + 1], 1)
+        pull = gauged(-np.tensordot(weights, by_x, 1).real - np.tensordot(moved, p[k - known + 1], 1))
+        beside = _solved(transposed, kept, -k * growth, pull)
+        if beside is None:
+            return None
+        # The part along l, and ds/dt: (1 - k)λ π + ρ = r·pull, -ρ width - lᵀDl π = l·(push + D p)
+        matrix = [[(1 - k) * growth, 1.0], [-2 * growth * width, -width]]
+        along, rate[k] = np.linalg.solve(matrix, [(right * pull).sum(), (left * (push + noise(beside))).sum()])
+        p[k] = beside + along * left
+        following = _solved(jacobian, across, k * growth, rate[k] * x[1] - push - noise(p[k]))
+        if following is None:
+            return None
+        x[k] = following
+        radius = min(radius, *_radii(x[1 : k + 1]), *_radii(p[1 : k + 1]))
+    last = np.concatenate([_radii(x[1:])[-2:], _radii(p[1:])[-2:]])
+    return SaddleCurve(x, p, rate, float((SMALL ** (1 / (ORDERS - 1)) * last).min()))
+
+
+def _radii(series: Series) -> Vector:
+    """The s at which terms of order 2, 3, … are as large as the first."""
+    sizes = np.abs(series).max((1, 2))
+    return (sizes[0] / np.maximum(sizes[1:], np.finfo(float).tiny)) ** (1 / np.arange(1, len(sizes)))
+
+
+def _solved(
+    product: Callable[[Composition], Composition],
+    within: Callable[[Composition], Composition],
+    shift: float,
+    wanted: Composition,
+) -> Composition | None:
+    """The solution of (A + shift) v = wanted in a subspace, onto which `within` projects."""
+    shape, size = wanted.shape, wanted.size
+
+    def image(v: np.ndarray) -> np.ndarray:
+        v = within(v.reshape(shape))
+        return (within(product(v)) + shift * v).ravel()
+
+    wanted = within(wanted).ravel()
+    operator = LinearOperator((size, size), matvec=image, dtype=float)
+    v = gmres(operator, wanted, rtol=TOLERANCE, restart=KRYLOV, maxiter=1)[0]
+    known = np.linalg.norm(image(v) - wanted) <= WRONG * np.linalg.norm(wanted)
+    return within(v.reshape(shape)) if known else None
