@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from meanfield._finite_size.quadrature import quadrature
+from meanfield._finite_size.saddle_curve import SaddleCurve, saddle_curve
 from meanfield._numerics.trajectory import Vector
 from meanfield._population.mixture import Mixture
 from meanfield.core._export import exported
@@ -29,12 +30,14 @@ from meanfield.core._path_search import (
     PathProblem,
     action_gradient,
     action_rates,
+    fields_along,
     mesh_until,
     moved,
     resting,
 )
 
 linearised = exported("meanfield.core._instanton", "linearised")
+flow = exported("meanfield.core._instanton", "flow")
 
 NO_PATH = "no path to the saddle was found"
 NO_LONG_PATH = f"{NO_PATH}, or none that is long enough"  # κ is not next to nothing
@@ -42,6 +45,7 @@ WEAK, STRONG = 1.0, 0.5  # first time of a mesh for weak noise; κ from which no
 SMALL, SMALLEST = 0.01, 1e-6  # κ, whose sign a coarse mesh may not tell, and which rounding leaves
 APPROACHES = ((WEAK, 16.0), (FIRST, 32.0), (FIRST, 16.0), (FIRST, 8.0))  # first times of meshes, and first T
 LONGER = (1.2, 1.5)  # the next T, at least and at most
+LEAST = 1e-300  # of exp(p), which has a logarithm
 SLOWEST = 1e-3  # saddle, by its eigenvalue: others are as good as marginal
 FADED = 16.0  # T, in units of the time in which a momentum fades
 FINEST = 64  # parts of a step
@@ -58,6 +62,7 @@ FIRST_RATIO, SMALLEST_RATIO, LARGEST_RATIO = 10**0.5, 1.1, 1e4  # of ε to the n
 EASY = 150  # evaluations, below which the ratio grows
 
 
+DEBUG=False
 class LeastActionPath(NamedTuple):
     """A path and its momentum at nodes."""
 
@@ -152,6 +157,7 @@ class _Search(NamedTuple):
     least: float  # probability of random answers
     limit: int
     scale: float
+    curve: SaddleCurve | None = None  # on which the path ends
 
     @property
     def said(self) -> Vector:
@@ -167,7 +173,8 @@ class _Search(NamedTuple):
         mixture = self.answering(self.least if at_random is None else at_random)
         start = np.zeros_like(self.saddle)
         start[:, 0] = mixture.share
-        return PathProblem(tuple(mixture), self.ends, mesh, start)
+        ends = self.ends if self.curve is None else self.curve.bent(self.ends)
+        return PathProblem(tuple(mixture), ends, mesh, start)
 
     def without_momentum(self, mesh: Mesh) -> Logarithms:
         """Fields at the saddle, for all times."""
@@ -186,15 +193,27 @@ class _Search(NamedTuple):
         return found.kappa > -SMALL or self.scale > 0
 
     def end_error(self, problem: PathProblem, found: Instanton) -> float:
-        """The relative error from linearising the end: the share of the momentum after T, times its nonlinearity.
+        """The relative error from the end: how far p on the curve is from Hamilton's equations at the path's x.
 
         It stays large where p does no work, as at an attractor instead of the saddle.
         """
-        ends, size = self.ends, self.size(found)
+        ends, size, s = self.ends, self.size(found), found.strength
+        if size == 0 or (self.curve is not None and abs(s) > self.curve.farthest):
+            return np.inf
+        p, change = s * ends.left, -s * ends.growth * ends.left
+        if self.curve is not None:
+            _, v, rate = self.curve.at(s)
+            p, change = np.log(np.maximum(v, LEAST)), rate * self.curve.slope(s) / v
         u, v = problem.courses(found)
-        off = linearised(tuple(self.mixture), u[-1] * v[-1], ends.left)[1] - ends.growth * ends.left
-        rest = np.sqrt(2 * ends.rest(found.strength)) / size if size > 0 else np.inf
-        return float(rest * np.ptp(off, axis=-1).max() / (ends.growth * np.ptp(ends.left, axis=-1).max()))
+        _, _, by_x = flow(tuple(self.mixture), (u[-1] * v[-1])[None], p[None])
+        off = float(np.ptp(change + by_x[0], axis=-1).max())
+        return np.sqrt(ends.width) * off / (size * ends.growth * float(np.ptp(ends.left, axis=-1).max()))
+
+    def fields_later(self, found: Instanton, later: Vector) -> Logarithms:
+        """The fields on the curve at times after the end."""
+        assert self.curve is not None
+        u, v, _ = self.curve.at(self.curve.later(found.strength, later))
+        return fields_along(tuple(self.mixture), np.maximum(u * v, 0.0), np.log(np.maximum(v, LEAST)))
 
 
 def _weak(search: _Search, mesh: Mesh) -> Instanton | None:
@@ -212,32 +231,44 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
     weak, said = search.first_time == WEAK, search.without_momentum(mesh)[0]
     problem = search.problem(mesh)
     parts, change, longest, end = 1, np.inf, False, search.end_error(problem, found)
+    curve = saddle_curve(tuple(search.mixture), search.saddle, ends) if end > END else None
     while (short := not longest and end > END) or change > SETTLED:
+        bends = short and search.curve is None and curve is not None and abs(found.strength) < curve.farthest
         fine = parts if short else 2 * parts
         factor = 1 + np.log(end / END) / (2 * ends.growth * until)  # the error falls with the square of the momentum
-        time = until * float(np.clip(factor, *LONGER)) if short else until
+        time = until * float(np.clip(factor, *LONGER)) if short and not bends else until
         if time * ends.growth > FADED or fine > FINEST:
             return NO_PATH
         mesh = mesh_until(time, fine, search.first_time)
         if mesh.n_nodes * n_states > search.limit:
             return _too_large(mesh.n_nodes, n_states, ends.growth)
-        another, enough = search.problem(mesh), short and end < NEARLY
-        waits = WAITS if short and not weak else WAITS[-1:]
+        trying = search._replace(curve=curve) if bends else search
+        another, enough = trying.problem(mesh), short and end < NEARLY
+        waits = WAITS if short and not weak and not bends else WAITS[-1:]
         starts = [moved(found.logarithms, problem.mesh, mesh, wait) for wait in waits]
-        if weak:
+        if time > until and search.curve is not None:
+            later = mesh.time[::2] > until
+            starts[0][later] = search.fields_later(found, mesh.time[::2][later] - until)
+        elif time > until and weak:
             faded = np.exp(-ends.growth * np.maximum(mesh.time[::2] - until, 0.0))
             starts = [said + faded[:, None] * (starts[0] - said)]
         tolerance = search.tolerance(found, ON_THE_WAY if fine == 1 else FIELD_TOLERANCE)
-        most = SHORT_SEARCH if enough else LONG_SEARCH // mesh.n_nodes
+        most = SHORT_SEARCH if enough or bends else LONG_SEARCH // mesh.n_nodes
         better = another.solve(another.nearest(starts), tolerance, most)
-        if better is None and enough:
+        if bends:
+            if better is None:
+                curve = None
+                continue
+        elif better is None and enough:
             longest = True
             continue
         if better is None or not search.allows(better):
             return NO_PATH
+        search = trying
         if not short:
             change = abs(better.kappa - found.kappa) / max(search.size(found), search.size(better), SMALLEST**2)
         found, problem, until, parts, end = better, another, time, fine, search.end_error(another, better)
+        if DEBUG: print("   ", time, fine, "end", end, "y", -found.strength*ends.width, "far", (curve.farthest if curve else 0)*ends.width, bends)
     if found.kappa <= -SMALLEST and search.scale == 0:
         return NO_PATH
     u, v = problem.courses(found)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.integrate import solve_ivp
 from scipy.sparse.linalg import LinearOperator, gmres
 
 from meanfield._numerics.blas import one_blas_thread
@@ -36,36 +37,40 @@ Series = Float[np.ndarray, "orders kinds states"]
 
 
 class SaddleCurve(NamedTuple):
-    """Coefficients of x(s), p(s) and ds/dt, and the largest s for which they hold."""
+    """Coefficients of u(s), v(s) and ds/dt, and the largest s for which they hold."""
 
-    x: Series
-    p: Series
+    u: Series
+    v: Series
     rate: Vector
     farthest: float
 
     def at(self, s: float | Vector) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """x, p and ds/dt."""
+        """u, v and ds/dt."""
         powers = np.power.outer(s, np.arange(len(self.rate)))
-        return np.tensordot(powers, self.x, 1), np.tensordot(powers, self.p, 1), powers @ self.rate
+        return np.tensordot(powers, self.u, 1), np.tensordot(powers, self.v, 1), powers @ self.rate
 
     def slope(self, s: float) -> Composition:
-        """dp/ds."""
-        orders = np.arange(1, len(self.p))
-        return np.tensordot(orders * s ** (orders - 1), self.p[1:], 1)
+        """dv/ds."""
+        orders = np.arange(1, len(self.v))
+        return np.tensordot(orders * s ** (orders - 1), self.v[1:], 1)
+
+    def later(self, s: float, times: Vector) -> Vector:
+        """s after these times, which rise."""
+        powers = np.arange(len(self.rate))
+        found = solve_ivp(
+            lambda _, s: [s[0] ** powers @ self.rate], (0, times[-1]), [s], t_eval=times, rtol=1e-9, atol=0
+        )
+        return found.y[0]
 
     def bent(self, ends: Ending) -> Ending:
-        """The end of paths on this curve. S changes by x·dp."""
-        orders = np.arange(len(self.p))
-        pairs = np.tensordot(self.x, self.p, ((1, 2), (1, 2))) * orders
+        """The end of paths on this curve. S changes by u·dv."""
+        orders = np.arange(len(self.v))
+        pairs = np.tensordot(self.u, self.v, ((1, 2), (1, 2))) * orders
         action = np.array([np.trace(pairs[::-1], k - len(orders) + 1) / k for k in orders[2:]])
         action[0] = 0.0  # the width has it
-        return ends._replace(bend=Bend(self.p[2:], action, self.farthest))
-
-
-def straight_curve(saddle: Composition, ends: Ending) -> SaddleCurve:
-    """The linearised curve, without its x."""
-    nowhere = np.zeros_like(saddle)
-    return SaddleCurve(np.stack([saddle, nowhere]), np.stack([nowhere, ends.left]), np.array([0.0, -ends.growth]), np.inf)
+        linear = np.cumprod([np.ones_like(ends.left), *(-ends.left / k for k in orders[1:])], axis=0)  # of exp(-s l)
+        factor = np.array([np.einsum("kmi,kmi->mi", linear[k::-1], self.v[: k + 1]) for k in orders[2:]])
+        return ends._replace(bend=Bend(factor, action, self.farthest))
 
 
 @one_blas_thread()
@@ -74,9 +79,12 @@ def saddle_curve(arrays: Arrays, saddle: Composition, ends: Ending) -> SaddleCur
     mass = saddle.sum(-1, keepdims=True)
     mass = np.where(mass == 0, 1, mass)
 
+    def common(p: np.ndarray) -> np.ndarray:
+        """The mean of each class."""
+        return (saddle * p).sum(-1, keepdims=True) / mass
+
     def gauged(p: np.ndarray) -> np.ndarray:
-        """Without a common part of each class, which changes nothing."""
-        return p - (saddle * p).sum(-1, keepdims=True) / mass
+        return p - common(p)
 
     def product(number: int) -> Callable[[Composition], Composition]:
         return lambda v: linearised(arrays, saddle, v)[number]
@@ -99,32 +107,43 @@ def saddle_curve(arrays: Arrays, saddle: Composition, ends: Ending) -> SaddleCur
     first = _solved(jacobian, across, growth, -spread)
     if first is None:
         return None
-    (x, p), rate = np.zeros((2, ORDERS + 1, *saddle.shape)), np.zeros(ORDERS + 1)
-    x[0], x[1], p[1], rate[1] = saddle, first - width * right, left, -growth
-    radius = min(NEAR / np.abs(x[1]).sum(), WEAK / np.ptp(left))
+    (u, v), rate = np.zeros((2, ORDERS + 1, *saddle.shape)), np.zeros(ORDERS + 1)
+    gauge = np.zeros((ORDERS + 1, *mass.shape))  # growth of v and decay of u, with which each class keeps its mean of v
+    gauge[1] = -common(transposed(left))
+    v[0], v[1], rate[1] = 1.0, left, -growth
+    u[0], u[1] = saddle, first - width * right - saddle * left
+    radius = min(NEAR / np.abs(u[1]).sum(), WEAK / np.ptp(left))
     circle = np.exp(2j * np.pi * np.arange(POINTS) / POINTS)
     for k in range(2, ORDERS + 1):
         powers = (radius * circle[:, None]) ** np.arange(k)
-        by_p, by_x = complex_flow(arrays, np.tensordot(powers, x[:k], 1), np.tensordot(powers, p[:k], 1))
-        weights = (radius * circle) ** -k / POINTS
-        known = np.arange(2, k)
+        changes = complex_flow(arrays, np.tensordot(powers, u[:k], 1), np.tensordot(powers, v[:k], 1))
+        weights, known = (radius * circle) ** -k / POINTS, np.arange(2, k)
         moved = rate[known] * (k - known + 1)
-        push = np.tensordot(weights, by_p, 1).real - np.tensordot(moved, x[k - known + 1], 1)
-        pull = gauged(-np.tensordot(weights, by_x, 1).real - np.tensordot(moved, p[k - known + 1], 1))
+        push, pull = (
+            np.tensordot(weights, change, 1).real
+            - np.tensordot(moved, series[k - known + 1], 1)
+            + sign * (gauge[1:k] * series[k - 1 : 0 : -1]).sum(0)
+            for change, series, sign in zip(changes, (u, v), (-1, 1), strict=True)
+        )
+        push = push + saddle * pull
+        passed = float((left * u[1:k] * v[k - 1 : 0 : -1]).sum())
         beside = _solved(transposed, kept, -k * growth, pull)
         if beside is None:
             return None
-        # The part along l, and ds/dt: (1 - k)λ π + ρ = r·pull, -ρ width - lᵀDl π = l·(push + D p)
+        # The part along l, and ds/dt: (1 - k)λ π + ρ = r·pull, -ρ width - lᵀDl π = l·(push + D v) - …
         matrix = [[(1 - k) * growth, 1.0], [-2 * growth * width, -width]]
-        along, rate[k] = np.linalg.solve(matrix, [(right * pull).sum(), (left * (push + noise(beside))).sum()])
-        p[k] = beside + along * left
-        following = _solved(jacobian, across, k * growth, rate[k] * x[1] - push - noise(p[k]))
+        across_it = float((left * (push + noise(beside))).sum()) - (k + 1) * growth * passed
+        along, rate[k] = np.linalg.solve(matrix, [(right * gauged(pull)).sum(), across_it])
+        v[k] = beside + along * left
+        gauge[k] = -common(pull + transposed(v[k]))
+        x1 = u[1] + saddle * v[1]
+        following = _solved(jacobian, across, k * growth, rate[k] * x1 - push - noise(v[k]))
         if following is None:
             return None
-        x[k] = following
-        radius = min(radius, *_radii(x[1 : k + 1]), *_radii(p[1 : k + 1]))
-    last = np.concatenate([_radii(x[1:])[-2:], _radii(p[1:])[-2:]])
-    return SaddleCurve(x, p, rate, float((SMALL ** (1 / (ORDERS - 1)) * last).min()))
+        u[k] = following - passed * right - saddle * v[k]
+        radius = min(radius, *_radii(u[1 : k + 1]), *_radii(v[1 : k + 1]))
+    last = np.concatenate([_radii(u[1:])[-2:], _radii(v[1:])[-2:]])
+    return SaddleCurve(u, v, rate, float((SMALL ** (1 / (ORDERS - 1)) * last).min()))
 
 
 def _radii(series: Series) -> Vector:

@@ -60,7 +60,7 @@ def sweep(
     Logarithms of fields are those at nodes and middles in turn, with a node at every whole τ, and `pace` is dt/dτ at
     the beginning, middle and end of each step; the first `n_steps` count. The momentum at the end is base + s·left,
     `level` is l·x* and `width` is lᵀDl/2λ. A `strength` of NaN is found from the condition at the end, without a base.
-    `bend` has the terms of higher order in s, of the momentum and of S, and the largest s for which they hold. Where
+    `bend` has the terms of higher order in s, of exp(momentum) and of S, and the largest s for which they hold. Where
     fields leave all bounds some numbers are not finite.
     """
     game: Any = game_of(arrays)
@@ -69,7 +69,7 @@ def sweep(
     u = _course(onwards, start, points, n_steps)
     found = _strength(game, u[n_steps], start, left, level, width, bend[::2])
     strength = jnp.where(jnp.isnan(strength), found, strength)
-    v = _course_back(backwards, jnp.exp(base + strength * left + _higher(*bend[::2], strength)), points, n_steps)
+    v = _course_back(backwards, jnp.exp(base + strength * left) * _factor(*bend[::2], strength), points, n_steps)
     means = game.masses(start * v[0]) / _positive(game.masses(start))
     action = -jnp.vdot(start, jnp.log(_positive(means))) + _at_end(strength, level, width, bend)
     u = u / _positive(means)
@@ -96,7 +96,7 @@ def departure(
     game: Any = game_of(arrays)
     points = _response(game, logarithms, pace, start.sum())
     onwards, backwards = _rates(game)
-    v = _course_back(backwards, jnp.exp(base + strength * left + _higher(*bend[::2], strength)), points, n_steps)
+    v = _course_back(backwards, jnp.exp(base + strength * left) * _factor(*bend[::2], strength), points, n_steps)
     u = _course(onwards, start / v[0], points, n_steps)
     passed = (level - jnp.vdot(left, u[n_steps] * v[n_steps])) / width
     action = -jnp.vdot(start, jnp.log(v[0])) + _at_end(strength, level, width, bend)
@@ -107,6 +107,11 @@ def _higher(terms: Array, farthest: Array, strength: Array) -> Array:
     """Terms of order s², s³, …, as at the largest s for which they hold where it is larger."""
     near = jnp.clip(strength, -farthest, farthest)
     return jnp.tensordot(near ** jnp.arange(2, len(terms) + 2), terms, 1)
+
+
+def _factor(terms: Array, farthest: Array, strength: Array) -> Array:
+    """What the terms make of exp(p) at the end."""
+    return jnp.maximum(1 + _higher(terms, farthest, strength), LEAST)
 
 
 def _at_end(strength: Array, level: Array, width: Array, bend: tuple[Array, Array, Array]) -> Array:
@@ -189,12 +194,12 @@ def _at_nodes(function: Callable[..., Any], n_steps: Array, *courses: Array) -> 
 def _strength(
     game: PairGame, u: Array, start: Array, left: Array, level: Array, width: Array, bend: tuple[Array, Array]
 ) -> Array:
-    """s with l·x = l·x* - s·width for x ~ u exp(s l + …), NaN if it is larger than any that occurs."""
+    """s with l·x = l·x* - s·width for x ~ u exp(s l) (1 + …), NaN if it is larger than any that occurs."""
     masses, classes, logarithm = game.masses(start), game.classes.ravel(), jnp.log(u)
 
     def excess(s: Array) -> tuple[Array, Array]:
         """And its derivative, which is positive next to the saddle."""
-        higher, bent = jax.jvp(lambda s: _higher(*bend, s), (s,), (jnp.ones_like(s),))
+        higher, bent = jax.jvp(lambda s: jnp.log(_factor(*bend, s)), (s,), (jnp.ones_like(s),))
         exponent = logarithm + s * left + higher
         largest = jax.ops.segment_max(exponent.ravel(), classes, exponent.size)[classes].reshape(exponent.shape)
         weight = jnp.exp(exponent - jnp.where(jnp.isfinite(largest), largest, 0))
@@ -389,11 +394,16 @@ def flow(
 
 
 def complex_flow(
-    arrays: tuple[Array, ...], x: Complex[Array, "nodes ..."], p: Complex[Array, "nodes ..."]
+    arrays: tuple[Array, ...], u: Complex[Array, "nodes ..."], v: Complex[Array, "nodes ..."]
 ) -> tuple[Complex[Array, "nodes ..."], Complex[Array, "nodes ..."]]:
-    """∂H/∂p and ∂H/∂x at complex points."""
-    by_x, by_p = jax.vmap(jax.grad(game_of(arrays).hamiltonian, argnums=(0, 1), holomorphic=True))(x, p)
-    return by_p, by_x
+    """du/dt and dv/dt at complex points."""
+    game = game_of(arrays)
+
+    def energy(u: Array, v: Array) -> Array:
+        return game.hamiltonian(u * v, jnp.log(v))
+
+    by_u, by_v = jax.vmap(jax.grad(energy, argnums=(0, 1), holomorphic=True))(u, v)
+    return by_v, -by_u
 
 
 def met_others_of_rates(

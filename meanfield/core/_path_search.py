@@ -78,15 +78,15 @@ def even_mesh(end: float, n_steps: int) -> Mesh:
 
 
 class Bend(NamedTuple):
-    """Terms of order s², s³, … of the momentum at the end and of S, and the largest s for which they hold."""
+    """Terms of order s², s³, … of a factor of exp(momentum) at the end and of S, and the largest s for which they hold."""
 
-    momenta: Float[np.ndarray, "orders ..."]
+    factor: Float[np.ndarray, "orders ..."]
     action: Vector
     farthest: float
 
 
 class Ending(NamedTuple):
-    """The momentum at the end is base + s l + …: near a saddle, where agents die out, or on a level set of l·x.
+    """The momentum at the end is base + s l: near a saddle, where agents die out, or on a level set of l·x.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Ending(NamedTuple):
     base
         The momentum at the fixed point: 0 at a saddle, and where agents die out in the states that become empty only.
     bend
-        Terms of higher order in s. Default: none.
+        Terms of higher order in s, for paths that end farther from the saddle. Default: none.
     """
 
     left: np.ndarray
