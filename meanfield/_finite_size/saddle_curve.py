@@ -67,7 +67,7 @@ class SaddleCurve(NamedTuple):
         orders = np.arange(len(self.v))
         pairs = np.tensordot(self.u, self.v, ((1, 2), (1, 2))) * orders
         action = np.array([np.trace(pairs[::-1], k - len(orders) + 1) / k for k in orders[2:]])
-        action[0] = 0.0  # the width has it
+        action[0] += ends.width / 2  # which is told apart
         linear = np.cumprod([np.ones_like(ends.left), *(-ends.left / k for k in orders[1:])], axis=0)  # of exp(-s l)
         factor = np.array([np.einsum("kmi,kmi->mi", linear[k::-1], self.v[: k + 1]) for k in orders[2:]])
         return ends._replace(bend=Bend(factor, action, self.farthest))

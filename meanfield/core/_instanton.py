@@ -67,9 +67,9 @@ def sweep(
     points = _response(game, logarithms, pace, start.sum())
     onwards, backwards = _rates(game)
     u = _course(onwards, start, points, n_steps)
-    found = _strength(game, u[n_steps], start, left, level, width, bend[::2])
+    found = _strength(game, u[n_steps], start, left, level, width, bend)
     strength = jnp.where(jnp.isnan(strength), found, strength)
-    v = _course_back(backwards, jnp.exp(base + strength * left) * _factor(*bend[::2], strength), points, n_steps)
+    v = _course_back(backwards, jnp.exp(base + _momentum(left, bend, strength)), points, n_steps)
     means = game.masses(start * v[0]) / _positive(game.masses(start))
     action = -jnp.vdot(start, jnp.log(_positive(means))) + _at_end(strength, level, width, bend)
     u = u / _positive(means)
@@ -96,27 +96,28 @@ def departure(
     game: Any = game_of(arrays)
     points = _response(game, logarithms, pace, start.sum())
     onwards, backwards = _rates(game)
-    v = _course_back(backwards, jnp.exp(base + strength * left) * _factor(*bend[::2], strength), points, n_steps)
+    v = _course_back(backwards, jnp.exp(base + _momentum(left, bend, strength)), points, n_steps)
     u = _course(onwards, start / v[0], points, n_steps)
     passed = (level - jnp.vdot(left, u[n_steps] * v[n_steps])) / width
     action = -jnp.vdot(start, jnp.log(v[0])) + _at_end(strength, level, width, bend)
     return _new_fields(game, n_steps, u, v), passed, action, u, v
 
 
-def _higher(terms: Array, farthest: Array, strength: Array) -> Array:
-    """Terms of order s², s³, …, as at the largest s for which they hold where it is larger."""
+def _momentum(left: Array, bend: tuple[Array, Array, Array], strength: Array) -> Array:
+    """The momentum at the end without base; terms are those at the largest s for which they hold where it is larger."""
+    terms, _, farthest = bend
     near = jnp.clip(strength, -farthest, farthest)
-    return jnp.tensordot(near ** jnp.arange(2, len(terms) + 2), terms, 1)
+    return strength * left + jnp.log(jnp.maximum(1 + _higher(terms, near), LEAST))
 
 
-def _factor(terms: Array, farthest: Array, strength: Array) -> Array:
-    """What the terms make of exp(p) at the end."""
-    return jnp.maximum(1 + _higher(terms, farthest, strength), LEAST)
+def _higher(terms: Array, strength: Array) -> Array:
+    """Terms of order s², s³, …"""
+    return jnp.tensordot(strength ** jnp.arange(2, len(terms) + 2), terms, 1)
 
 
 def _at_end(strength: Array, level: Array, width: Array, bend: tuple[Array, Array, Array]) -> Array:
     """The part of S that depends on the end."""
-    return strength * level - strength**2 * width / 2 + _higher(*bend[1:], strength)
+    return strength * level - strength**2 * width / 2 + _higher(bend[1], strength)
 
 
 def _new_fields(game: Any, n_steps: Array, u: Array, v: Array) -> Array:
@@ -192,21 +193,20 @@ def _at_nodes(function: Callable[..., Any], n_steps: Array, *courses: Array) -> 
 
 
 def _strength(
-    game: PairGame, u: Array, start: Array, left: Array, level: Array, width: Array, bend: tuple[Array, Array]
+    game: PairGame, u: Array, start: Array, left: Array, level: Array, width: Array, bend: tuple[Array, ...]
 ) -> Array:
     """s with l·x = l·x* - s·width for x ~ u exp(s l) (1 + …), NaN if it is larger than any that occurs."""
     masses, classes, logarithm = game.masses(start), game.classes.ravel(), jnp.log(u)
 
     def excess(s: Array) -> tuple[Array, Array]:
         """And its derivative, which is positive next to the saddle."""
-        higher, bent = jax.jvp(lambda s: jnp.log(_factor(*bend, s)), (s,), (jnp.ones_like(s),))
-        exponent = logarithm + s * left + higher
+        momentum, slope = jax.jvp(lambda s: _momentum(left, bend, s), (s,), (jnp.ones_like(s),))
+        exponent = logarithm + momentum
         largest = jax.ops.segment_max(exponent.ravel(), classes, exponent.size)[classes].reshape(exponent.shape)
         weight = jnp.exp(exponent - jnp.where(jnp.isfinite(largest), largest, 0))
         x = masses * weight / _positive(game.masses(weight))
         mean = game.masses(x * left) / _positive(masses)
-        spread = jnp.vdot(x, (left - mean) * (left - mean + bent))
-        return jnp.vdot(x, left) - level + s * width, spread + width
+        return jnp.vdot(x, left) - level + s * width, jnp.vdot(x, (left - mean) * slope) + width
 
     def outside(farthest: Array) -> Array:
         return (farthest <= STRONGEST) & ~((excess(-farthest)[0] < 0) & (excess(farthest)[0] > 0))

@@ -272,7 +272,7 @@ class PathProblem:
     def _swept(self, logarithms: Logarithms, program: Callable, strength: float) -> tuple[np.ndarray, ...]:
         self.evaluations += 1
         left, level, _, width, base, bend = self.ending
-        bend = bend or Bend(np.zeros((0, *left.shape)), np.zeros(0), 0.0)
+        bend = bend or Bend(np.zeros((0, *left.shape)), np.zeros(0), np.inf)
         ending = np.broadcast_to(base, left.shape), left, *map(np.float64, (level, width)), tuple(bend)
         return program(self.arrays, *self._padded(logarithms), self.start, *ending, np.float64(strength))
 
