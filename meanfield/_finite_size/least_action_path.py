@@ -47,6 +47,7 @@ APPROACHES = ((WEAK, 16.0), (FIRST, 32.0), (FIRST, 16.0), (FIRST, 8.0))  # first
 LONGER = (1.2, 1.5)  # the next T, at least and at most
 LEAST = 1e-300  # of exp(p), which has a logarithm
 SLOWEST = 1e-3  # saddle, by its eigenvalue: others are as good as marginal
+TAIL_GROWTH = 0.05  # of steps
 FADED = 16.0  # T, in units of the time in which a momentum fades
 FINEST = 64  # parts of a step
 END, SETTLED = 5e-4, 1e-4  # relative error of the momentum from its end; what half the step may change of κ
@@ -126,7 +127,8 @@ def least_action_path(
     """
     if growth < SLOWEST:
         return f"the saddle is almost marginal (eigenvalue {growth:.2g}): a path there takes too long"
-    left = left - (left * saddle).sum() / saddle.sum()
+    mass = saddle.sum(-1, keepdims=True)
+    left = left - (left * saddle).sum(-1, keepdims=True) / np.where(mass == 0, 1, mass)
     left = left / np.abs(left).max()
     spread = float((left * linearised(tuple(mixture), saddle, left)[2]).sum())
     ends = Ending(left, 0.0, growth, spread / (2 * growth))
@@ -198,7 +200,7 @@ class _Search(NamedTuple):
         It stays large where p does no work, as at an attractor instead of the saddle.
         """
         ends, size, s = self.ends, self.size(found), found.strength
-        if size == 0 or (self.curve is not None and abs(s) > self.curve.farthest):
+        if size == 0 or (self.curve is not None and not self.curve.reaches(s)):
             return np.inf
         p, change = s * ends.left, -s * ends.growth * ends.left
         if self.curve is not None:
@@ -273,7 +275,29 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
         return NO_PATH
     u, v = problem.courses(found)
     error, mixture = max(end**2, change), search.answering(search.least)
-    return LeastActionPath(u, v, found.logarithms, found.kappa, error, mixture, problem.mesh, ends)
+    path = LeastActionPath(u, v, found.logarithms, found.kappa, error, mixture, problem.mesh, ends)
+    return path if search.curve is None else _with_tail(path, search.curve, found.strength)
+
+
+def _with_tail(path: LeastActionPath, curve: SaddleCurve, strength: float) -> LeastActionPath:
+    """The path and its way along the curve, in steps that grow, until the linearised end is known as well."""
+    first = path.mesh.pace[-1]
+    n_steps = int(np.ceil(np.log1p(TAIL_GROWTH * curve.duration(strength, END) / first) / TAIL_GROWTH))
+    steps = TAIL_GROWTH * np.arange(1, 2 * n_steps + 1) / 2
+    later = first / TAIL_GROWTH * np.expm1(steps)
+    time, pace = path.mesh.time[-1] + later, first * np.exp(steps)
+    s = curve.later(strength, later[1::2])
+    u, v, _ = curve.at(s)
+    u, v = np.maximum(u, 0.0), np.maximum(v, LEAST)
+    logarithms = fields_along(tuple(path.mixture), u * v, np.log(v))
+    # p·x is the action still to come
+    shift = np.exp(np.power.outer(s, np.arange(len(curve.rate))) @ curve.action() / path.x[0].sum())[:, None, None]
+    return path._replace(
+        u=np.concatenate([path.u, u * shift]),
+        v=np.concatenate([path.v, v / shift]),
+        logarithms=np.concatenate([path.logarithms, logarithms]),
+        mesh=Mesh(np.append(path.mesh.time, time), np.append(path.mesh.pace, pace)),
+    )
 
 
 def _too_large(n_nodes: int, n_states: int, growth: float) -> str:

@@ -30,6 +30,8 @@ complex_flow = exported("meanfield.core._instanton", "complex_flow")
 ORDERS, POINTS = 10, 64  # of the series; of a circle in the complex plane, for derivatives
 NEAR, WEAK = 0.1, 0.5  # change of fractions and of momenta, in all, on the first circle
 TOLERANCE, KRYLOV, WRONG = 1e-11, 200, 1e-6  # of linear equations: the error wanted, products, and the error allowed
+NEARLY_THERE = 1e-3  # part of s
+TIMES = 256  # at which the speed on the curve is known
 SMALL = 0.1  # a last term, in units of the first, up to which the series hold
 
 Composition = Float[np.ndarray, "kinds states"]
@@ -62,11 +64,25 @@ class SaddleCurve(NamedTuple):
         )
         return found.y[0]
 
-    def bent(self, ends: Ending) -> Ending:
-        """The end of paths on this curve. S changes by u·dv."""
+    def reaches(self, s: float) -> bool:
+        """Whether the series hold at s, and it leads to the saddle."""
+        return abs(s) <= self.farthest and np.isfinite(self.duration(s, NEARLY_THERE))
+
+    def duration(self, s: float, part: float) -> float:
+        """The time until only this part of s is left; infinite if it is never."""
+        left = s * np.geomspace(part, 1.0, TIMES)
+        speed = -(np.power.outer(left, np.arange(len(self.rate))) @ self.rate) / left
+        return float(np.trapezoid(1 / speed, np.log(left / s))) if speed.min() > 0 else np.inf
+
+    def action(self) -> Vector:
+        """Coefficients of the part of S that depends on the end: it changes by u·dv."""
         orders = np.arange(len(self.v))
         pairs = np.tensordot(self.u, self.v, ((1, 2), (1, 2))) * orders
-        action = np.array([np.trace(pairs[::-1], k - len(orders) + 1) / k for k in orders[2:]])
+        return np.array([0.0, *(np.trace(pairs[::-1], k - len(orders) + 1) / k for k in orders[1:])])
+
+    def bent(self, ends: Ending) -> Ending:
+        """The end of paths on this curve."""
+        orders, action = np.arange(len(self.v)), self.action()[2:]
         action[0] += ends.width / 2  # which is told apart
         linear = np.cumprod([np.ones_like(ends.left), *(-ends.left / k for k in orders[1:])], axis=0)  # of exp(-s l)
         factor = np.array([np.einsum("kmi,kmi->mi", linear[k::-1], self.v[: k + 1]) for k in orders[2:]])
@@ -90,7 +106,7 @@ def saddle_curve(arrays: Arrays, saddle: Composition, ends: Ending) -> SaddleCur
         return lambda v: linearised(arrays, saddle, v)[number]
 
     transposed, noise, jacobian = map(product, (1, 2, 3))
-    left, growth, width = gauged(ends.left), ends.growth, ends.width
+    left, growth, width = ends.left, ends.growth, ends.width
     spread = noise(left)
     right = spread / (left * spread).sum()
 

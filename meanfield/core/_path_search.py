@@ -207,7 +207,8 @@ class PathProblem:
         """u and v at the nodes, v up to a factor that makes p·x at time 0 the action."""
         u, v = self._uv(found)
         n_nodes = self.mesh.n_nodes
-        shift = np.exp(self.ending.rest(found.strength) - found.strength * self.ending.level)
+        rest = self.ending.rest(found.strength) - found.strength * self.ending.level
+        shift = np.exp(rest / self.start.sum())
         return u[:n_nodes] / shift, v[:n_nodes] * shift
 
     def correlations(
