@@ -63,7 +63,6 @@ FIRST_RATIO, SMALLEST_RATIO, LARGEST_RATIO = 10**0.5, 1.1, 1e4  # of ε to the n
 EASY = 150  # evaluations, below which the ratio grows
 
 
-DEBUG=False
 class LeastActionPath(NamedTuple):
     """A path and its momentum at nodes."""
 
@@ -200,9 +199,10 @@ class _Search(NamedTuple):
         It stays large where p does no work, as at an attractor instead of the saddle.
         """
         ends, size, s = self.ends, self.size(found), found.strength
-        if size == 0 or (self.curve is not None and not self.curve.reaches(s)):
+        beyond = self.curve is not None and (abs(s) > self.curve.farthest or np.isinf(self.curve.duration(s)))
+        if size == 0 or beyond:
             return np.inf
-        p, change = s * ends.left, -s * ends.growth * ends.left
+        p, change = s * ends.left, -s * ends.growth * ends.left  # and dp/dt
         if self.curve is not None:
             _, v, rate = self.curve.at(s)
             p, change = np.log(np.maximum(v, LEAST)), rate * self.curve.slope(s) / v
@@ -210,12 +210,6 @@ class _Search(NamedTuple):
         _, _, by_x = flow(tuple(self.mixture), (u[-1] * v[-1])[None], p[None])
         off = float(np.ptp(change + by_x[0], axis=-1).max())
         return np.sqrt(ends.width) * off / (size * ends.growth * float(np.ptp(ends.left, axis=-1).max()))
-
-    def fields_later(self, found: Instanton, later: Vector) -> Logarithms:
-        """The fields on the curve at times after the end."""
-        assert self.curve is not None
-        u, v, _ = self.curve.at(self.curve.later(found.strength, later))
-        return fields_along(tuple(self.mixture), np.maximum(u * v, 0.0), np.log(np.maximum(v, LEAST)))
 
 
 def _weak(search: _Search, mesh: Mesh) -> Instanton | None:
@@ -228,49 +222,45 @@ def _weak(search: _Search, mesh: Mesh) -> Instanton | None:
 
 
 def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> LeastActionPath | str:
-    """The path with as many and as long times as κ needs."""
+    """The path with as many and as long times as κ needs, which ends on the slow curve once it comes near."""
     ends, n_states = search.ends, search.saddle.size
     weak, said = search.first_time == WEAK, search.without_momentum(mesh)[0]
     problem = search.problem(mesh)
     parts, change, longest, end = 1, np.inf, False, search.end_error(problem, found)
     curve = saddle_curve(tuple(search.mixture), search.saddle, ends) if end > END else None
     while (short := not longest and end > END) or change > SETTLED:
-        bends = short and search.curve is None and curve is not None and abs(found.strength) < curve.farthest
+        if short and curve is not None and abs(found.strength) < curve.farthest:
+            bent, curve = search._replace(curve=curve), None
+            another = bent.problem(mesh)
+            better = another.solve(found.logarithms, search.tolerance(found, ON_THE_WAY), SHORT_SEARCH)
+            if better is not None and search.allows(better):
+                search, found, problem, end = bent, better, another, bent.end_error(another, better)
+            continue
         fine = parts if short else 2 * parts
         factor = 1 + np.log(end / END) / (2 * ends.growth * until)  # the error falls with the square of the momentum
-        time = until * float(np.clip(factor, *LONGER)) if short and not bends else until
+        time = until * float(np.clip(factor, *LONGER)) if short else until
         if time * ends.growth > FADED or fine > FINEST:
             return NO_PATH
         mesh = mesh_until(time, fine, search.first_time)
         if mesh.n_nodes * n_states > search.limit:
             return _too_large(mesh.n_nodes, n_states, ends.growth)
-        trying = search._replace(curve=curve) if bends else search
-        another, enough = trying.problem(mesh), short and end < NEARLY
-        waits = WAITS if short and not weak and not bends else WAITS[-1:]
+        another, enough = search.problem(mesh), short and end < NEARLY
+        waits = WAITS if short and not weak and search.curve is None else WAITS[-1:]
         starts = [moved(found.logarithms, problem.mesh, mesh, wait) for wait in waits]
-        if time > until and search.curve is not None:
-            later = mesh.time[::2] > until
-            starts[0][later] = search.fields_later(found, mesh.time[::2][later] - until)
-        elif time > until and weak:
+        if weak and search.curve is None:
             faded = np.exp(-ends.growth * np.maximum(mesh.time[::2] - until, 0.0))
             starts = [said + faded[:, None] * (starts[0] - said)]
         tolerance = search.tolerance(found, ON_THE_WAY if fine == 1 else FIELD_TOLERANCE)
-        most = SHORT_SEARCH if enough or bends else LONG_SEARCH // mesh.n_nodes
+        most = SHORT_SEARCH if enough else LONG_SEARCH // mesh.n_nodes
         better = another.solve(another.nearest(starts), tolerance, most)
-        if bends:
-            if better is None:
-                curve = None
-                continue
-        elif better is None and enough:
+        if better is None and enough:
             longest = True
             continue
         if better is None or not search.allows(better):
             return NO_PATH
-        search = trying
         if not short:
             change = abs(better.kappa - found.kappa) / max(search.size(found), search.size(better), SMALLEST**2)
         found, problem, until, parts, end = better, another, time, fine, search.end_error(another, better)
-        if DEBUG: print("   ", time, fine, "end", end, "y", -found.strength*ends.width, "far", (curve.farthest if curve else 0)*ends.width, bends)
     if found.kappa <= -SMALLEST and search.scale == 0:
         return NO_PATH
     u, v = problem.courses(found)
@@ -280,23 +270,24 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
 
 
 def _with_tail(path: LeastActionPath, curve: SaddleCurve, strength: float) -> LeastActionPath:
-    """The path and its way along the curve, in steps that grow, until the linearised end is known as well."""
+    """The path and its way along the curve, in steps that grow, until nearly nothing of the momentum is left."""
     first = path.mesh.pace[-1]
-    n_steps = int(np.ceil(np.log1p(TAIL_GROWTH * curve.duration(strength, END) / first) / TAIL_GROWTH))
+    n_steps = int(np.ceil(np.log1p(TAIL_GROWTH * curve.duration(strength) / first) / TAIL_GROWTH))
     steps = TAIL_GROWTH * np.arange(1, 2 * n_steps + 1) / 2
     later = first / TAIL_GROWTH * np.expm1(steps)
-    time, pace = path.mesh.time[-1] + later, first * np.exp(steps)
     s = curve.later(strength, later[1::2])
     u, v, _ = curve.at(s)
     u, v = np.maximum(u, 0.0), np.maximum(v, LEAST)
+    rest = np.power.outer(s, np.arange(len(curve.rate))) @ curve.action()
+    shift = np.exp(rest / path.x[0].sum())[:, None, None]  # with which p·x is the action still to come
     logarithms = fields_along(tuple(path.mixture), u * v, np.log(v))
-    # p·x is the action still to come
-    shift = np.exp(np.power.outer(s, np.arange(len(curve.rate))) @ curve.action() / path.x[0].sum())[:, None, None]
     return path._replace(
         u=np.concatenate([path.u, u * shift]),
         v=np.concatenate([path.v, v / shift]),
         logarithms=np.concatenate([path.logarithms, logarithms]),
-        mesh=Mesh(np.append(path.mesh.time, time), np.append(path.mesh.pace, pace)),
+        mesh=Mesh(
+            np.append(path.mesh.time, path.mesh.time[-1] + later), np.append(path.mesh.pace, first * np.exp(steps))
+        ),
     )
 
 

@@ -1,12 +1,14 @@
-"""The last part of a path to a saddle: the slow curve on which paths approach it, as a power series.
+"""The end of a path to a saddle: the slow curve on which all paths approach it, as a power series.
 
-With a momentum s l the linearised path passes l·(x - x*) = -s lᵀDl/2λ. Along the curve s falls as ds/dt = ρ(s) = -λs + …,
-and x and p are series in s, whose terms z_k follow from Hamilton's equations in turn,
+The linearised path has the momentum s l and passes l·(x - x*) = -s lᵀDl/2λ. On the curve s falls as ds/dt = ρ(s) = -λs +
+…, while u = x exp(-p) and v = exp(p) are series in s. Their terms follow in turn from Hamilton's equations,
 
-    dz/ds ρ(s) = (∂H/∂p, -∂H/∂x),   l·x_k = 0 for k > 1.
+    ρ(s) du/ds = ∂H/∂v - r u,   ρ(s) dv/ds = -∂H/∂u + r v,   l·x(s) = l·x* - s lᵀDl/2λ,
 
-All fast modes have faded there. So the series hold where x has moved by a number of order 1, however small λ is, past the
-attractor if that is near: a path ends on the curve long before its linearised end.
+where r(s) keeps the mean of v over each class. Terms of order k solve linear equations with the Jacobian and kλ.
+
+The series hold as far as fast modes follow the slow one, however small λ is: often beyond an attractor that is near. A
+path may end on the curve as soon as its fast modes have faded, while its linearised end takes many times 1/λ.
 """
 
 from __future__ import annotations
@@ -27,15 +29,16 @@ from meanfield.core._path_search import Arrays, Bend, Ending
 linearised = exported("meanfield.core._instanton", "linearised")
 complex_flow = exported("meanfield.core._instanton", "complex_flow")
 
-ORDERS, POINTS = 10, 64  # of the series; of a circle in the complex plane, for derivatives
+ORDERS, POINTS = 10, 64  # of the series; of a circle in the complex plane, whose Fourier sums are the terms
 NEAR, WEAK = 0.1, 0.5  # change of fractions and of momenta, in all, on the first circle
 TOLERANCE, KRYLOV, WRONG = 1e-11, 200, 1e-6  # of linear equations: the error wanted, products, and the error allowed
-NEARLY_THERE = 1e-3  # part of s
+NEARLY_NOTHING = 5e-4  # part of s
 TIMES = 256  # at which the speed on the curve is known
 SMALL = 0.1  # a last term, in units of the first, up to which the series hold
 
 Composition = Float[np.ndarray, "kinds states"]
 Series = Float[np.ndarray, "orders kinds states"]
+Orders = Float[np.ndarray, " orders"]
 
 
 class SaddleCurve(NamedTuple):
@@ -43,7 +46,7 @@ class SaddleCurve(NamedTuple):
 
     u: Series
     v: Series
-    rate: Vector
+    rate: Orders
     farthest: float
 
     def at(self, s: float | Vector) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -64,17 +67,13 @@ class SaddleCurve(NamedTuple):
         )
         return found.y[0]
 
-    def reaches(self, s: float) -> bool:
-        """Whether the series hold at s, and it leads to the saddle."""
-        return abs(s) <= self.farthest and np.isfinite(self.duration(s, NEARLY_THERE))
-
-    def duration(self, s: float, part: float) -> float:
-        """The time until only this part of s is left; infinite if it is never."""
-        left = s * np.geomspace(part, 1.0, TIMES)
+    def duration(self, s: float) -> float:
+        """The time until nearly nothing of s is left; infinite if it does not lead to the saddle."""
+        left = s * np.geomspace(NEARLY_NOTHING, 1.0, TIMES)
         speed = -(np.power.outer(left, np.arange(len(self.rate))) @ self.rate) / left
         return float(np.trapezoid(1 / speed, np.log(left / s))) if speed.min() > 0 else np.inf
 
-    def action(self) -> Vector:
+    def action(self) -> Orders:
         """Coefficients of the part of S that depends on the end: it changes by u·dv."""
         orders = np.arange(len(self.v))
         pairs = np.tensordot(self.u, self.v, ((1, 2), (1, 2))) * orders
@@ -162,7 +161,7 @@ def saddle_curve(arrays: Arrays, saddle: Composition, ends: Ending) -> SaddleCur
     return SaddleCurve(u, v, rate, float((SMALL ** (1 / (ORDERS - 1)) * last).min()))
 
 
-def _radii(series: Series) -> Vector:
+def _radii(series: Series) -> np.ndarray:
     """The s at which terms of order 2, 3, … are as large as the first."""
     sizes = np.abs(series).max((1, 2))
     return (sizes[0] / np.maximum(sizes[1:], np.finfo(float).tiny)) ** (1 / np.arange(1, len(sizes)))
