@@ -1,7 +1,7 @@
 """The end of a path to a saddle: the slow curve on which all paths approach it, as a power series.
 
-The linearised path has the momentum s l and passes l·(x - x*) = -s lᵀDl/2λ. On the curve s falls as ds/dt = ρ(s) = -λs +
-…, while u = x exp(-p) and v = exp(p) are series in s. Their terms follow in turn from Hamilton's equations,
+The linearised path has the momentum s l and passes l·(x - x*) = -s lᵀDl/2λ. On the curve s falls as ds/dt =
+ρ(s) = -λs + …, while u = x exp(-p) and v = exp(p) are series in s. Their terms follow in turn from Hamilton's equations,
 
     ρ(s) du/ds = ∂H/∂v - r u,   ρ(s) dv/ds = -∂H/∂u + r v,   l·x(s) = l·x* - s lᵀDl/2λ,
 
@@ -22,7 +22,6 @@ from scipy.integrate import solve_ivp
 from scipy.sparse.linalg import LinearOperator, gmres
 
 from meanfield._numerics.blas import one_blas_thread
-from meanfield._numerics.trajectory import Vector
 from meanfield.core._export import exported
 from meanfield.core._path_search import Arrays, Bend, Ending
 
@@ -49,7 +48,7 @@ class SaddleCurve(NamedTuple):
     rate: Orders
     farthest: float
 
-    def at(self, s: float | Vector) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def at(self, s: float | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
         """u, v and ds/dt."""
         powers = np.power.outer(s, np.arange(len(self.rate)))
         return np.tensordot(powers, self.u, 1), np.tensordot(powers, self.v, 1), powers @ self.rate
@@ -59,7 +58,7 @@ class SaddleCurve(NamedTuple):
         orders = np.arange(1, len(self.v))
         return np.tensordot(orders * s ** (orders - 1), self.v[1:], 1)
 
-    def later(self, s: float, times: Vector) -> Vector:
+    def later(self, s: float, times: np.ndarray) -> np.ndarray:
         """s after these times, which rise."""
         powers = np.arange(len(self.rate))
         found = solve_ivp(

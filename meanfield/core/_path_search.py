@@ -78,7 +78,7 @@ def even_mesh(end: float, n_steps: int) -> Mesh:
 
 
 class Bend(NamedTuple):
-    """Terms of order s², s³, … of a factor of exp(momentum) at the end and of S, and the largest s for which they hold."""
+    """Terms of order s², s³, … of a factor of exp(momentum) at the end and of S, and the largest s where they hold."""
 
     factor: Float[np.ndarray, "orders ..."]
     action: Vector
