@@ -1,7 +1,7 @@
 """The end of a path to a saddle: the slow curve on which all paths approach it, as a power series.
 
 The linearised path has the momentum s l and passes l·(x - x*) = -s lᵀDl/2λ. On the curve s falls as ds/dt =
-ρ(s) = -λs + …, while u = x exp(-p) and v = exp(p) are series in s. Their terms follow in turn from Hamilton's equations,
+ρ(s) = -λs + …, while u = x exp(-p) and v = exp(p) are series in s. Terms follow in turn from Hamilton's equations,
 
     ρ(s) du/ds = ∂H/∂v - r u,   ρ(s) dv/ds = -∂H/∂u + r v,   l·x(s) = l·x* - s lᵀDl/2λ,
 
@@ -26,10 +26,11 @@ from meanfield.core._export import exported
 from meanfield.core._path_search import Arrays, Bend, Ending
 
 linearised = exported("meanfield.core._instanton", "linearised")
-complex_flow = exported("meanfield.core._instanton", "complex_flow")
+flow = exported("meanfield.core._instanton", "flow")
 
-ORDERS, POINTS = 10, 64  # of the series; of a circle in the complex plane, whose Fourier sums are the terms
-NEAR, WEAK = 0.1, 0.5  # change of fractions and of momenta, in all, on the first circle
+ORDERS = 10  # of the series
+DEGREE, POINTS = 14, 24  # of polynomials in s through Hamilton's equations: higher ones lose digits
+NEAR, WEAK = 0.1, 0.5  # change of fractions and of momenta, in all, for the first terms
 TOLERANCE, KRYLOV, WRONG = 1e-11, 200, 1e-6  # of linear equations: the error wanted, products, and the error allowed
 NEARLY_NOTHING = 5e-4  # part of s
 TIMES = 256  # at which the speed on the curve is known
@@ -127,14 +128,17 @@ def saddle_curve(arrays: Arrays, saddle: Composition, ends: Ending) -> SaddleCur
     v[0], v[1], rate[1] = 1.0, left, -growth
     u[0], u[1] = saddle, first - width * right - saddle * left
     radius = min(NEAR / np.abs(u[1]).sum(), WEAK / np.ptp(left))
-    circle = np.exp(2j * np.pi * np.arange(POINTS) / POINTS)
+    points = np.cos(np.pi * (np.arange(POINTS) + 0.5) / POINTS)
+    terms = np.linalg.pinv(np.vander(points, DEGREE + 1, increasing=True))
     for k in range(2, ORDERS + 1):
-        powers = (radius * circle[:, None]) ** np.arange(k)
-        changes = complex_flow(arrays, np.tensordot(powers, u[:k], 1), np.tensordot(powers, v[:k], 1))
-        weights, known = (radius * circle) ** -k / POINTS, np.arange(2, k)
+        powers = np.power.outer(radius * points, np.arange(k))
+        us, vs = np.tensordot(powers, u[:k], 1), np.tensordot(powers, v[:k], 1)
+        _, by_p, by_x = flow(arrays, us * vs, np.log(vs))
+        changes = by_p / vs + us * by_x, -vs * by_x
+        weights, known = terms[k] / radius**k, np.arange(2, k)
         moved = rate[known] * (k - known + 1)
         push, pull = (
-            np.tensordot(weights, change, 1).real
+            np.tensordot(weights, change, 1)
             - np.tensordot(moved, series[k - known + 1], 1)
             + sign * (gauge[1:k] * series[k - 1 : 0 : -1]).sum(0)
             for change, series, sign in zip(changes, (u, v), (-1, 1), strict=True)
@@ -155,7 +159,7 @@ def saddle_curve(arrays: Arrays, saddle: Composition, ends: Ending) -> SaddleCur
         if following is None:
             return None
         u[k] = following - passed * right - saddle * v[k]
-        radius = min(radius, *_radii(u[1 : k + 1]), *_radii(v[1 : k + 1]))
+        radius = min(WEAK / np.ptp(left), *_radii(u[1 : k + 1]), *_radii(v[1 : k + 1]))
     last = np.concatenate([_radii(u[1:])[-2:], _radii(v[1:])[-2:]])
     return SaddleCurve(u, v, rate, float((SMALL ** (1 / (ORDERS - 1)) * last).min()))
 

@@ -27,7 +27,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Complex, Float
+from jaxtyping import Float
 
 from meanfield.core._game import Array, PairGame, ReactionGame, game_of
 from meanfield.core._rates import drift, jacobian_product, noise_product
@@ -391,19 +391,6 @@ def flow(
     """H, ∂H/∂p and ∂H/∂x at points."""
     energy, (by_x, by_p) = jax.vmap(jax.value_and_grad(game_of(arrays).hamiltonian, argnums=(0, 1)))(x, p)
     return energy, by_p, by_x
-
-
-def complex_flow(
-    arrays: tuple[Array, ...], u: Complex[Array, "nodes ..."], v: Complex[Array, "nodes ..."]
-) -> tuple[Complex[Array, "nodes ..."], Complex[Array, "nodes ..."]]:
-    """du/dt and dv/dt at complex points."""
-    game = game_of(arrays)
-
-    def energy(u: Array, v: Array) -> Array:
-        return game.hamiltonian(u * v, jnp.log(v))
-
-    by_u, by_v = jax.vmap(jax.grad(energy, argnums=(0, 1), holomorphic=True))(u, v)
-    return by_v, -by_u
 
 
 def met_others_of_rates(
