@@ -54,6 +54,8 @@ END, SETTLED = 5e-4, 1e-4  # relative error of the momentum from its end; what h
 FIELD_TOLERANCE, ON_THE_WAY = 1e-5, 1e-4  # of their logarithms, and before the last T
 WAITS = (0.2, 0.4, 0.6, 0.8, 1.0)  # where paths may become longer, of T
 NEARLY = 5e-2  # error of the momentum where no longer path is found, as where it waits near an attractor
+TRUSTED = 0.45  # part of the series' range, where the last of ten terms is 1e-4 of the first
+STUCK = 1e-4  # relative change of the momentum at the end by a longer time
 SHORT_SEARCH = 300  # evaluations
 LONG_SEARCH = 5 * 10**5  # evaluations times nodes, from a path that is near
 STARTS = (1e-3, 1e-2, 0.1, 0.3)  # ε
@@ -199,7 +201,7 @@ class _Search(NamedTuple):
         It stays large where p does no work, as at an attractor instead of the saddle.
         """
         ends, size, s = self.ends, self.size(found), found.strength
-        beyond = self.curve is not None and (abs(s) > self.curve.farthest or np.isinf(self.curve.duration(s)))
+        beyond = self.curve is not None and (abs(s) > TRUSTED * self.curve.farthest or np.isinf(self.curve.duration(s)))
         if size == 0 or beyond:
             return np.inf
         p, change = s * ends.left, -s * ends.growth * ends.left  # and dp/dt
@@ -258,6 +260,8 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
             continue
         if better is None or not search.allows(better):
             return NO_PATH
+        if short and end > NEARLY and abs(better.strength / found.strength - 1) < STUCK:
+            return NO_PATH  # it waits at an attractor, for any time
         if not short:
             change = abs(better.kappa - found.kappa) / max(search.size(found), search.size(better), SMALLEST**2)
         found, problem, until, parts, end = better, another, time, fine, search.end_error(another, better)
