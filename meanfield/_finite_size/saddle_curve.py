@@ -26,6 +26,7 @@ from meanfield.core._export import exported
 from meanfield.core._path_search import Arrays, Bend, Ending
 
 linearised = exported("meanfield.core._instanton", "linearised")
+linearised_drift = exported("meanfield.core._instanton", "linearised_drift")
 flow = exported("meanfield.core._instanton", "flow")
 
 ORDERS = 10  # of the series
@@ -101,10 +102,15 @@ def saddle_curve(arrays: Arrays, saddle: Composition, ends: Ending) -> SaddleCur
     def gauged(p: np.ndarray) -> np.ndarray:
         return p - common(p)
 
-    def product(number: int) -> Callable[[Composition], Composition]:
-        return lambda v: linearised(arrays, saddle, v)[number]
+    def transposed(p: np.ndarray) -> np.ndarray:
+        return linearised(arrays, saddle, p)[1]
 
-    transposed, noise, jacobian = map(product, (1, 2, 3))
+    def noise(p: np.ndarray) -> np.ndarray:
+        return linearised(arrays, saddle, p)[2]
+
+    def jacobian(v: np.ndarray) -> np.ndarray:
+        return linearised_drift(arrays, saddle, v)
+
     left, growth, width = ends.left, ends.growth, ends.width
     spread = noise(left)
     right = spread / (left * spread).sum()

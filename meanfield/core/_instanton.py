@@ -268,11 +268,15 @@ def path_fields(
 
 def linearised(
     arrays: tuple[Array, ...], x: Float[Array, ...], w: Float[Array, ...]
-) -> tuple[Float[Array, ...], Float[Array, ...], Float[Array, ...], Float[Array, ...]]:
-    """F(x), J(x)ᵀw, D(x)w and J(x)w."""
+) -> tuple[Float[Array, ...], Float[Array, ...], Float[Array, ...]]:
+    """F(x), J(x)ᵀw and D(x)w."""
     game = game_of(arrays)
-    transposed = jacobian_product(game, x, w, transpose=True)
-    return drift(game, x), transposed, noise_product(game, x, w), jacobian_product(game, x, w)
+    return drift(game, x), jacobian_product(game, x, w, transpose=True), noise_product(game, x, w)
+
+
+def linearised_drift(arrays: tuple[Array, ...], x: Float[Array, ...], v: Float[Array, ...]) -> Float[Array, ...]:
+    """J(x)v."""
+    return jacobian_product(game_of(arrays), x, v)
 
 
 def influences(
