@@ -228,16 +228,17 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
     ends, n_states = search.ends, search.saddle.size
     weak, said = search.first_time == WEAK, search.without_momentum(mesh)[0]
     problem = search.problem(mesh)
-    parts, change, longest, end = 1, np.inf, False, search.end_error(problem, found)
+    parts, change, longest, tried, end = 1, np.inf, False, 0.0, search.end_error(problem, found)
     curve = saddle_curve(tuple(search.mixture), search.saddle, ends) if end > END else None
     while (short := not longest and end > END) or change > SETTLED:
-        if short and curve is not None and abs(found.strength) < curve.farthest:
-            bent, curve = search._replace(curve=curve), None
+        near = curve is not None and search.curve is None and abs(found.strength) < curve.farthest
+        if short and near and until > tried:
+            tried, bent = until, search._replace(curve=curve)
             another = bent.problem(mesh)
             better = another.solve(found.logarithms, search.tolerance(found, ON_THE_WAY), SHORT_SEARCH)
-            if better is not None and search.allows(better):
-                search, found, problem, end = bent, better, another, bent.end_error(another, better)
-            continue
+            if better is not None and search.allows(better) and (nearer := bent.end_error(another, better)) < end:
+                search, found, problem, end = bent, better, another, nearer
+                continue
         fine = parts if short else 2 * parts
         factor = 1 + np.log(end / END) / (2 * ends.growth * until)  # the error falls with the square of the momentum
         time = until * float(np.clip(factor, *LONGER)) if short else until
