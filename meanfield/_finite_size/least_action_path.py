@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from meanfield._finite_size.quadrature import quadrature
+from meanfield._finite_size.saddle_curve import SaddleCurve, saddle_curve
 from meanfield._numerics.trajectory import Vector
 from meanfield._population.mixture import Mixture
 from meanfield.core._export import exported
@@ -29,12 +30,14 @@ from meanfield.core._path_search import (
     PathProblem,
     action_gradient,
     action_rates,
+    fields_along,
     mesh_until,
     moved,
     resting,
 )
 
 linearised = exported("meanfield.core._instanton", "linearised")
+flow = exported("meanfield.core._instanton", "flow")
 
 NO_PATH = "no path to the saddle was found"
 NO_LONG_PATH = f"{NO_PATH}, or none that is long enough"  # κ is not next to nothing
@@ -42,13 +45,17 @@ WEAK, STRONG = 1.0, 0.5  # first time of a mesh for weak noise; κ from which no
 SMALL, SMALLEST = 0.01, 1e-6  # κ, whose sign a coarse mesh may not tell, and which rounding leaves
 APPROACHES = ((WEAK, 16.0), (FIRST, 32.0), (FIRST, 16.0), (FIRST, 8.0))  # first times of meshes, and first T
 LONGER = (1.2, 1.5)  # the next T, at least and at most
+LEAST = 1e-300  # of exp(p), which has a logarithm
 SLOWEST = 1e-3  # saddle, by its eigenvalue: others are as good as marginal
+TAIL_GROWTH = 0.05  # of steps
 FADED = 16.0  # T, in units of the time in which a momentum fades
 FINEST = 64  # parts of a step
 END, SETTLED = 5e-4, 1e-4  # relative error of the momentum from its end; what half the step may change of κ
 FIELD_TOLERANCE, ON_THE_WAY = 1e-5, 1e-4  # of their logarithms, and before the last T
 WAITS = (0.2, 0.4, 0.6, 0.8, 1.0)  # where paths may become longer, of T
 NEARLY = 5e-2  # error of the momentum where no longer path is found, as where it waits near an attractor
+TRUSTED = 0.45  # part of the series' range, where the last of ten terms is 1e-4 of the first
+STUCK = 1e-4  # relative change of the momentum at the end by a longer time
 SHORT_SEARCH = 300  # evaluations
 LONG_SEARCH = 5 * 10**5  # evaluations times nodes, from a path that is near
 STARTS = (1e-3, 1e-2, 0.1, 0.3)  # ε
@@ -121,7 +128,8 @@ def least_action_path(
     """
     if growth < SLOWEST:
         return f"the saddle is almost marginal (eigenvalue {growth:.2g}): a path there takes too long"
-    left = left - (left * saddle).sum() / saddle.sum()
+    mass = saddle.sum(-1, keepdims=True)
+    left = left - (left * saddle).sum(-1, keepdims=True) / np.where(mass == 0, 1, mass)
     left = left / np.abs(left).max()
     spread = float((left * linearised(tuple(mixture), saddle, left)[2]).sum())
     ends = Ending(left, 0.0, growth, spread / (2 * growth))
@@ -152,6 +160,7 @@ class _Search(NamedTuple):
     least: float  # probability of random answers
     limit: int
     scale: float
+    curve: SaddleCurve | None = None  # on which the path ends
 
     @property
     def said(self) -> Vector:
@@ -167,7 +176,8 @@ class _Search(NamedTuple):
         mixture = self.answering(self.least if at_random is None else at_random)
         start = np.zeros_like(self.saddle)
         start[:, 0] = mixture.share
-        return PathProblem(tuple(mixture), self.ends, mesh, start)
+        ends = self.ends if self.curve is None else self.curve.bent(self.ends)
+        return PathProblem(tuple(mixture), ends, mesh, start)
 
     def without_momentum(self, mesh: Mesh) -> Logarithms:
         """Fields at the saddle, for all times."""
@@ -186,15 +196,22 @@ class _Search(NamedTuple):
         return found.kappa > -SMALL or self.scale > 0
 
     def end_error(self, problem: PathProblem, found: Instanton) -> float:
-        """The relative error from linearising the end: the share of the momentum after T, times its nonlinearity.
+        """The relative error from the end: how far p on the curve is from Hamilton's equations at the path's x.
 
         It stays large where p does no work, as at an attractor instead of the saddle.
         """
-        ends, size = self.ends, self.size(found)
+        ends, size, s = self.ends, self.size(found), found.strength
+        beyond = self.curve is not None and (abs(s) > TRUSTED * self.curve.farthest or np.isinf(self.curve.duration(s)))
+        if size == 0 or beyond:
+            return np.inf
+        p, change = s * ends.left, -s * ends.growth * ends.left  # and dp/dt
+        if self.curve is not None:
+            _, v, rate = self.curve.at(s)
+            p, change = np.log(np.maximum(v, LEAST)), rate * self.curve.slope(s) / v
         u, v = problem.courses(found)
-        off = linearised(tuple(self.mixture), u[-1] * v[-1], ends.left)[1] - ends.growth * ends.left
-        rest = np.sqrt(2 * ends.rest(found.strength)) / size if size > 0 else np.inf
-        return float(rest * np.ptp(off, axis=-1).max() / (ends.growth * np.ptp(ends.left, axis=-1).max()))
+        _, _, by_x = flow(tuple(self.mixture), (u[-1] * v[-1])[None], p[None])
+        off = float(np.ptp(change + by_x[0], axis=-1).max())
+        return np.sqrt(ends.width) * off / (size * ends.growth * float(np.ptp(ends.left, axis=-1).max()))
 
 
 def _weak(search: _Search, mesh: Mesh) -> Instanton | None:
@@ -207,12 +224,21 @@ def _weak(search: _Search, mesh: Mesh) -> Instanton | None:
 
 
 def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> LeastActionPath | str:
-    """The path with as many and as long times as κ needs."""
+    """The path with as many and as long times as κ needs, which ends on the slow curve once it comes near."""
     ends, n_states = search.ends, search.saddle.size
     weak, said = search.first_time == WEAK, search.without_momentum(mesh)[0]
     problem = search.problem(mesh)
-    parts, change, longest, end = 1, np.inf, False, search.end_error(problem, found)
+    parts, change, longest, tried, end = 1, np.inf, False, 0.0, search.end_error(problem, found)
+    curve = saddle_curve(tuple(search.mixture), search.saddle, ends) if end > END else None
     while (short := not longest and end > END) or change > SETTLED:
+        near = curve is not None and search.curve is None and abs(found.strength) < curve.farthest
+        if short and near and until > tried:
+            tried, bent = until, search._replace(curve=curve)
+            another = bent.problem(mesh)
+            better = another.solve(found.logarithms, search.tolerance(found, ON_THE_WAY), SHORT_SEARCH)
+            if better is not None and search.allows(better) and (nearer := bent.end_error(another, better)) < end:
+                search, found, problem, end = bent, better, another, nearer
+                continue
         fine = parts if short else 2 * parts
         factor = 1 + np.log(end / END) / (2 * ends.growth * until)  # the error falls with the square of the momentum
         time = until * float(np.clip(factor, *LONGER)) if short else until
@@ -222,9 +248,9 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
         if mesh.n_nodes * n_states > search.limit:
             return _too_large(mesh.n_nodes, n_states, ends.growth)
         another, enough = search.problem(mesh), short and end < NEARLY
-        waits = WAITS if short and not weak else WAITS[-1:]
+        waits = WAITS if short and not weak and search.curve is None else WAITS[-1:]
         starts = [moved(found.logarithms, problem.mesh, mesh, wait) for wait in waits]
-        if weak:
+        if weak and search.curve is None:
             faded = np.exp(-ends.growth * np.maximum(mesh.time[::2] - until, 0.0))
             starts = [said + faded[:, None] * (starts[0] - said)]
         tolerance = search.tolerance(found, ON_THE_WAY if fine == 1 else FIELD_TOLERANCE)
@@ -235,6 +261,8 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
             continue
         if better is None or not search.allows(better):
             return NO_PATH
+        if short and end > NEARLY and abs(better.strength / found.strength - 1) < STUCK:
+            return NO_PATH  # it waits at an attractor, for any time
         if not short:
             change = abs(better.kappa - found.kappa) / max(search.size(found), search.size(better), SMALLEST**2)
         found, problem, until, parts, end = better, another, time, fine, search.end_error(another, better)
@@ -242,7 +270,30 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
         return NO_PATH
     u, v = problem.courses(found)
     error, mixture = max(end**2, change), search.answering(search.least)
-    return LeastActionPath(u, v, found.logarithms, found.kappa, error, mixture, problem.mesh, ends)
+    path = LeastActionPath(u, v, found.logarithms, found.kappa, error, mixture, problem.mesh, ends)
+    return path if search.curve is None else _with_tail(path, search.curve, found.strength)
+
+
+def _with_tail(path: LeastActionPath, curve: SaddleCurve, strength: float) -> LeastActionPath:
+    """The path and its way along the curve, in steps that grow, until nearly nothing of the momentum is left."""
+    first = path.mesh.pace[-1]
+    n_steps = int(np.ceil(np.log1p(TAIL_GROWTH * curve.duration(strength) / first) / TAIL_GROWTH))
+    steps = TAIL_GROWTH * np.arange(1, 2 * n_steps + 1) / 2
+    later = first / TAIL_GROWTH * np.expm1(steps)
+    s = curve.later(strength, later[1::2])
+    u, v, _ = curve.at(s)
+    u, v = np.maximum(u, 0.0), np.maximum(v, LEAST)
+    rest = np.power.outer(s, np.arange(len(curve.rate))) @ curve.action()
+    shift = np.exp(rest / path.x[0].sum())[:, None, None]  # with which p·x is the action still to come
+    logarithms = fields_along(tuple(path.mixture), u * v, np.log(v))
+    return path._replace(
+        u=np.concatenate([path.u, u * shift]),
+        v=np.concatenate([path.v, v / shift]),
+        logarithms=np.concatenate([path.logarithms, logarithms]),
+        mesh=Mesh(
+            np.append(path.mesh.time, path.mesh.time[-1] + later), np.append(path.mesh.pace, first * np.exp(steps))
+        ),
+    )
 
 
 def _too_large(n_nodes: int, n_states: int, growth: float) -> str:

@@ -52,6 +52,7 @@ def sweep(
     left: Float[Array, ...],
     level: Float[Array, ""],
     width: Float[Array, ""],
+    bend: tuple[Array, Array, Array],
     strength: Float[Array, ""],
 ) -> tuple[Array, ...]:
     """Logarithms of the new fields at the nodes, the strength s, S, and u and v at the nodes.
@@ -59,17 +60,18 @@ def sweep(
     Logarithms of fields are those at nodes and middles in turn, with a node at every whole τ, and `pace` is dt/dτ at
     the beginning, middle and end of each step; the first `n_steps` count. The momentum at the end is base + s·left,
     `level` is l·x* and `width` is lᵀDl/2λ. A `strength` of NaN is found from the condition at the end, without a base.
-    Where fields leave all bounds some numbers are not finite.
+    `bend` has the terms of higher order in s, of exp(momentum) and of S, and the largest s for which they hold. Where
+    fields leave all bounds some numbers are not finite.
     """
     game: Any = game_of(arrays)
     points = _response(game, logarithms, pace, start.sum())
     onwards, backwards = _rates(game)
     u = _course(onwards, start, points, n_steps)
-    found = _strength(game, u[n_steps], start, left, level, width)
+    found = _strength(game, u[n_steps], start, left, level, width, bend)
     strength = jnp.where(jnp.isnan(strength), found, strength)
-    v = _course_back(backwards, jnp.exp(base + strength * left), points, n_steps)
+    v = _course_back(backwards, jnp.exp(base + _momentum(left, bend, strength)), points, n_steps)
     means = game.masses(start * v[0]) / _positive(game.masses(start))
-    action = -jnp.vdot(start, jnp.log(_positive(means))) + strength * level - strength**2 * width / 2
+    action = -jnp.vdot(start, jnp.log(_positive(means))) + _at_end(strength, level, width, bend)
     u = u / _positive(means)
     return _new_fields(game, n_steps, u, v), strength, action, u, v
 
@@ -84,6 +86,7 @@ def departure(
     left: Float[Array, ...],
     level: Float[Array, ""],
     width: Float[Array, ""],
+    bend: tuple[Array, Array, Array],
     strength: Float[Array, ""],
 ) -> tuple[Array, ...]:
     """The same for a path that leaves the composition `start` exactly, without fluctuations among agents at time 0.
@@ -93,11 +96,28 @@ def departure(
     game: Any = game_of(arrays)
     points = _response(game, logarithms, pace, start.sum())
     onwards, backwards = _rates(game)
-    v = _course_back(backwards, jnp.exp(base + strength * left), points, n_steps)
+    v = _course_back(backwards, jnp.exp(base + _momentum(left, bend, strength)), points, n_steps)
     u = _course(onwards, start / v[0], points, n_steps)
     passed = (level - jnp.vdot(left, u[n_steps] * v[n_steps])) / width
-    action = -jnp.vdot(start, jnp.log(v[0])) + strength * level - strength**2 * width / 2
+    action = -jnp.vdot(start, jnp.log(v[0])) + _at_end(strength, level, width, bend)
     return _new_fields(game, n_steps, u, v), passed, action, u, v
+
+
+def _momentum(left: Array, bend: tuple[Array, Array, Array], strength: Array) -> Array:
+    """The momentum at the end without base; terms are those at the largest s for which they hold where it is larger."""
+    terms, _, farthest = bend
+    near = jnp.clip(strength, -farthest, farthest)
+    return strength * left + jnp.log(jnp.maximum(1 + _higher(terms, near), LEAST))
+
+
+def _higher(terms: Array, strength: Array) -> Array:
+    """Terms of order s², s³, …"""
+    return jnp.tensordot(strength ** jnp.arange(2, len(terms) + 2), terms, 1)
+
+
+def _at_end(strength: Array, level: Array, width: Array, bend: tuple[Array, Array, Array]) -> Array:
+    """The part of S that depends on the end."""
+    return strength * level - strength**2 * width / 2 + _higher(bend[1], strength)
 
 
 def _new_fields(game: Any, n_steps: Array, u: Array, v: Array) -> Array:
@@ -172,18 +192,21 @@ def _at_nodes(function: Callable[..., Any], n_steps: Array, *courses: Array) -> 
     return jax.lax.fori_loop(0, n_steps + 1, fill, rows)
 
 
-def _strength(game: PairGame, u: Array, start: Array, left: Array, level: Array, width: Array) -> Array:
-    """s with l·x = l·x* - s·width for x ~ u exp(s l), NaN if it is larger than any that occurs."""
+def _strength(
+    game: PairGame, u: Array, start: Array, left: Array, level: Array, width: Array, bend: tuple[Array, ...]
+) -> Array:
+    """s with l·x = l·x* - s·width for x ~ u exp(s l) (1 + …), NaN if it is larger than any that occurs."""
     masses, classes, logarithm = game.masses(start), game.classes.ravel(), jnp.log(u)
 
     def excess(s: Array) -> tuple[Array, Array]:
-        """And its derivative, which is positive."""
-        exponent = logarithm + s * left
+        """And its derivative, which is positive next to the saddle."""
+        momentum, slope = jax.jvp(lambda s: _momentum(left, bend, s), (s,), (jnp.ones_like(s),))
+        exponent = logarithm + momentum
         largest = jax.ops.segment_max(exponent.ravel(), classes, exponent.size)[classes].reshape(exponent.shape)
         weight = jnp.exp(exponent - jnp.where(jnp.isfinite(largest), largest, 0))
         x = masses * weight / _positive(game.masses(weight))
         mean = game.masses(x * left) / _positive(masses)
-        return jnp.vdot(x, left) - level + s * width, jnp.vdot(x, (left - mean) ** 2) + width
+        return jnp.vdot(x, left) - level + s * width, jnp.vdot(x, (left - mean) * slope) + width
 
     def outside(farthest: Array) -> Array:
         return (farthest <= STRONGEST) & ~((excess(-farthest)[0] < 0) & (excess(farthest)[0] > 0))
@@ -249,6 +272,11 @@ def linearised(
     """F(x), J(x)ᵀw and D(x)w."""
     game = game_of(arrays)
     return drift(game, x), jacobian_product(game, x, w, transpose=True), noise_product(game, x, w)
+
+
+def linearised_drift(arrays: tuple[Array, ...], x: Float[Array, ...], v: Float[Array, ...]) -> Float[Array, ...]:
+    """J(x)v."""
+    return jacobian_product(game_of(arrays), x, v)
 
 
 def influences(

@@ -77,6 +77,14 @@ def even_mesh(end: float, n_steps: int) -> Mesh:
     return Mesh(np.linspace(0.0, end, 2 * n_steps + 1), np.full(2 * n_steps + 1, end / n_steps))
 
 
+class Bend(NamedTuple):
+    """Terms of order s², s³, … of a factor of exp(momentum) at the end and of S, and the largest s where they hold."""
+
+    factor: Float[np.ndarray, "orders ..."]
+    action: Vector
+    farthest: float
+
+
 class Ending(NamedTuple):
     """The momentum at the end is base + s l: near a saddle, where agents die out, or on a level set of l·x.
 
@@ -92,6 +100,8 @@ class Ending(NamedTuple):
         The path passes l·x = level - s·width. It is lᵀDl/2λ at a saddle, and 0 for a level set.
     base
         The momentum at the fixed point: 0 at a saddle, and where agents die out in the states that become empty only.
+    bend
+        Terms of higher order in s, for paths that end farther from the saddle. Default: none.
     """
 
     left: np.ndarray
@@ -99,10 +109,14 @@ class Ending(NamedTuple):
     growth: float = 1.0
     width: float = 0.0
     base: np.ndarray | float = 0.0
+    bend: Bend | None = None
 
     def rest(self, strength: float) -> float:
         """A(s), the action after the end, less the action of a path on which l·x is at its level."""
-        return strength**2 * self.width / 2
+        rest = strength**2 * self.width / 2
+        if self.bend is not None:
+            rest -= float(strength ** np.arange(2, len(self.bend.action) + 2) @ self.bend.action)
+        return rest
 
     def strength(self, x: np.ndarray) -> float:
         """s with which the linearised path passes x."""
@@ -193,7 +207,8 @@ class PathProblem:
         """u and v at the nodes, v up to a factor that makes p·x at time 0 the action."""
         u, v = self._uv(found)
         n_nodes = self.mesh.n_nodes
-        shift = np.exp(self.ending.rest(found.strength) - found.strength * self.ending.level)
+        rest = self.ending.rest(found.strength) - found.strength * self.ending.level
+        shift = np.exp(rest / self.start.sum())
         return u[:n_nodes] / shift, v[:n_nodes] * shift
 
     def correlations(
@@ -257,9 +272,10 @@ class PathProblem:
 
     def _swept(self, logarithms: Logarithms, program: Callable, strength: float) -> tuple[np.ndarray, ...]:
         self.evaluations += 1
-        numbers = map(np.float64, (self.ending.level, self.ending.width, strength))
-        ending = np.broadcast_to(self.ending.base, self.ending.left.shape), self.ending.left
-        return program(self.arrays, *self._padded(logarithms), self.start, *ending, *numbers)
+        left, level, _, width, base, bend = self.ending
+        bend = bend or Bend(np.zeros((0, *left.shape)), np.zeros(0), np.inf)
+        ending = np.broadcast_to(base, left.shape), left, *map(np.float64, (level, width)), tuple(bend)
+        return program(self.arrays, *self._padded(logarithms), self.start, *ending, np.float64(strength))
 
     def nearest(self, starts: list[Logarithms]) -> Logarithms:
         """The one of the smallest residual."""

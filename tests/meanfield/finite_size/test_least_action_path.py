@@ -58,6 +58,8 @@ def covariance(v, w, x, q, space):
     return np.einsum("i,ia,b,iab,iab->", x, q, x @ q, moves_v, moves_w) + (jointly_v * jointly_w.T).sum()
 
 
+# The types of all that these call are checked where weaker noise takes the same way.
+UNCHECKED = pytest.mark.usefixtures("unchecked_types")
 SIZES = [(2, 1), (2, 3), (3, 2)]
 
 
@@ -121,6 +123,22 @@ def test_weak_noise_is_that_of_the_linear_theory(fidelity, end):
     assert law_path(majority(0.5 + lean, fidelity=fidelity)).path.kappa == pytest.approx(expected, rel=1e-4)
 
 
+@UNCHECKED
+def test_paths_that_end_on_the_slow_curve_are_those_to_the_saddle(monkeypatch):
+    """As followed for many times 1/eigenvalue, with finer steps."""
+    policy = majority(0.501, fidelity=0.838)
+    ours = law_path(policy).path
+    for name, value in (("saddle_curve", lambda *_: None), ("SETTLED", 1e-5), ("END", 1e-4), ("FIELD_TOLERANCE", 1e-7)):
+        monkeypatch.setattr(_least_action, name, value)
+    whole = law_path(policy).path
+    assert ours.kappa == pytest.approx(whole.kappa, rel=5e-6)
+    assert len(ours.time) < len(whole.time) / 2
+    for path in (ours, whole):
+        assert -2 * (path.p * path.x)[0].sum() == pytest.approx(path.kappa**2, rel=1e-9)
+    for one, other in zip(ours.slope(), whole.slope(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-3 * np.abs(other).max())
+
+
 def member(length, number):
     """A policy of the battery."""
     return next(itertools.islice(battery(number + 1, 2, length), number, None))[1]
@@ -157,10 +175,6 @@ def known_paths():
 def paths_known(known_paths, monkeypatch):
     """Paths that another test has followed are not followed again."""
     monkeypatch.setattr(_group_size_law, "law_path", known_paths)
-
-
-# The types of all that these call are checked where weaker noise takes the same way.
-UNCHECKED = pytest.mark.usefixtures("unchecked_types")
 
 
 @pytest.mark.parametrize("seed", [43, 70, 79, 88, 106, 7, 115])
