@@ -52,8 +52,8 @@ def ends_of(way: Exit | Extinction, absorbing: AbsorbingEnd | None = None) -> En
     J, D = _linearised(hamiltonian, attractor)
     ends = way.face, hamiltonian, tangent, attractor, saddle, J, solve_continuous_lyapunov(J, -D)
     if absorbing:
-        left, level, growth, width, base = absorbing.ending
-        ending = Ending(left[way.face], level, growth, width, np.asarray(base)[way.face])
+        left, base = absorbing.ending.left, np.asarray(absorbing.ending.base)
+        ending = absorbing.ending._replace(left=left[way.face], base=base[way.face])
         return Ends(*ends, ending, absorbing.along[way.face], None, absorbing.weight)
     J_s, D_s = _linearised(hamiltonian, saddle)
     values, vectors = np.linalg.eig(J_s.T)
