@@ -10,7 +10,7 @@ farther down the way from the saddle to the attractor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,7 +99,7 @@ def _solved(
     """The solution next to the guess; a `pace` is the factor by which time passes faster, at first, and is found."""
     h, tangent, d = ends.hamiltonian, ends.tangent, ends.tangent.shape[1]
 
-    def rates(time: np.ndarray, state: np.ndarray, pace: Sequence[float] = (1.0,)) -> np.ndarray:
+    def rates(time: np.ndarray, state: np.ndarray, pace: Any = (1.0,)) -> np.ndarray:
         x, p = _points(ends, state)
         _, velocity, force = h.flow(x, p)
         slopes = np.concatenate([tangent.T @ velocity.T, -tangent.T @ force.T, (p * velocity).sum(1)[None]])
