@@ -21,14 +21,15 @@ from meanfield._large_deviations.balance import balanced
 from meanfield._large_deviations.escape import Landscape
 from meanfield._population.reaction_model import ReactionModel
 
-MOST_AGENTS = 1_000_000  # theory, exact up to factors 1 + O(1/N), is used beyond
+MOST_AGENTS = 100_000  # theory, exact up to factors 1 + O(1/N), is used beyond
+TINY = np.finfo(float).tiny  # rate, in place of 0 where steps go one way only
 
 
-METHODS = "instantons and their prefactors", "exact chain of N agents up to N = 1,000,000; barriers by instantons"
+METHODS = "instantons and their prefactors", "exact chain of N agents up to N = 100,000; barriers by instantons"
 
 
 class ExactRates(NamedTuple):
-    """Logarithms of rates for `few` of the sizes; NaN where N agents do not tell the attractors and ends apart."""
+    """Logarithms of rates for `few` of the sizes; NaN where N agents are too few to tell these places apart."""
 
     few: Bool[np.ndarray, " sizes"]
     between: Float[np.ndarray, "places places few"]  # attractors
@@ -42,6 +43,8 @@ def exact_rates(ground: Landscape, sizes: np.ndarray) -> ExactRates | None:
     if model.n_states != 2 or model.n_classes != 1 or not len(places) or _both_change(model):
         return None
     few = sizes <= MOST_AGENTS
+    if not few.any():
+        return None
     between = np.full((len(places), len(places), few.sum()), np.nan)
     leaving, returns = between[:, 0].copy(), True
     for s, (up, down) in enumerate(_steps(model, sizes[few])):
@@ -54,7 +57,7 @@ def exact_rates(ground: Landscape, sizes: np.ndarray) -> ExactRates | None:
         for i, n in enumerate(counts):
             below, above = max((k for k in ends if k < n), default=-1), min((k for k in ends if k > n), default=-1)
             rates = _rates_out(up, down, n, below, above)
-            leaving[i, s] = np.logaddexp(*rates) if len(ends) > 1 else np.nan
+            leaving[i, s] = np.nan if len(ends) == 1 and not for_good else np.logaddexp(*rates)
             for end, rate in zip((below, above), rates, strict=True):
                 between[i, counts == end, s] = rate
     return ExactRates(few, between, leaving, np.exp(balanced(between)) if returns else None)
@@ -89,8 +92,7 @@ def _rates_out(up: np.ndarray, down: np.ndarray, n: int, below: int, above: int)
     lowest, highest = n - int(np.argmin(down[n::-1] > 0)), n + int(np.argmin(up[n:] > 0))
     falls, rises = lowest <= below, 0 <= above <= highest
     part = slice(below + 1 if falls else lowest, above if rises else highest + 1)
-    with np.errstate(divide="ignore"):
-        u, d = np.log(up[part]), np.log(down[part])
+    u, d = np.log(np.maximum(up[part], TINY)), np.log(np.maximum(down[part], TINY))
     weight = np.append(0.0, np.cumsum(u[:-1] - d[1:]))
     steps, here = -weight - u, n - part.start
     to_below = np.logaddexp.accumulate(np.append(-d[0], steps[:-1])) if falls else np.zeros(len(u))

@@ -24,8 +24,8 @@ from meanfield._large_deviations.path import Path, all_weights
 TOLERANCE, ROUGH = 1e-9, 1e-3  # residual of the equations, relative to the rates, at last and on the way
 MAX_NODES = 5000
 CLOSER_TO_SADDLE = 100.0  # how many times
-FIRST_MOMENTUM = 1e-4  # at the start, against the largest: a larger one first is made this small
-STEP, FEWEST = 0.5, 64  # of the first mesh, in units of the fastest rate, and its nodes
+FIRST_MOMENTUM = 1e-4  # at the start, against the largest: a larger one is first made this small
+STEP, FEWEST, MOST_STEPS = 0.5, 64, 2000  # of the first mesh, in units of the fastest rate, and its nodes
 STRETCHES = 8  # in which the path is followed at first
 MOST_ITERATIONS, SETTLED = 60, 1e-12  # of the size of momenta
 
@@ -134,7 +134,7 @@ def _solved(
 
 def _longer(path: Path, ends: Ends, decay: float) -> _Trajectory:
     """A path that goes on at both ends."""
-    step, growth = float(path.time[1] - path.time[0]), ends.ending.growth
+    step, growth = max(float(path.time[1] - path.time[0]), np.ptp(path.time) / MOST_STEPS), ends.ending.growth
     x, p = (path.x - ends.attractor) @ ends.tangent, path.p @ ends.tangent
     before = np.arange(step, np.log(np.abs(p[0]).max() / (FIRST_MOMENTUM * np.abs(p).max())) / decay, step)[::-1]
     earlier = np.array([expm(ends.jacobian.T * time) @ p[0] for time in before]).reshape(-1, p.shape[1])
@@ -154,7 +154,8 @@ def _reversed(way: Exit | Extinction, ends: Ends) -> _Trajectory:
 
     In one dimension it is the path.
     """
-    time = np.linspace(0.0, way.duration, max(FEWEST, int(np.ceil(way.duration * way.model.fastest / STEP))))
+    n_steps = int(min(MOST_STEPS, max(FEWEST, np.ceil(way.duration * way.model.fastest / STEP))))
+    time = np.linspace(0.0, way.duration, n_steps)
     x, E, h = way.downhill(way.duration - time).T[:, way.face], ends.tangent, ends.hamiltonian
     still = np.zeros_like(x)
     p = -2 * np.linalg.solve(h.curvature(x, still).pp, (h.flow(x, still).by_p @ E)[..., None])[..., 0] @ E.T

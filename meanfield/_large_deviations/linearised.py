@@ -29,7 +29,7 @@ class Ends(NamedTuple):
     face: Bool[np.ndarray, " all"]
     hamiltonian: Hamiltonian
     tangent: Float[np.ndarray, "states directions"]
-    attractor: Float[np.ndarray, " states"]  # on the face, as the saddle
+    attractor: Float[np.ndarray, " states"]  # on the face, as is the saddle
     saddle: Float[np.ndarray, " states"]
     jacobian: Square  # at the attractor
     covariance: Square  # C at the attractor

@@ -27,7 +27,9 @@ from meanfield._large_deviations.linearised import Ends
 from meanfield._large_deviations.path import Path
 from meanfield._large_deviations.random_fields import Prefactor
 
-LAST = 1e-2  # strength where Z ends, against the largest: errors of Z grow as the square of what it falls
+LAST = (
+    1e-2  # strength where Z ends, against the largest: errors of Z grow as the square of the factor by which it falls
+)
 ORDER = 15  # what a step twice as long changes, against the error, for splines of order four
 
 
@@ -39,6 +41,7 @@ def transported(path: Path, ends: Ends) -> Prefactor | None:
     size, growth = np.ptp(path.p, axis=1), ends.ending.growth
     strength = ends.strengths(path.p)
     stop = len(size) - int(np.argmax(strength[::-1] > LAST * strength.max())) + 1
+    stop = min(stop, len(size))
     stop -= 1 - stop % 2  # every second node ends with the last
     later = int(np.argmax(size > 2 * size[0]))
     if not 0 < later < stop:
@@ -50,7 +53,8 @@ def transported(path: Path, ends: Ends) -> Prefactor | None:
     (whole, last), (shorter, _), (coarse, _) = known
     before, step_error = (whole - shorter) / (size[later] / size[0] - 1), float(abs(whole - coarse) / ORDER)
     if ends.at_saddle is None:
-        beyond, power = (last - np.gradient(np.log(strength[:stop]), path.time[:stop])[-1]) / growth, -0.5
+        falls = np.diff(np.log(strength[stop - 2 : stop])) / np.diff(path.time[stop - 2 : stop])
+        beyond, power = (last - falls.item()) / growth, -0.5
         end = np.log(2 * np.pi / ends.weight) / 2 - np.log(growth * strength[stop - 1])
     else:
         beyond, power = last / growth, 0.0

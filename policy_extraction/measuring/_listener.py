@@ -21,7 +21,7 @@ from policy_extraction.prompts._template import Prompt, longest
 from policy_extraction.prompts._toml import packaged_toml
 
 TEXTS = packaged_toml("listener.toml")
-MOST_NAMES = 12  # of which there are 1,728 questions
+FEWEST, MOST_NAMES = 4, 12  # names; the second have 1,728 questions
 
 
 def listener(
@@ -36,8 +36,9 @@ def listener(
     """The probabilities π and φ that a model agrees to a name that it has used, and to one that it has not.
 
     The model is told which one or two names it has used and which name it hears, and asked whether it will use this
-    one only. Every question is asked with the words for yes and no in both orders. π and φ are means over questions;
-    their intervals tell how much they change with the names (a jackknife that leaves out one name at a time).
+    one only. Every question is asked with the words for yes and no in both orders. π and φ are means over questions
+    about one name in use and about two, with equal weights; their intervals tell how much they change with the names (a
+    jackknife that leaves out one name at a time).
     `theory.minimal_naming_game` takes both as `accepts`. The texts are ours, in
     `policy_extraction/prompts/templates/listener.toml`.
 
@@ -46,7 +47,7 @@ def listener(
     backend
         The model.
     names
-        Three to twelve different names.
+        Four to twelve different names.
     level
         Level of the intervals.
     temperature
@@ -91,7 +92,7 @@ def listener(
     ...         yes = [0.9 if after.split(": ")[1].split(".")[0] in used else 0.1 for used, after in texts]
     ...         p = np.array([[one, 1 - one] for one in yes])
     ...         yield Scores(np.arange(len(p)), np.log(p), np.zeros(p.shape, bool))
-    >>> found = policy_extraction.listener(Model(), ["foo", "bar", "baz"])
+    >>> found = policy_extraction.listener(Model(), ["foo", "bar", "baz", "qux"])
     >>> found["accepts"].values.round(2)
     array([0.9, 0.1])
     >>> accepts = tuple(found["accepts"].values.tolist())
@@ -105,8 +106,8 @@ def listener(
     if level >= 1:
         raise InputError(f"level = {level}: expected a number between 0 and 1")
     words = one_or_several(names)
-    if not 3 <= len(words) <= MOST_NAMES or len(set(words)) < len(words) or not all(map(_is_name, words)):
-        raise InputError(f"names = {shown(names)}: expected three to {MOST_NAMES} different names")
+    if not FEWEST <= len(words) <= MOST_NAMES or not all(map(_is_name, words)) or len(set(words)) < len(words):
+        raise InputError(f"names = {shown(names)}: expected {FEWEST} to {MOST_NAMES} different names")
     kept = RecordCache(cache)
     cases = [(held, heard) for size in (1, 2) for held in permutations(words, size) for heard in words]
     asked = [_asked(held, heard) for held, heard in cases]
@@ -116,7 +117,10 @@ def listener(
     p_yes, mass, _ = np.transpose([*probe(backend, asked, answers, temperature, kept, progress)])
     known = np.array([heard in held for held, heard in cases])
     without = np.array([[word not in (*held, heard) for held, heard in cases] for word in words])
-    rows = [_with_interval(p_yes, known == one, without, level) for one in (True, False)]
+    size = np.array([len(held) for held, _ in cases])
+    rows = [
+        _with_interval(p_yes, [(known == one) & (size == n) for n in (1, 2)], without, level) for one in (True, False)
+    ]
     columns = zip(("accepts", "accepts_low", "accepts_high"), np.transpose(rows), strict=True)
     told = {"accepts": "probability of a yes", "accepts_low": "lower end", "accepts_high": "upper end"}
     result = labelled(
@@ -150,10 +154,10 @@ def _asked(held: Sequence[str], heard: str) -> Asked:
     return Asked(*prompts)
 
 
-def _with_interval(p_yes: np.ndarray, some: np.ndarray, without: np.ndarray, level: float) -> tuple[float, ...]:
-    """Their mean and its interval by a jackknife over the names."""
-    mean, n = p_yes[some].mean(), len(without)
-    parts = np.array([p_yes[some & rows].mean() for rows in without])
+def _with_interval(p_yes: np.ndarray, groups: list[np.ndarray], without: np.ndarray, level: float) -> tuple[float, ...]:
+    """The mean of groups of questions and its interval by a jackknife over the names."""
+    mean, n = float(np.mean([p_yes[some].mean() for some in groups])), len(without)
+    parts = np.array([np.mean([p_yes[some & rows].mean() for some in groups]) for rows in without])
     error = np.sqrt((n - 1) / n * ((parts - parts.mean()) ** 2).sum())
     away = student.ppf((1 + level) / 2, n - 1) * error
     return mean, max(mean - away, 0.0), min(mean + away, 1.0)

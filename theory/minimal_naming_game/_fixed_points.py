@@ -162,7 +162,8 @@ def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0, ac
     Parameters
     ----------
     p
-        Probability that an agent with both words utters A. At p = 1 with committed_b = 0 the result is 0.
+        Probability that an agent with both words utters A. At p = 1 with committed_b = 0 and sure
+        answers the result is 0.
     rule
         'both' or 'listener'.
     committed_b
@@ -237,7 +238,7 @@ def _fold(p: Number, rule: str, committed_b: Number, accepts: Answers) -> tuple[
         raise InputError(f"committed_b = {shown(committed_b)}: expected a fraction, 0 to 1, {LEAST_TOLD}")
     equation = rate_equation(rule, accepts)
     c = equation.committed[0]
-    if bias == 1 and minority == 0:
+    if bias == 1 and minority == 0 and checked_answers(accepts) == SURE:
         return sp.Integer(0), sp.Poly(c, c)  # consensus on B is marginal already without committed agents
     reduced = equation.reduced.subs({equation.p: bias, equation.committed[1]: minority})
     candidates = _meetings(reduced, equation, 1 - minority)

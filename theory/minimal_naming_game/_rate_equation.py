@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from itertools import combinations, product
 from typing import Any, NamedTuple
@@ -80,7 +81,7 @@ def interactions(
         word on success.
     accepts
         (π, φ), the probabilities that a hearer says yes to a word that it holds, and to one that it does not; numbers
-        or sympy expressions.
+        or sympy expressions. Committed agents answer like all others, and keep their word.
 
     Yields
     ------
@@ -233,8 +234,12 @@ def checked_answers(accepts: Any) -> tuple[sp.Rational, sp.Rational]:
     if len(yes) != 2:
         raise InputError(f"accepts = {shown(accepts)}: expected two probabilities, for words held and not held")
     named = zip(("accepts[0]", "accepts[1]"), yes, strict=True)
-    pi, phi = (sp.Rational(str(real_number(name, one, least=0, most=1))) for name, one in named)
-    return pi, phi  # type: ignore[return-value]
+    pi, phi = (_rational(one, real_number(name, one, least=0, most=1)) for name, one in named)
+    return pi, phi
+
+
+def _rational(given: Any, number: float) -> Any:
+    return sp.Rational(given if isinstance(given, (int, Fraction, sp.Rational)) else str(number))
 
 
 @cache
@@ -325,13 +330,13 @@ def reaction_model(
     alpha, beta, first, second = [], [], [], []
     for word, known, success in product(words, (True, False), (True, False)):
         chance = yes[known] if success else 1 - yes[known]
+        if not chance:
+            continue
         says = [_uttered(agent.lexicon, n_words, p).get(word, 0.0) for agent in agents]
         hears = [chance * ((word in agent.lexicon) == known) for agent in agents]
         collapses = success and rule == "both"
         spoke = [place[_after(a, word, collapses)] if says[k] else k for k, a in enumerate(agents)]
         heard = [place[_after(a, word, success)] if hears[k] else k for k, a in enumerate(agents)]
-        if not chance:
-            continue
         for side, row in zip((alpha, beta), (says, hears), strict=True):
             side.append(row)
         for side, after in zip((first, second), (spoke, heard), strict=True):

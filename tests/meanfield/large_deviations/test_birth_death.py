@@ -105,6 +105,7 @@ def test_an_epidemic_of_fifty(pairs, exact):
 def test_numbers_that_tell_nothing_apart_are_missing():
     """Of five agents nobody is infected at a prevalence of 0.05; two million are left to theory."""
     found = transition_rates(voters(0.12), n_agents=[4, 5, 2_000_000])
+    assert lifetime(voters(0.12), n_agents=[2_000_000]).attrs["method"].startswith("instantons")
     assert np.isfinite(found["log_rate"].values[[0, 1], [1, 0]]).all()
     rare = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: 1.05 * x["I"], 1.0])
     times = lifetime(rare, n_agents=[5, 400])["lifetime"].values[0]
@@ -115,3 +116,20 @@ def test_pairs_of_which_both_change_are_left_to_theory():
     """Two who disagree both become U, or one follows the other."""
     model = ReactionModel.from_rules([("A + B", "2 A"), ("A + B", "2 B"), ("2 A", "2 B")], [1.0, 2.0, 0.5])
     assert lifetime(model, n_agents=20).attrs["method"].startswith("instantons")
+
+
+def test_steps_that_go_one_way_only():
+    """Below 0.3 nobody is infected: the last of 15 recover one by one, and the end comes at a harmonic sum later."""
+    model = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: 40 * jnp.maximum(x["I"] - 0.3, 0.0) ** 2, 1.0])
+    found = lifetime(model, n_agents=[50])
+    here = int(found["composition"].values[:, 1].argmax())
+    n = np.arange(1, 51)
+    up, down = 40 * np.maximum(n / 50 - 0.3, 0) ** 2 * (50 - n), n.astype(float)
+    generator = np.diag(up[:-1], 1) + np.diag(down[1:], -1) - np.diag(up + down)
+    start = round(50 * found["composition"].values[here, 1]) - 1
+    assert found["lifetime"].values[here, 0] == pytest.approx(np.linalg.solve(-generator, np.ones(50))[start], rel=1e-9)
+
+
+def test_what_is_never_left_lives_for_ever():
+    model = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: 0.5 * x["I"], 1.0])
+    assert lifetime(model, n_agents=[10, 100])["lifetime"].values.tolist() == [[np.inf, np.inf]]

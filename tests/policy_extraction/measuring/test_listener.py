@@ -35,18 +35,18 @@ class Hearer:
 
 
 def test_both_probabilities_are_measured_and_become_a_game():
-    found = listener(Hearer(0.8, 0.3), ["foo", "bar", "baz"], cache=False)
+    found = listener(Hearer(0.8, 0.3), ["foo", "bar", "baz", "qux"], cache=False)
     for name in ("accepts", "accepts_low", "accepts_high"):
         np.testing.assert_allclose(found[name], [0.8, 0.3], atol=1e-12)
     np.testing.assert_allclose(found["captured_mass"], 0.5, atol=1e-12)
-    assert found.sizes["question"] == 27 and found["in_use"].sum() == 3 + 6 * 2
+    assert found.sizes["question"] == 64 and found["in_use"].sum() == 4 + 12 * 2
     points = theory.minimal_naming_game.fixed_points(0.5, accepts=tuple(found["accepts"].values.round(6).tolist()))
     assert points["stability"].values.tolist() == ["stable", "unstable", "stable"]
 
 
 def test_words_that_come_first_do_not_matter():
     """Each order shifts the logit, the mean over both does so to second order only."""
-    found = listener(Hearer(0.5, 0.5, first_word=1.0), ["foo", "bar", "baz"], cache=False)
+    found = listener(Hearer(0.5, 0.5, first_word=1.0), ["foo", "bar", "baz", "qux"], cache=False)
     np.testing.assert_allclose(found["accepts"], 0.5, atol=1e-12)
 
 
@@ -69,10 +69,10 @@ def test_intervals_hold_what_names_change():
 
 def test_answers_are_kept(tmp_path):
     model = Hearer(0.8, 0.3)
-    first = listener(model, ["foo", "bar", "baz"], cache=tmp_path)
+    first = listener(model, ["foo", "bar", "baz", "qux"], cache=tmp_path)
     asked = model.calls
-    again = listener(model, ["foo", "bar", "baz"], cache=tmp_path, temperature=2.0)
-    assert asked == 54 and model.calls == asked
+    again = listener(model, ["foo", "bar", "baz", "qux"], cache=tmp_path, temperature=2.0)
+    assert asked == 128 and model.calls == asked
     assert again["accepts"][0] < first["accepts"][0]
     loaded = meanfield.load(meanfield.save(first, tmp_path / "listener.nc"))
     assert loaded.attrs["kind"] == "listener"
@@ -81,9 +81,10 @@ def test_answers_are_kept(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"names": ["a", "b"]}, "names = ['a', 'b']: expected three to 12 different names"),
-        ({"names": ["a", "a", "b"]}, "names = ['a', 'a', 'b']: expected three to 12 different names"),
-        ({"names": "abc"}, "names = 'abc': expected three to 12 different names"),
+        ({"names": ["a", "b"]}, "names = ['a', 'b']: expected 4 to 12 different names"),
+        ({"names": ["a", "a", "b", "c"]}, "names = ['a', 'a', 'b', 'c']: expected 4 to 12 different names"),
+        ({"names": "abc"}, "names = 'abc': expected 4 to 12 different names"),
+        ({"names": [["a"], ["b"], ["c"], ["d"]]}, "names = [['a'], ['b'], ['c'], ['d']]: expected 4 to 12"),
         ({"level": 1.0}, "level = 1.0: expected a number between 0 and 1"),
         ({"backend": "model"}, "backend = 'model': expected a Backend"),
         ({"temperature": -1}, "temperature = -1"),
@@ -91,5 +92,5 @@ def test_answers_are_kept(tmp_path):
 )
 def test_bad_input_is_named(wrong, message):
     with pytest.raises(InputError) as error:
-        listener(**{"backend": Hearer(0.5, 0.5), "names": ["a", "b", "c"], "cache": False, **wrong})
+        listener(**{"backend": Hearer(0.5, 0.5), "names": ["a", "b", "c", "d"], "cache": False, **wrong})
     assert str(error.value).startswith(message)

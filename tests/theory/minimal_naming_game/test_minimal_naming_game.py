@@ -94,6 +94,14 @@ def test_answers_are_those_of_the_reaction_model(rule):
     assert np.abs(expected - game.drift(x, 0.4, (0.1, 0.05), rule)).max() > 0.002
 
 
+def test_answers_are_exact_numbers():
+    third = game.critical_polynomial(Fraction(1, 2), accepts=(1, Fraction(1, 3)))
+    assert max(abs(int(c)) for c in third.all_coeffs()) < 10**9
+    assert np.isnan(game.critical_fraction(1, accepts=(0.9, 0.1))), (
+        "consensus on B is unstable without anybody committed"
+    )
+
+
 # --- fixed points
 
 
