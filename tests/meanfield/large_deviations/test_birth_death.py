@@ -127,7 +127,7 @@ def test_steps_that_go_one_way_only():
     up, down = 40 * np.maximum(n / 50 - 0.3, 0) ** 2 * (50 - n), n.astype(float)
     generator = np.diag(up[:-1], 1) + np.diag(down[1:], -1) - np.diag(up + down)
     start = round(50 * found["composition"].values[here, 1]) - 1
-    assert found["lifetime"].values[here, 0] == pytest.approx(np.linalg.solve(-generator, np.ones(50))[start], rel=1e-9)
+    assert found["lifetime"].values[here, 0] == pytest.approx(np.linalg.solve(-generator, np.ones(50))[start], rel=1e-6)
 
 
 def test_what_is_never_left_lives_for_ever():
