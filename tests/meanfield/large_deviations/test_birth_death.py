@@ -123,11 +123,11 @@ def test_steps_that_go_one_way_only():
     model = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: 40 * jnp.maximum(x["I"] - 0.3, 0.0) ** 2, 1.0])
     found = lifetime(model, n_agents=[50])
     here = int(found["composition"].values[:, 1].argmax())
-    n = np.arange(1, 51)
-    up, down = 40 * np.maximum(n / 50 - 0.3, 0) ** 2 * (50 - n), n.astype(float)
-    generator = np.diag(up[:-1], 1) + np.diag(down[1:], -1) - np.diag(up + down)
-    start = round(50 * found["composition"].values[here, 1]) - 1
-    assert found["lifetime"].values[here, 0] == pytest.approx(np.linalg.solve(-generator, np.ones(50))[start], rel=1e-6)
+    steps = [0.0]  # times from n to n - 1, from the largest n down, sums of positive terms
+    for n in range(50, 0, -1):
+        steps.append((1 + 40 * max(n / 50 - 0.3, 0) ** 2 * (50 - n) * steps[-1]) / n)
+    start = round(50 * found["composition"].values[here, 1])
+    assert found["lifetime"].values[here, 0] == pytest.approx(sum(steps[51 - start :]), rel=1e-11)
 
 
 def test_what_is_never_left_lives_for_ever():
