@@ -2,34 +2,22 @@
 
 From empty memories the rate equation leads to the strong attractor, and from a saddle of one unstable direction to two
 attractors. Noise carries N agents over the saddle k with the action κ_k²/2, that is beyond its stable manifold with the
-chance Φ(-z_k), z_k = κ_k√N - c_k/√N. Attractors of two words stand in a line: one is reached if the saddle before it is
-crossed and none after it.
+probability Φ(-z_k), z_k = κ_k√N - c_k/√N. Where manifolds do not meet, as those of two words, saddles connect the
+attractors as a tree: one is reached if the saddle before it is crossed and none after it.
 
-Of three attractors of three words or more, crossings are not independent. Weak noise along the way to saddle k is a
-normal variable ξ_k; two have the correlation
-
-    ρ_kl = ∫ p_k·D p_l dt / √(∫ p_k·D p_k dt ∫ p_l·D p_l dt)
-
-with the momenta of both paths. A share b of agents who start with memories of an attractor's word instead of none acts
-like the noise ξ_k = √N b p_k(0)·(x - x₀)/κ_k. So the rate equation, started with such shares, tells where each ξ/√N
-leads. On a ray from ξ = 0 an attractor is reached between radii r; with a fraction of 1/R for each of R rays
-
-    P = 1/R Σ [exp(-N r²/2) - exp(-N r'²/2)].
-
-For one manifold this is Craig's integral for Φ(-κ√N). Radii are in proportion to radii with the exact κ_k where a basin
-borders on the strong attractor's. What is left out is of order 1/√N, as in all laws of order 1.
+Where saddles connect attractors in a circle, as those of three words, manifolds meet at a fixed point of several
+unstable directions, and crossings are not independent: see `sectors`. Radii there are in proportion to radii with the
+exact κ_k where a basin borders on the strong attractor's. Where the likeliest way leads past the point at which the
+basins meet, no path goes over the saddle. Then κ_k is the least radius of linear noise, times the usual proportion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
-from scipy.integrate import solve_ivp
-from scipy.optimize import nnls
+from jaxtyping import Float
 from scipy.special import log_ndtr, logsumexp
 
 from meanfield._finite_size.law_path import (
@@ -47,30 +35,24 @@ from meanfield._finite_size.law_path import (
 )
 from meanfield._finite_size.least_action_path import NO_PATH, LeastActionPath, least_action_path, linearised
 from meanfield._finite_size.next_order import NextOrder, next_order
+from meanfield._finite_size.sectors import Sectors, sectors
 from meanfield._population.mixture import Mixture
 from meanfield._population.population import Population
 
 BESIDE = 0.1  # a saddle: relative change of its fractions, from which the rate equation leads away
 WEAK = 1e-4  # κ, below which rounding may hide the momentum
-RAYS, STEPS, HALVINGS = 256, 12, 8  # steps of a ray before those that change the attractor are halved
-SPANNED = 1e-6  # what rounding and the paths' errors leave of a direction of noise that there is not
-ONE_DIRECTION = "memories of the words do not act in all directions of the noise"
-RARE = -21.0  # logarithm of a probability, below which rays are too few
-MOST_BORDERS = 4  # within a step
 NEVER = 1e-9  # share of words
 
 Sizes = Float[np.ndarray, " sizes"]
-Trajectory = Float[np.ndarray, "nodes kinds states"]
 
 
 class Crossing(NamedTuple):
-    """A saddle that noise may cross, from the attractor `near` to the attractor `far`; no path where κ is infinite."""
+    """A border that noise may cross, from the attractor `near` to the attractor `far`."""
 
     near: int
     far: int
-    kappa: float
+    kappa: float  # infinite where no agent ever says the word
     path: LeastActionPath | None = None
-    p: Trajectory | None = None  # momentum, up to a factor
     correction: float = 0.0
     error: float = 0.0
 
@@ -79,28 +61,14 @@ class Crossing(NamedTuple):
         return self.kappa * np.sqrt(sizes) - np.nan_to_num(self.correction) / np.sqrt(sizes)
 
 
-class Sectors(NamedTuple):
-    """Pieces of rays in the plane of weak noise: to which attractor they lead."""
-
-    number: Int[np.ndarray, " pieces"]
-    inner: Float[np.ndarray, " pieces"]  # radii
-    outer: Float[np.ndarray, " pieces"]
-
-    def log_chance(self, number: int, sizes: Sizes, alone: Sizes) -> Sizes:
-        """Log-probability of an attractor; where it is tiny, the one of crossing its manifold `alone`."""
-        of = self.number == number
-        half = -sizes[:, None] / 2
-        pieces = np.exp(half * self.inner[of] ** 2) - np.exp(half * self.outer[of] ** 2)
-        return np.where(alone < RARE, alone, np.log(np.maximum(pieces.sum(1) / RAYS, np.finfo(float).tiny)))
-
-
 class Several(NamedTuple):
     """The strong attractor, and the saddles that lead away from it."""
 
     strong: int
     crossings: list[Crossing]
-    sectors: Sectors | None  # of three attractors of three words or more
+    sectors: Sectors | None  # where basins meet
     missing: str = ""  # why some c are left out
+    linear: tuple[int, ...] = ()  # attractors whose κ is known in linear noise
 
     @property
     def nearest(self) -> Crossing:
@@ -160,26 +128,39 @@ def several(population: Population, points: xr.Dataset, order: int) -> Several |
         return edges
     said = [population.words.index(word) for word in ever_said(population)]
     unsaid = np.delete(points["word_share"].values, said, axis=1).sum(1) > NEVER
-    if len(population.words) > 2 and (~unsaid[[far for _, far in edges]]).sum() > 2:
-        return f"there are {status.count('stable')} attractors: the law of more than two words takes at most three"
+    reachable = [far for _, far in edges if not unsaid[far]]
+    tree = len(saddles) < status.count("stable") or len(reachable) < 2
     crossings = []
     for near, far in edges:
-        found = _crossing(population.mixture, x, pairs[frozenset((near, far))], near, far, reachable=not unsaid[far])
-        if isinstance(found, str):
-            where = place(population.words, points.isel(fixed_point=far))
-            return f"to the attractor {where} {found}"
-        crossings.append(found)
-    finite = [one for one in crossings if one.path is not None]
-    if len(population.words) == 2 or len(finite) < 2:
+        way = pairs[frozenset((near, far))]
+        path = None if unsaid[far] else _least_action(population.mixture, way, far)
+        if isinstance(path, str) and tree:
+            return f"to the attractor {place(population.words, points.isel(fixed_point=far))} {path}"
+        path = None if isinstance(path, str) else path
+        crossings.append(Crossing(near, far, np.inf if path is None else path.kappa, path))
+    if tree:
         law = Several(strong, crossings, None)
         return _next_orders(law) if order == 2 else law
-    sectors = _sectors(population.mixture, x, strong, finite)
-    if isinstance(sectors, str):
-        return sectors
-    missing = "of three attractors only order 1 is known" if order == 2 else ""
+    found = sectors(population.mixture, x, status, strong, reachable)
+    return found if isinstance(found, str) else _meeting(strong, crossings, found, order)
+
+
+def _meeting(strong: int, crossings: list[Crossing], found: Sectors, order: int) -> Several:
+    """The law where basins meet: radii are in proportion to κ of the paths that there are."""
+    scales = {}
+    for one in crossings:
+        radius = found.nearest(one.far, first=True)
+        if one.path is not None and min(one.kappa, radius) > WEAK and np.isfinite(radius):
+            scales[one.far] = one.kappa / radius
+    usual = float(np.exp(np.mean(np.log([*scales.values()])))) if scales else 1.0
+    found = found.scaled(scales, usual)
     left_out = np.nan if order == 2 else 0.0
-    crossings = [one._replace(near=strong, correction=left_out, error=left_out) for one in crossings]
-    return Several(strong, crossings, sectors, missing)
+    crossings = [
+        Crossing(strong, far, found.nearest(far) if path is None else kappa, path, left_out, left_out)
+        for _, far, kappa, path, *_ in crossings
+    ]
+    linear = tuple(one.far for one in crossings if one.path is None and np.isfinite(one.kappa))
+    return Several(strong, crossings, found, "where basins meet only order 1 is known" if order == 2 else "", linear)
 
 
 def tree_of(strong: int, edges: list[tuple[int, int]], n_attractors: int) -> list[tuple[int, int]] | str:
@@ -217,32 +198,13 @@ def _path(mixture: Mixture, saddle: _Saddle, far: int, scale: float = 0.0) -> Le
     return least_action_path(mixture, saddle.x, left, saddle.growth, MAX_NUMBERS, scale)
 
 
-def _crossing(
-    mixture: Mixture, x: Compositions, saddle: _Saddle, near: int, far: int, *, reachable: bool
-) -> Crossing | str:
-    """The way over a saddle, or why none is found."""
-    if not reachable:
-        return Crossing(near, far, np.inf)
+def _least_action(mixture: Mixture, saddle: _Saddle, far: int) -> LeastActionPath | str:
+    """The path over a saddle, or why none is found."""
     path = _path(mixture, saddle, far)
     if path == NO_PATH:  # κ may be next to nothing
         nearly = _path(mixture, saddle, far, BALANCED)
         path = nearly if not isinstance(nearly, str) and abs(nearly.kappa) < BALANCED else path
-    if isinstance(path, str):
-        return path
-    p = path.p if abs(path.kappa) > WEAK else _adjoint(path)
-    return Crossing(near, far, path.kappa, path, p)
-
-
-def _adjoint(path: LeastActionPath) -> Trajectory:
-    """The momentum of vanishing noise, up to a factor: dp/dt = -Jᵀp, back from the left eigenvector."""
-    game, left = tuple(path.mixture), path.ends.left
-
-    def rate(time: float, p: np.ndarray) -> np.ndarray:
-        x = _at(path.time, path.x, np.array([time]))[0]
-        return -linearised(game, x, p.reshape(left.shape))[1].ravel()
-
-    back = solve_ivp(rate, (path.time[-1], 0.0), left.ravel(), t_eval=path.time[::-1], rtol=1e-6, atol=1e-9)
-    return back.y.T[::-1].reshape(path.x.shape)
+    return path
 
 
 def _next_orders(law: Several) -> Several:
@@ -255,102 +217,3 @@ def _next_orders(law: Several) -> Several:
             second = NextOrder(np.nan, np.nan)
         crossings.append(one._replace(correction=second.correction, error=second.error))
     return law._replace(crossings=crossings, missing="; ".join(sorted(missing)))
-
-
-def _sectors(mixture: Mixture, x: Compositions, strong: int, members: list[Crossing]) -> Sectors | str:
-    """Where weak noise leads in the plane of two crossings, or why it is not known."""
-    start = np.zeros_like(x[0])
-    start[:, 0] = mixture.share
-    corners = x[[strong, *(one.far for one in members)]] - start
-    rho = correlation_of(*members)
-    if 1 - rho**2 < SPANNED:
-        return ONE_DIRECTION
-    noise = np.linalg.cholesky([[1.0, rho], [rho, 1.0]])
-    effect = np.linalg.solve(noise, [np.tensordot(corners, _unit_momentum(one), 2) for one in members])
-    angle = 2 * np.pi * (np.arange(RAYS) + 0.5) / RAYS
-    shares = np.array([nnls(effect, ray)[0] for ray in np.transpose([np.cos(angle), np.sin(angle)])])
-    if np.abs(effect @ shares.T - [np.cos(angle), np.sin(angle)]).max() > SPANNED:
-        return ONE_DIRECTION
-    ways, longest = np.tensordot(shares, corners, 1), 1 / shares.sum(1)
-    known = [one.far for one in members]
-
-    def led(rays: np.ndarray, radii: np.ndarray) -> np.ndarray:
-        found = ends(mixture, x, start + radii[:, None, None] * ways[rays])
-        return np.array([one if one in known else strong for one in found])
-
-    grid = longest[:, None] * (np.arange(1, STEPS + 1) / STEPS) ** 2
-    there = led(np.repeat(np.arange(RAYS), STEPS), grid.ravel()).reshape(RAYS, STEPS)
-    grid, there = np.pad(grid, ((0, 0), (1, 0))), np.pad(there, ((0, 0), (1, 0)), constant_values=strong)
-    rays, steps = np.nonzero(there[:, 1:] != there[:, :-1])
-    borders = _borders(led, rays, grid[rays, steps], grid[rays, steps + 1], there[rays, steps], there[rays, steps + 1])
-    return _pieces(*borders, members)
-
-
-def _borders(
-    led: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    rays: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    before: np.ndarray,
-    after: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rays, radii and attractors beyond, of all borders between `low` and `high`, in order."""
-    found = []
-    for _ in range(MOST_BORDERS):
-        inner, outer, beyond = low, high, after
-        for _ in range(HALVINGS):
-            middle = (inner + outer) / 2
-            there = led(rays, middle)
-            same = there == before
-            inner, outer = np.where(same, middle, inner), np.where(same, outer, middle)
-            beyond = np.where(same, beyond, there)
-        found.append((rays, (inner + outer) / 2, beyond))
-        more = beyond != after  # another attractor lies between
-        rays, low, high, before, after = rays[more], outer[more], high[more], beyond[more], after[more]
-        if not len(rays):
-            break
-    rays, radii, beyond = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    order = np.lexsort((radii, rays))
-    return rays[order], radii[order], beyond[order]
-
-
-def _pieces(rays: np.ndarray, radii: np.ndarray, number: np.ndarray, members: list[Crossing]) -> Sectors:
-    """Those beyond the strong attractor's basin, with radii in proportion to those with the exact κ."""
-    first = np.flatnonzero(np.diff(rays, prepend=-1))
-    scale = np.ones(RAYS)
-    for one in members:
-        own = first[number[first] == one.far]
-        if len(own) and one.kappa > WEAK:
-            scale[rays[own]] = one.kappa / radii[own].min()
-    outer = np.where(np.diff(rays, append=-1) == 0, np.append(radii[1:], np.inf), np.inf)
-    return Sectors(number, radii * scale[rays], outer * scale[rays])
-
-
-def _unit_momentum(one: Crossing) -> Kinds:
-    """p at time 0, for noise of unit variance."""
-    assert one.path is not None and one.p is not None
-    return one.p[0] / np.sqrt(_overlap(one.path, one.p, one.p))
-
-
-def correlation_of(one: Crossing, other: Crossing) -> float:
-    """ρ, the mean of those along both paths."""
-    assert one.path is not None and other.path is not None and one.p is not None and other.p is not None
-    found = []
-    for path in (one.path, other.path):
-        p, q = _at(one.path.time, one.p, path.time), _at(other.path.time, other.p, path.time)
-        found.append(_overlap(path, p, q) / np.sqrt(_overlap(path, p, p) * _overlap(path, q, q)))
-    return float(np.clip(np.mean(found), -1.0, 1.0))
-
-
-def _overlap(path: LeastActionPath, p: Trajectory, q: Trajectory) -> float:
-    """∫ p·D q dt along the path."""
-    game, nodes = tuple(path.mixture), zip(path.x, p, q, strict=True)
-    return float(path.weights @ [(one * linearised(game, x, two)[2]).sum() for x, one, two in nodes])
-
-
-def _at(
-    time: Float[np.ndarray, " nodes"], path: Trajectory, times: Float[np.ndarray, " instants"]
-) -> Float[np.ndarray, "instants kinds states"]:
-    """A trajectory between its nodes, and its last value later."""
-    flat = [np.interp(times, time, values) for values in path.reshape(len(path), -1).T]
-    return np.reshape(np.transpose(flat), (len(times), *path.shape[1:]))

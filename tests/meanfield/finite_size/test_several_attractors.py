@@ -17,6 +17,7 @@ FAMILY = {
     "one leads": ([0.1, 0.25, 0.1], [-0.26, 0.18, 0.09], 0.02),
     "two nearly alike": ([0.0, 0.01, -0.2], [0.0, 0.0, 0.0], 0.0),
     "a border near the start": ([0.2, 0.22, 0.24], [-0.2, -0.05, 0.1], 0.02),
+    "no path over one saddle": ([0.263, 0.071, -0.242], [0.219, 0.294, 0.27], 0.02),
 }
 
 
@@ -39,18 +40,19 @@ def simulated(policy, n_agents, runs, rounds=50):
     return np.bincount(found.values.argmax(-1), minlength=found.sizes["word"]) / runs
 
 
-@pytest.mark.parametrize("name", FAMILY)
+@pytest.mark.parametrize("name", [*FAMILY][1:])
 def test_chances_of_three_words_are_those_of_simulated_populations(name):
-    """40,000 runs: five standard errors are 0.0125 at most, and 0.015 is left for the order 1/√N."""
+    """40,000 runs: five standard errors are 0.0125 at most, and 0.0075 is left for the order 1/√N."""
     policy = follow(*FAMILY[name])
     law = group_size_law(policy, n_agents=[24])
     runs = simulated(policy, 24, 40_000)
     assert law["attractors"].item() == 3 and 0.4 < runs.max() < 0.8
     chances = law["word_probability"].values[0]
-    np.testing.assert_allclose(chances, runs, atol=0.0275)
+    np.testing.assert_allclose(chances, runs, atol=0.02)
     assert chances.sum() == pytest.approx(1, abs=2e-3)
     apart = ndtr(-law["word_kappa"].values * np.sqrt(24))
     assert abs(apart.sum() - apart.max() + law["probability"].item() - 1) > 0.03, "a control: saddles on their own"
+    assert ("no path over the saddle" in law.attrs["reason"]) == (name == "no path over one saddle")
 
 
 @pytest.mark.slow
@@ -58,8 +60,17 @@ def test_chances_of_three_words_are_those_of_simulated_populations(name):
 def test_chances_of_three_words_in_200_000_runs(name):
     policy = follow(*FAMILY[name])
     law = group_size_law(policy, n_agents=[24, 100])["word_probability"].values
-    for chances, n_agents, error in zip(law, (24, 100), (0.015, 0.008), strict=True):
+    for chances, n_agents, error in zip(law, (24, 100), (0.009, 0.007), strict=True):
         np.testing.assert_allclose(chances, simulated(policy, n_agents, 200_000), atol=error)
+
+
+@pytest.mark.slow
+def test_chances_of_four_words():
+    policy = follow([0.1, -0.1, 0.05, 0.2], [0, 0.1, 0, -0.05], words=list("ABCD"))
+    law = group_size_law(policy, n_agents=[24, 100])["word_probability"].values
+    for chances, n_agents, error in zip(law, (24, 100), (0.03, 0.018), strict=True):
+        np.testing.assert_allclose(chances, simulated(policy, n_agents, 100_000), atol=error)
+    np.testing.assert_allclose(law.sum(1), 1, atol=0.01)
 
 
 @pytest.mark.slow
@@ -157,10 +168,11 @@ def test_order_2_of_two_attractors_that_can_be_reached():
     assert abs(law["correction"].item()) > 1e-3 and law["word_probability"].values[0, 2] == 0
 
 
-def test_more_than_three_attractors_of_more_than_two_words_are_refused():
-    law = group_size_law(follow([0, 0.1, 0.2, 0.15], [0] * 4, words=list("ABCD")), n_agents=[24])
+@pytest.mark.slow
+def test_five_words_are_refused():
+    law = group_size_law(follow([0, 0.1, 0.2, 0.15, 0.05], [0] * 5, words=list("ABCDE")), n_agents=[24])
     assert law.attrs["applies"] == 0
-    assert "there are 4 attractors: the law of more than two words takes at most three" in law.attrs["reason"]
+    assert "there are 5 attractors around one fixed point: the law takes at most 4" in law.attrs["reason"]
     assert law["word_probability"].isnull().all()
 
 
