@@ -40,7 +40,7 @@ from meanfield.core._game import WordGame
 from meanfield.core._spectrum import leading_eigenvalues
 
 RAYS = {2: 256, 3: 512}  # by the number of directions
-STEPS, HALVINGS = 12, 8  # steps of a ray before those that change the attractor are halved
+STEPS, HALVINGS = 8, 8  # steps of a ray before those that change the attractor are halved
 MOST_BORDERS = 4  # within a step
 SPANNED = 1e-6  # directions of noise that memories of the words do not reach
 RARE = -21.0  # logarithm of a probability, below which rays are too few
