@@ -27,7 +27,6 @@ from meanfield._population.mixture import Mixture
 from meanfield.core._path_search import ROUGH, Ending, Instanton, Mesh, PathProblem, even_mesh, moved, resting
 
 FORGOTTEN = 10.0  # T, in units of the time in which the slowest mode fades
-ENOUGH = 0.7  # of T for κ, whose error falls like exp(-2T), while the one of c falls like exp(-T)
 SHORTER = 3  # T of the first search
 FINEST, COARSEST, PARTS = 0.4, 1.2, 4  # step of time; the number of steps is a multiple of the third
 COARSE, MOST_STEPS = 0.8, 700  # step beyond which c is not computed
@@ -117,7 +116,7 @@ def majority_path(
     if least > half:
         reason = f", and agents say the majority word with chance {least:.3g} or more in every memory"
         return MajorityPath(np.inf, 0.0, 0.0, reason)
-    mesh = _mesh(FORGOTTEN / decay, 1.0 if with_correction else ENOUGH)
+    mesh = _mesh(FORGOTTEN / decay)
     if mesh is None:
         return f"the attractor is slow (eigenvalue {-decay:.2g})"
     bounds = _Bounds(mixture, attractor, word, mesh, TOLERANCE if with_correction else FIELD_TOLERANCE)
@@ -138,15 +137,12 @@ def majority_path(
     return MajorityPath(kappa, np.nan, np.nan, f"; the next order is left out: {why}")
 
 
-def _mesh(end: float, part: float) -> Mesh | None:
-    """The last part of equal steps.
-
-    They may not be longer before the path has momentum: the determinant needs all of them short.
-    """
+def _mesh(end: float) -> Mesh | None:
+    """Equal steps. They may not be longer before the path has momentum: the determinant needs all of them short."""
     n_steps = PARTS * int(np.ceil(min(MOST_STEPS, end / FINEST) / PARTS - 1e-9))
     if end / n_steps > COARSEST:
         return None
-    return even_mesh(end / n_steps * int(part * n_steps), int(part * n_steps))
+    return even_mesh(end, n_steps)
 
 
 def _next_order(bounds: _Bounds, found: tuple[PathProblem, Instanton], half: float, away: float) -> NextOrder | str:
