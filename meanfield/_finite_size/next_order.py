@@ -43,7 +43,7 @@ SMALL, BESIDE = 0.01, 0.02  # κ: below the first, c is the mean of its values a
 UNKNOWN = 0.1  # error of c above which it is not given
 STRONG = 0.5  # κ
 TOLERANCE = 1e-9  # of logarithms of fields
-SEARCH = 1000  # evaluations
+SEARCH = 500  # evaluations
 NEGLIGIBLE = 1e-8  # correlations
 
 

@@ -35,7 +35,7 @@ LONG, GROWTH, FIRST = 0.8, 0.5, 1e-8  # steps: the longest, how fast they grow, 
 ROUGH = 1e-3  # size of residuals below which the next may be larger
 MAX_KRYLOV = 150  # evaluations
 # Of GMRES: the second where paths that wait near an attractor, for any time, hardly differ, so that convergence is slow
-KRYLOV_TOLERANCES, FAST = (1e-2, 1e-6), 0.7
+KRYLOV_TOLERANCES, SLOW = (1e-2, 1e-6), 0.3
 STAYS = 0.99  # change of residuals, from which they are as good as the same
 MOST_KNOWN = 300  # products that are kept for another mesh
 DIFFERENCE = 1e-6  # of logarithms of fields, for their derivatives
@@ -407,10 +407,10 @@ def newton(
         if used >= most:
             return None
         step = _step(counted, found, inverse, krylov)
-        part, nearer = _nearer(counted, found, step)
+        nearer = _nearer(counted, found, step)
         if nearer is None and krylov == exact:
             return None
-        if nearer is None or nearer.size > (1 - FAST * part) * found.size:
+        if nearer is None or nearer.size > SLOW * found.size:
             krylov = exact
         found = found if nearer is None else nearer
     return found
@@ -476,12 +476,11 @@ def _step(evaluate: Callable, found: Instanton, inverse: Inverse, tolerance: flo
     return inverse.solution(product, found.residual.ravel(), tolerance).reshape(found.logarithms.shape)
 
 
-def _nearer(evaluate: Callable, found: Instanton, step: Logarithms) -> tuple[float, Instanton | None]:
-    """The part of a step with which the residual falls, and the point there."""
+def _nearer(evaluate: Callable, found: Instanton, step: Logarithms) -> Instanton | None:
     part = min(1.0, FARTHEST / np.abs(step).max())
     while part > SMALLEST_PART:
         there = evaluate(found.logarithms + part * step)
         if there is not None and there.size < max(ROUGH, (1 - part / 10) * found.size):
-            return part, there
+            return there
         part /= 2
-    return part, None
+    return None
