@@ -57,7 +57,7 @@ NEARLY = 5e-2  # error of the momentum where no longer path is found, as where i
 TRUSTED = 0.45  # part of the series' range, where the last of ten terms is 1e-4 of the first
 STUCK = 1e-4  # relative change of the momentum at the end by a longer time
 SHORT_SEARCH = 300  # evaluations
-LONG_SEARCH = 5 * 10**5  # evaluations times nodes, from a path that is near
+LONG_SEARCH = 2 * 10**5  # evaluations times nodes, from a path that is near: few that converge take half
 STARTS = (1e-3, 1e-2, 0.1, 0.3)  # ε
 IMPOSSIBLE = 1e-14  # ε instead of 0: fields have logarithms
 NEGLIGIBLE = 0.03  # ε, against the rarest answer
@@ -235,7 +235,7 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
         if short and near and until > tried:
             tried, bent = until, search._replace(curve=curve)
             another = bent.problem(mesh)
-            better = another.solve(found.logarithms, search.tolerance(found, ON_THE_WAY), SHORT_SEARCH)
+            better = another.solve(found.logarithms, search.tolerance(found, ON_THE_WAY), SHORT_SEARCH, problem)
             if better is not None and search.allows(better) and (nearer := bent.end_error(another, better)) < end:
                 search, found, problem, end = bent, better, another, nearer
                 continue
@@ -255,7 +255,7 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
             starts = [said + faded[:, None] * (starts[0] - said)]
         tolerance = search.tolerance(found, ON_THE_WAY if fine == 1 else FIELD_TOLERANCE)
         most = SHORT_SEARCH if enough else LONG_SEARCH // mesh.n_nodes
-        better = another.solve(another.nearest(starts), tolerance, most)
+        better = another.solve(another.nearest(starts), tolerance, most, problem)
         if better is None and enough:
             longest = True
             continue
@@ -308,7 +308,8 @@ def _followed(search: _Search, mesh: Mesh) -> Instanton | None:
     if (found := search.problem(mesh).solve(start, FIELD_TOLERANCE, SHORT_SEARCH)) is not None:
         return found
     for at_random in STARTS:
-        if (found := search.problem(mesh, at_random).solve(start, ROUGH, SHORT_SEARCH)) is not None:
+        problem = search.problem(mesh, at_random)
+        if (found := problem.solve(start, ROUGH, SHORT_SEARCH)) is not None:
             break
     else:
         return None
@@ -317,10 +318,10 @@ def _followed(search: _Search, mesh: Mesh) -> Instanton | None:
     while True:
         last = at_random / ratio <= smallest
         following = smallest if last else at_random / ratio
-        problem = search.problem(mesh, search.least if last else following)
+        before, problem = problem, search.problem(mesh, search.least if last else following)
         move = np.log(following) - logarithm
         tolerance = FIELD_TOLERANCE if last else ROUGH
-        tried = problem.solve(found.logarithms + move * slope, tolerance, SHORT_SEARCH)
+        tried = problem.solve(found.logarithms + move * slope, tolerance, SHORT_SEARCH, before)
         if tried is None:
             ratio = ratio**0.5
             if ratio < SMALLEST_RATIO:

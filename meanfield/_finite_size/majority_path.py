@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield._finite_size.least_action_path import SMALLEST
+from meanfield._finite_size.least_action_path import FIELD_TOLERANCE, SMALLEST
 from meanfield._finite_size.next_order import (
     BESIDE,
     SEARCH,
@@ -24,9 +24,10 @@ from meanfield._finite_size.next_order import (
 )
 from meanfield._fixed_points.spectrum import FLOOR
 from meanfield._population.mixture import Mixture
-from meanfield.core._path_search import Ending, Instanton, Mesh, PathProblem, even_mesh, resting
+from meanfield.core._path_search import ROUGH, Ending, Instanton, Mesh, PathProblem, even_mesh, moved, resting
 
 FORGOTTEN = 10.0  # T, in units of the time in which the slowest mode fades
+SHORTER = 3  # T of the first search
 FINEST, COARSEST, PARTS = 0.4, 1.2, 4  # step of time; the number of steps is a multiple of the third
 COARSE, MOST_STEPS = 0.8, 700  # step beyond which c is not computed
 LARGE = 1.0  # c
@@ -51,25 +52,40 @@ class _Bounds(NamedTuple):
     attractor: np.ndarray
     word: int
     mesh: Mesh
+    tolerance: float
 
     @property
     def first(self) -> float:
         """The word share at the attractor."""
         return float((self.attractor * self.mixture.q[..., self.word]).sum() / self.attractor.sum())
 
-    def problem(self, bound: float) -> PathProblem:
+    def problem(self, bound: float, mesh: Mesh) -> PathProblem:
         """A path to this bound."""
         ends = Ending(bound - self.mixture.q[..., self.word], 0.0)
-        return PathProblem(tuple(self.mixture), ends, self.mesh, self.attractor)
+        return PathProblem(tuple(self.mixture), ends, mesh, self.attractor)
 
     def solved(self, bound: float) -> tuple[PathProblem, Instanton] | None:
+        """The path, from its last part."""
+        n_steps = (self.mesh.n_nodes - 1) // SHORTER
+        short = even_mesh(n_steps * float(self.mesh.pace[0]), n_steps)
+        if (nearly := self.followed(bound, short, ROUGH)) is not None:
+            problem, fields = self.problem(bound, self.mesh), nearly[1].logarithms
+            tolerance = self.tolerance * float(np.clip(abs(nearly[1].kappa), SMALL, 1))
+            found = problem.solve(moved(fields, short, self.mesh, 0.0), tolerance, SEARCH, nearly[0], 0.0)
+            if found is not None:
+                return problem, found
+        return self.followed(bound, self.mesh, TOLERANCE)
+
+    def followed(self, bound: float, mesh: Mesh, tolerance: float) -> tuple[PathProblem, Instanton] | None:
         """The path, followed as the bound moves away from the attractor."""
         at, stretch = 0.0, 1.0
-        fields = np.tile(resting(tuple(self.mixture), self.attractor[None]), (self.mesh.n_nodes, 1))
+        fields = np.tile(resting(tuple(self.mixture), self.attractor[None]), (mesh.n_nodes, 1))
+        before: PathProblem | None = None
         while stretch >= SMALLEST_STRETCH:
             to = min(1.0, at + stretch)
-            problem = self.problem(self.first + to * (bound - self.first))
-            found = problem.solve(fields, TOLERANCE, SEARCH)
+            problem = self.problem(self.first + to * (bound - self.first), mesh)
+            found = problem.solve(fields, tolerance, SEARCH, before)
+            before = problem
             if found is None:
                 stretch /= 2
             elif to == 1:
@@ -103,7 +119,7 @@ def majority_path(
     mesh = _mesh(FORGOTTEN / decay)
     if mesh is None:
         return f"the attractor is slow (eigenvalue {-decay:.2g})"
-    bounds = _Bounds(mixture, attractor, word, mesh)
+    bounds = _Bounds(mixture, attractor, word, mesh, TOLERANCE if with_correction else FIELD_TOLERANCE)
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds: None
         found = bounds.solved(half)
         if found is None:

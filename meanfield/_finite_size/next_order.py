@@ -43,7 +43,7 @@ SMALL, BESIDE = 0.01, 0.02  # κ: below the first, c is the mean of its values a
 UNKNOWN = 0.1  # error of c above which it is not given
 STRONG = 0.5  # κ
 TOLERANCE = 1e-9  # of logarithms of fields
-SEARCH = 1000  # evaluations
+SEARCH = 500  # evaluations
 NEGLIGIBLE = 1e-8  # correlations
 
 
@@ -65,7 +65,10 @@ def next_order(path: LeastActionPath) -> NextOrder | str:
         return f"the saddle is slow (eigenvalue {path.ends.growth:.2g}), and the next order takes too many times"
     before, reason = None, ""
     for first_time in FIRST_TIMES:
-        found = [_correction(path, mesh_until(end, PARTS, first_time, steps[0])) for end in ends]
+        found, nearest = [], None
+        for end in ends:
+            nearest, one = _correction(path, mesh_until(end, PARTS, first_time, steps[0]), nearest)
+            found.append(one)
         known = [one for one in found if not isinstance(one, str)]
         if len(known) < len(ENDS):
             reason = next(one for one in found if isinstance(one, str))
@@ -88,16 +91,16 @@ def _extrapolated(early: NextOrder, late: NextOrder) -> NextOrder:
     return NextOrder(value, numerical + left * abs(value - late.correction))
 
 
-def _correction(path: LeastActionPath, mesh: Mesh) -> NextOrder | str:
-    """c for one T, or the reason why there is none on this mesh."""
-    found = _solved(path, path.mixture, mesh)
-    off = np.inf if found is None else abs(found[1].kappa - path.kappa)
+def _correction(path: LeastActionPath, mesh: Mesh, nearest: PathProblem | None) -> tuple[PathProblem, NextOrder | str]:
+    """c for one T, or the reason why there is none on this mesh, and the problem of the path."""
+    problem, found = _solved(path, path.mixture, mesh, nearest)
+    off = np.inf if found is None else abs(found.kappa - path.kappa)
     if found is None or not off < (SAME + path.error) * max(path.kappa, SMALL):
-        return "no path was found with the accuracy that the next order needs"
+        return problem, "no path was found with the accuracy that the next order needs"
     if path.kappa > SMALL:
-        return correction_of(*found)
-    both = [one and correction_of(*one) for one in (_solved(path, mixture, mesh) for mixture in _beside(path))]
-    return mean_order(both)
+        return problem, correction_of(problem, found)
+    both = [_solved(path, mixture, mesh, problem) for mixture in _beside(path)]
+    return problem, mean_order([one and correction_of(beside, one) for beside, one in both])
 
 
 def mean_order(both: Sequence[NextOrder | str | None]) -> NextOrder | str:
@@ -109,12 +112,13 @@ def mean_order(both: Sequence[NextOrder | str | None]) -> NextOrder | str:
     return NextOrder((one + two) / 2, (one_error + two_error) / 2 + BESIDE * abs(one - two))
 
 
-def _solved(path: LeastActionPath, mixture: Mixture, mesh: Mesh) -> tuple[PathProblem, Instanton] | None:
+def _solved(
+    path: LeastActionPath, mixture: Mixture, mesh: Mesh, nearest: PathProblem | None
+) -> tuple[PathProblem, Instanton | None]:
     start = np.zeros(mixture.q.shape[:2])
     start[:, 0] = mixture.share
     problem = PathProblem(tuple(mixture), path.ends, mesh, start)
-    found = problem.solve(moved(path.logarithms, path.mesh, mesh, 1.0), TOLERANCE, SEARCH)
-    return None if found is None else (problem, found)
+    return problem, problem.solve(moved(path.logarithms, path.mesh, mesh, 1.0), TOLERANCE, SEARCH, nearest)
 
 
 def _beside(path: LeastActionPath) -> list[Mixture]:

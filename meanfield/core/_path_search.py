@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import block_diag
-from scipy.sparse.linalg import LinearOperator, gmres
+from scipy.linalg import block_diag, solve_triangular
 from scipy.special import wrightomega
 
 from meanfield._numerics.blas import one_blas_thread
@@ -37,6 +36,8 @@ ROUGH = 1e-3  # size of residuals below which the next may be larger
 MAX_KRYLOV = 150  # evaluations
 # Of GMRES: the second where paths that wait near an attractor, for any time, hardly differ, so that convergence is slow
 KRYLOV_TOLERANCES, SLOW = (1e-2, 1e-6), 0.3
+STAYS = 0.99  # change of residuals, from which they are as good as the same
+MOST_KNOWN = 300  # products that are kept for another mesh
 DIFFERENCE = 1e-6  # of logarithms of fields, for their derivatives
 FARTHEST = 3.0  # that logarithms may move in a step
 SMALLEST_PART = 0.03  # of a step
@@ -194,7 +195,7 @@ class PathProblem:
 
     def __init__(self, arrays: Arrays, ending: Ending, mesh: Mesh, start: np.ndarray, strength: float = np.nan) -> None:
         self.arrays, self.ending, self.mesh, self.start, self.strength = arrays, ending, mesh, start, strength
-        self.evaluations = 0
+        self.evaluations, self.inverse = 0, Inverse()
 
     def evaluate(self, logarithms: Logarithms) -> Instanton | None:
         """None where fields leave all bounds."""
@@ -284,9 +285,17 @@ class PathProblem:
         found = [self.evaluate(start) for start in starts]
         return starts[int(np.argmin([np.inf if one is None else one.size for one in found]))]
 
-    def solve(self, start: Logarithms, tolerance: float, most: int) -> Instanton | None:
-        """The instanton by Newton's method, or None if it does not converge within about so many evaluations."""
-        return newton(self.evaluate, start, tolerance, most)
+    def solve(
+        self, start: Logarithms, tolerance: float, most: int, before: PathProblem | None = None, wait: float = 1.0
+    ) -> Instanton | None:
+        """The instanton by Newton's method, or None if it does not converge within about so many evaluations.
+
+        The inverse of the Jacobian is approximately that of the problem `before`, whose fields were `moved`.
+        """
+        if before is not None:
+            same = before.mesh is self.mesh
+            self.inverse = before.inverse if same else before.inverse.moved(before.mesh, self.mesh, wait)
+        return newton(self.evaluate, start, tolerance, most, self.inverse)
 
 
 def _members(arrays: Arrays) -> Float[np.ndarray, "classes ..."]:
@@ -368,15 +377,21 @@ def _size(n_nodes: int) -> int:
 
 def moved(logarithms: Logarithms, before: Mesh, after: Mesh, wait: float) -> Float[np.ndarray, "others fields"]:
     """Fields at the times of a longer mesh: the values at `wait` times the old end, and at the end, last longer."""
-    at, extra = wait * before.time[-1], (after.time[-1] - before.time[-1]) * (0.5 if wait < 1 else 1.0)
-    time = after.time[::2]
-    source = np.where(time < at, time, np.maximum(at, time - extra))
-    return np.transpose([np.interp(source, before.time[::2], column) for column in logarithms.T])
+    at, extra = wait * before.time[-1], (after.time[-1] - before.time[-1]) * (0.5 if 0 < wait < 1 else 1.0)
+    old, time = before.time[::2], after.time[::2]
+    source = np.minimum(np.where(time < at, time, np.maximum(at, time - extra)), old[-1])
+    left = np.clip(np.searchsorted(old, source, side="right") - 1, 0, len(old) - 2)
+    part = ((source - old[left]) / (old[left + 1] - old[left]))[:, None]
+    return (1 - part) * logarithms[left] + part * logarithms[left + 1]
 
 
 @one_blas_thread()
 def newton(
-    evaluate: Callable[[Logarithms], Instanton | None], start: Logarithms, tolerance: float, most: int
+    evaluate: Callable[[Logarithms], Instanton | None],
+    start: Logarithms,
+    tolerance: float,
+    most: int,
+    inverse: Inverse,
 ) -> Instanton | None:
     """The fields that are their own images, or None if the search does not converge in about `most` evaluations."""
     used = 0
@@ -391,7 +406,7 @@ def newton(
     while found is not None and found.size >= tolerance:
         if used >= most:
             return None
-        step = _step(counted, found, krylov)
+        step = _step(counted, found, inverse, krylov)
         nearer = _nearer(counted, found, step)
         if nearer is None and krylov == exact:
             return None
@@ -401,16 +416,64 @@ def newton(
     return found
 
 
-def _step(evaluate: Callable, found: Instanton, tolerance: float) -> Logarithms:
-    shape, size = found.logarithms.shape, found.logarithms.size
+class Inverse:
+    """The inverse of the Jacobian, as far as products with it, and with those of problems before, have told."""
 
+    def __init__(self) -> None:
+        self.parts: list[tuple[np.ndarray, np.ndarray]] = []  # changes, of parts along orthonormal images
+
+    def of(self, images: np.ndarray) -> np.ndarray:
+        """Approximately the vectors, in columns, of which these are the products."""
+        return images + sum(changes @ (known.T @ images) for changes, known in self.parts)
+
+    def solution(self, product: Callable[[np.ndarray], np.ndarray], wanted: np.ndarray, tolerance: float) -> np.ndarray:
+        """The vector of which `wanted` is the product, by generalised conjugate residuals (Eisenstat et al. 1983)."""
+        directions, images = (np.empty((wanted.size, MAX_KRYLOV), order="F") for _ in range(2))
+        found, rest, number = np.zeros_like(wanted), wanted, 0
+        following = rest
+        while number < MAX_KRYLOV and np.linalg.norm(rest) > tolerance * np.linalg.norm(wanted):
+            direction = self.of(following)
+            image = product(direction)
+            for _ in range(2):  # rounding leaves parts along the others
+                along = images[:, :number].T @ image
+                image, direction = image - images[:, :number] @ along, direction - directions[:, :number] @ along
+            size = np.linalg.norm(image)
+            if not size > 0:
+                break
+            directions[:, number], images[:, number] = direction / size, image / size
+            part = images[:, number] @ rest
+            found, before, rest = found + part * directions[:, number], rest, rest - part * images[:, number]
+            # A residual that stays as it is gives no new direction
+            stays = np.linalg.norm(rest) > STAYS * np.linalg.norm(before)
+            following = images[:, number] if stays else rest
+            number += 1
+        self._add(directions[:, :number], images[:, :number])
+        return found
+
+    def _add(self, directions: np.ndarray, images: np.ndarray) -> None:
+        self.parts.append((directions - self.of(images), images))
+
+    def moved(self, before: Mesh, after: Mesh, wait: float = 1.0) -> Inverse:
+        """The same on another mesh."""
+        found = Inverse()
+        if self.parts:
+            images = np.linalg.qr(np.hstack([known for _, known in self.parts[::-1]])[:, :MOST_KNOWN])[0]
+            directions, images = (
+                moved(columns.reshape(before.n_nodes, -1), before, after, wait).reshape(-1, columns.shape[1])
+                for columns in (self.of(images), images)
+            )
+            images, factor = np.linalg.qr(images)
+            found._add(solve_triangular(factor, directions.T, trans="T").T, images)
+        return found
+
+
+def _step(evaluate: Callable, found: Instanton, inverse: Inverse, tolerance: float) -> Logarithms:
     def product(direction: np.ndarray) -> np.ndarray:
         scale = DIFFERENCE / max(np.abs(direction).max(), 1e-300)
-        there = evaluate(found.logarithms + scale * direction.reshape(shape))
+        there = evaluate(found.logarithms + scale * direction.reshape(found.logarithms.shape))
         return direction * np.nan if there is None else (found.residual - there.residual).ravel() / scale
 
-    matrix: Any = LinearOperator((size, size), matvec=product, dtype=float)
-    return gmres(matrix, found.residual.ravel(), rtol=tolerance, restart=MAX_KRYLOV, maxiter=1)[0].reshape(shape)
+    return inverse.solution(product, found.residual.ravel(), tolerance).reshape(found.logarithms.shape)
 
 
 def _nearer(evaluate: Callable, found: Instanton, step: Logarithms) -> Instanton | None:
