@@ -98,15 +98,17 @@ class LeastActionPath(NamedTuple):
         weights[-1] += 1 / self.ends.growth
         return weights
 
-    def slope(self) -> tuple[Float[np.ndarray, "kinds states"], Float[np.ndarray, "kinds states"]]:
-        """Derivative of κ by q of the first word of two, and x at all times, weighted by their part of the action."""
+    def slope(
+        self, one: int = 0, other: int = 1
+    ) -> tuple[Float[np.ndarray, "kinds states"], Float[np.ndarray, "kinds states"]]:
+        """Derivative of κ by q of one word in place of the other, and x, weighted by its part of the action."""
         by_q, *_ = action_gradient(tuple(self.mixture), self.x, self.p, self.weights)
         work, _ = action_rates(tuple(self.mixture), self.x, self.p)
         work[-1] -= work[-1] / (2 * self.weights[-1] * self.ends.growth)  # it decays twice as fast
         passed = np.tensordot(self.weights * work, self.x, 1)
         action = passed.sum()
         kappa = self.kappa if abs(self.kappa) > SMALLEST else np.copysign(np.sqrt(2 * action), self.kappa)
-        return (by_q[..., 0] - by_q[..., 1]) / kappa, passed / action
+        return (by_q[..., one] - by_q[..., other]) / kappa, passed / action
 
 
 @np.errstate(all="ignore")  # iterates far from the path may leave all bounds

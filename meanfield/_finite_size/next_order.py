@@ -122,12 +122,14 @@ def _solved(
 
 
 def _beside(path: LeastActionPath) -> list[Mixture]:
-    """Agents who with empty memories lean a little more to either word, so that κ is not small."""
-    q, slope = path.mixture.q, path.slope()[0][:, 0].sum()
-    found = []
+    """Agents who with empty memories lean a little more to either of two words, so that κ is not small."""
+    q = path.mixture.q
+    one, other = np.sort(np.argsort(q[:, 0].min(0))[-2:]).tolist()  # which are said most
+    slope, found = path.slope(one, other)[0][:, 0].sum(), []
     for lean in np.array([-BESIDE, BESIDE]) / slope:
         leaning = q.copy()
-        leaning[:, 0] += np.array([lean, -lean])
+        leaning[:, 0, one] += lean
+        leaning[:, 0, other] -= lean
         if leaning[:, 0].min() > 0:
             found.append(path.mixture._replace(q=leaning))
     return found

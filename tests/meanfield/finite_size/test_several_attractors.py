@@ -109,6 +109,13 @@ def test_a_word_that_is_never_said_leaves_the_law_of_the_others():
     assert ours["word_probability"].values[:, 2].max() == 0 and np.isnan(ours["word_kappa"].values[2])
 
 
+def test_the_next_order_of_a_small_kappa_of_three_words_is_that_of_two():
+    ours = group_size_law(follow([0, 0.004, -60]), n_agents=[24], order=2)
+    theirs = group_size_law(follow([0, 0.004], [0, 0], words=["A", "B"]), n_agents=[24], order=2)
+    assert theirs["kappa"].item() < 0.01
+    np.testing.assert_allclose(ours["correction"], theirs["correction"], rtol=1e-2, atol=1e-4)
+
+
 def test_two_words_have_chances_too():
     law = group_size_law(follow([0, 0.1], [0, 0], words=["A", "B"]), n_agents=[24])
     chance = law["probability"].item()
