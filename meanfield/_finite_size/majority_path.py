@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield._finite_size.least_action_path import FIELD_TOLERANCE, SMALLEST
+from meanfield._finite_size.least_action_path import SMALLEST
 from meanfield._finite_size.next_order import (
     BESIDE,
     SEARCH,
@@ -52,7 +52,6 @@ class _Bounds(NamedTuple):
     attractor: np.ndarray
     word: int
     mesh: Mesh
-    tolerance: float
 
     @property
     def first(self) -> float:
@@ -70,8 +69,7 @@ class _Bounds(NamedTuple):
         short = even_mesh(n_steps * float(self.mesh.pace[0]), n_steps)
         if (nearly := self.followed(bound, short, ROUGH)) is not None:
             problem, fields = self.problem(bound, self.mesh), nearly[1].logarithms
-            tolerance = self.tolerance * float(np.clip(abs(nearly[1].kappa), SMALL, 1))
-            found = problem.solve(moved(fields, short, self.mesh, 0.0), tolerance, SEARCH, nearly[0], 0.0)
+            found = problem.solve(moved(fields, short, self.mesh, 0.0), TOLERANCE, SEARCH, nearly[0], 0.0)
             if found is not None:
                 return problem, found
         return self.followed(bound, self.mesh, TOLERANCE)
@@ -119,7 +117,7 @@ def majority_path(
     mesh = _mesh(FORGOTTEN / decay)
     if mesh is None:
         return f"the attractor is slow (eigenvalue {-decay:.2g})"
-    bounds = _Bounds(mixture, attractor, word, mesh, TOLERANCE if with_correction else FIELD_TOLERANCE)
+    bounds = _Bounds(mixture, attractor, word, mesh)
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds: None
         found = bounds.solved(half)
         if found is None:
