@@ -184,6 +184,8 @@ def _noise(
                 for t, p in zip(time, momenta, strict=True)
             ]
             covariance = summit.width + np.tensordot(weights, along, 1)
+            if np.linalg.eigvalsh(covariance)[0] <= 0:
+                return "noise does not act in all directions in which basins differ"
             return np.linalg.solve(np.linalg.cholesky(covariance), effect)
     return "no start with memories of the words leads to the fixed point at which all basins meet"
 
