@@ -295,7 +295,9 @@ class PathProblem:
         if before is not None:
             same = before.mesh is self.mesh
             self.inverse = before.inverse if same else before.inverse.moved(before.mesh, self.mesh, wait)
-            if (found := newton(self.evaluate, start, tolerance, most, self.inverse)) is not None:
+            used = self.evaluations
+            found = newton(self.evaluate, start, tolerance, most, self.inverse)
+            if found is not None or self.evaluations - used >= most:
                 return found
             self.inverse = Inverse()  # that of another path may mislead
         return newton(self.evaluate, start, tolerance, most, self.inverse)
