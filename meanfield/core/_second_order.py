@@ -54,7 +54,7 @@ class Cumulants(NamedTuple):
     K: Float[Array, "states states states"]
 
 
-def _meeting(game: PairGame, x: Array, p: Array, constants: Array | float) -> Array:
+def meeting(game: PairGame, x: Array, p: Array, constants: Array | float) -> Array:
     """The part of H that is quadratic in the agents, those without a state among them."""
     x, p = x.reshape(game.classes.shape), p.reshape(game.classes.shape)
     g = game.fields(x * jnp.exp(-p), jnp.exp(p)) + constants
@@ -66,7 +66,7 @@ def _alone(game: PairGame) -> tuple[Array, Array]:
 
     def itself(unit: Array) -> tuple[Array, Array]:
         def met(p: Array) -> Array:
-            return _meeting(game, unit, p, 0.0)
+            return meeting(game, unit, p, 0.0)
 
         return jax.grad(met)(jnp.zeros_like(unit)), jax.hessian(met)(jnp.zeros_like(unit))
 
@@ -104,7 +104,7 @@ def cumulant_rates(game: Game, pause: Float[Array, ""]) -> Callable[[Cumulants],
         return game.hamiltonian(x.reshape(shape), p.reshape(shape))
 
     def meeting(x: Array, p: Array) -> Array:
-        return _meeting(pairs, x, p, pairs.constants)
+        return meeting(pairs, x, p, pairs.constants)
 
     def jumps(energy: Callable[[Array, Array], Array], order: int) -> Function:
         """The derivatives of this order by p at p = 0."""

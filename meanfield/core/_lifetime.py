@@ -1,0 +1,198 @@
+"""The logarithm of a mean lifetime, with its derivatives by the game.
+
+Perturbations of a path z(t) = (x, p) obey the linearised Hamilton equations. With V the momenta of a basis of all that
+leave the attractor, and H₁ from agents who do not meet themselves, the equations of the prefactor C are (Maier and
+Stein, SIAM J. Appl. Math. 57, 752 (1997))
+
+    log C = E + ½ log |det V(∞)/det V(-∞)| + ∫ (½ tr H_xp - H₁) dt,
+
+E = log 2π/λ over a saddle, and ½ log 2π/(l·ξ - l·Σl) - log λs in an extinction, which ends as x* + sξ, p* + sl. One of
+the basis is dz/dt. The others are kept orthogonal to it and to ∇H: no error of theirs grows.
+
+The path is a root of collocation of order four between its linearised ends, and one step of Newton's method changes it
+with the game. Orthogonal matrices eliminate nodes one by one, which is stable (Wright, SIAM J. Sci. Stat. Comput. 13,
+742 (1992)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.lax import stop_gradient
+from jaxtyping import Float
+from scipy.linalg import null_space
+
+from meanfield.core._action import action
+from meanfield.core._game import Array, Game, RateGame, WordGame
+from meanfield.core._path_search import filled
+from meanfield.core._second_order import meeting
+
+CLOSER, PATH_CLOSER = 6, 3  # steps of Newton's method, for ends and for a path, which is known to 1e-3 or better
+PRESENT = 0.1  # momentum at the end of an extinction, at least, against the largest
+
+
+def log_lifetime(game: Game, path: Any, n_agents: Any) -> Float[Array, ""]:
+    """TODO"""
+    if "option_fixed_point" not in path.attrs:
+        raise ValueError("path is one from empty memories: expected one from the attractor of this lifetime")
+    with jax.ensure_compile_time_eval():
+        classes = np.asarray(game.classes).ravel()
+    x, p = (path[name].values.reshape(-1, classes.size) for name in ("composition", "momentum"))
+    face = np.isfinite(p[0])
+    basis = null_space(np.vstack([np.eye(classes.size)[~face], np.eye(classes.max() + 1)[classes].T]))
+    momentum = np.linalg.norm(np.nan_to_num(p) @ basis, axis=1)
+    dies_out = bool(momentum[-1] > PRESENT * momentum.max())
+    x, p, time = (filled(np.nan_to_num(one), "edge") for one in (x, p, path["time"].values))
+    shares = jnp.ones(1)
+    if isinstance(game, WordGame):  # fractions of each species, and rounds
+        shares = jnp.repeat(game.share.ravel(), classes.size // game.share.size)
+    logarithm = _log_prefactor(game, shares * x, p, time, basis, dies_out)
+    if dies_out:
+        logarithm -= jnp.log(n_agents) / 2
+    return n_agents * action(game, path) + logarithm - isinstance(game, WordGame) * np.log(2)
+
+
+@eqx.filter_jit
+def _log_prefactor(
+    game: Any, x: Array, p: Array, time: Array, basis: Float[np.ndarray, "states d"], dies_out: bool
+) -> Array:
+    """Of a path, in units of the game's time, for N = 1; a node may be repeated."""
+    d, shape, steps = basis.shape[1], game.classes.shape, jnp.diff(time)
+    level, none, one = x[0] - basis @ (basis.T @ x[0]), jnp.zeros(d), jnp.eye(d)
+    z = stop_gradient(jnp.hstack([x @ basis, p @ basis]))
+
+    def point(z: Array) -> tuple[Array, Array]:
+        return (level + basis @ z[:d]).reshape(shape), (basis @ z[d:]).reshape(shape)
+
+    def rate(z: Array) -> Array:
+        by_x, by_p = jnp.split(jax.grad(lambda z: game.hamiltonian(*point(z)))(z), 2)
+        return jnp.append(by_p, -by_x)
+
+    def middle(here: Array, there: Array, step: Array) -> Array:
+        return (here + there) / 2 - step / 8 * (rate(there) - rate(here))
+
+    def missed(here: Array, there: Array, step: Array) -> Array:
+        return there - here - step / 6 * (rate(here) + 4 * rate(middle(here, there, step)) + rate(there))
+
+    def linear(z: Array) -> tuple[Array, Array]:
+        """J and D."""
+        return tuple(jnp.split(jax.jacfwd(rate)(z)[:d], 2, axis=1))
+
+    # Ends
+    start = jnp.append(_root(lambda x: rate(jnp.append(x, none))[:d], z[0, :d]), none)
+    end, covariance = _root(rate, z[-1]), _stationary(*linear(start))
+    off, slopes = stop_gradient(z[-1] - end), jax.jacfwd(rate)(end)
+
+    def fading(state: Array) -> Array:
+        """0 for (ξ, l) of the size of `off`, and λ."""
+        return jnp.append(slopes @ state[:-1] + state[-1] * state[:-1], off @ state[:-1] / (off @ off) - 1)
+
+    *along, growth = _root(fading, jnp.append(off, -off @ slopes @ off / (off @ off)))
+    along = jnp.stack(along)
+
+    # Path
+    conditions = jnp.hstack([one, -covariance]), jnp.hstack([0 * one, one])
+
+    def nearer(z: Array) -> Array:
+        matrices = jax.vmap(jax.jacfwd(missed, (0, 1)))(z[:-1], z[1:], steps)
+        ends = conditions[0] @ (z[0] - start), conditions[1] @ (z[-1] - end - along)
+        return z - _solved(*stop_gradient((*matrices, *conditions)), jax.vmap(missed)(z[:-1], z[1:], steps), *ends)
+
+    z = nearer(stop_gradient(jax.lax.fori_loop(0, PATH_CLOSER, lambda _, z: nearer(z), z)))
+
+    # Transport
+    pairs = game.pairs if isinstance(game, RateGame) else game
+    of_committed = jnp.diagonal(jax.hessian(pairs.energy)(pairs.constants)) @ pairs.constants / 2
+
+    def gained(z: Array) -> Array:
+        """H₁."""
+        x, p = point(z)
+        alone = jax.vmap(lambda unit: meeting(pairs, unit, p, 0.0))(jnp.eye(x.size))
+        return meeting(pairs, x, p, pairs.constants) - x.ravel() @ alone - of_committed
+
+    def unbound(here: Array, between: Array, there: Array, step: Array) -> Array:
+        """∫ tr H_xp dt, with the error that V has."""
+        first, second = one / 2 - step / 8 * here.T, one / 2 + step / 8 * there.T
+        forward = one - step / 6 * (here.T + 4 * between.T @ first)
+        back = one + step / 6 * (there.T + 4 * between.T @ second)
+        return jnp.linalg.slogdet(back)[1] - jnp.linalg.slogdet(forward)[1]
+
+    inner = jax.vmap(middle)(z[:-1], z[1:], steps)
+    (J, lost), (J_inner, lost_inner) = (
+        jax.lax.map(lambda z: (linear(z)[0], gained(z)), nodes) for nodes in (z, inner)
+    )
+    fed = jax.vmap(unbound)(J[:-1], J_inner, J[1:], steps) / 2
+    fed -= steps * (lost[:-1] + 4 * lost_inner + lost[1:]) / 6
+    matrices = jax.vmap(jax.jacfwd(missed, (0, 1)))(z[:-1], z[1:], steps)
+    velocity = jax.vmap(rate)(z)
+
+    def across(velocity: Array, others: Array) -> Array:
+        plane = jnp.stack([velocity, jnp.append(-velocity[d:], velocity[:d])], axis=1) / jnp.linalg.norm(velocity)
+        return others - plane @ (plane.T @ others)
+
+    def onwards(others: Array, now: tuple[Array, ...]) -> tuple[Array, tuple[Array, Array]]:
+        first, second, velocity = now
+        others = across(velocity, -jnp.linalg.solve(second, first @ others))
+        if d == 1:
+            return others, (others, jnp.zeros(()))
+        others, triangle = jnp.linalg.qr(others)
+        return others, (others, jnp.log(jnp.abs(jnp.diagonal(triangle))).sum())
+
+    def momenta(velocity: Array, others: Array) -> Array:
+        return jnp.linalg.slogdet(jnp.hstack([velocity[d:, None], others[d:]]))[1]
+
+    beside = jnp.linalg.qr(stop_gradient(velocity[0, d:, None]), mode="complete")[0][:, 1:]
+    others = across(velocity[0], jnp.vstack([covariance @ beside, beside]))
+    _, (later, grown) = jax.lax.scan(onwards, others, (*matrices, velocity[1:]))
+    total = jnp.cumsum(fed + grown / 2) + (jax.vmap(momenta)(velocity[1:], later) - momenta(velocity[0], others)) / 2
+    strength = (z[1:] - end) @ off / (off @ off)
+    if dies_out:
+        ends = along[d:] @ along[:d] - along[d:] @ _stationary(*linear(end)) @ along[d:]
+        total -= jnp.log(growth * strength) + jnp.log(ends / (2 * jnp.pi)) / 2
+    else:
+        total -= jnp.log(growth / (2 * jnp.pi))
+    k = jnp.argmin(jnp.abs(strength - 2))
+    return total[-1] - (total[k] - total[-1]) / (strength[k] / strength[-1] - 1)
+
+
+def _root(function: Callable[[Array], Array], guess: Array) -> Array:
+    """The root next to a guess, with its first derivatives."""
+
+    def nearer(guess: Array) -> Array:
+        return guess - jnp.linalg.solve(stop_gradient(jax.jacfwd(function)(guess)), function(guess))
+
+    return nearer(stop_gradient(jax.lax.fori_loop(0, CLOSER, lambda _, guess: nearer(guess), guess)))
+
+
+def _stationary(J: Array, D: Array) -> Array:
+    """C with JC + CJᵀ + D = 0."""
+    one = jnp.eye(len(J))
+    return jnp.linalg.solve(jnp.kron(J, one) + jnp.kron(one, J), -D.ravel()).reshape(D.shape)
+
+
+def _solved(
+    first: Array, second: Array, start: Array, stop: Array, between: Array, at_start: Array, at_stop: Array
+) -> Array:
+    """z with first z_k + second z_(k+1) = between at each step, start z_0 = at_start and stop z_n = at_stop."""
+    size = 2 * len(start)
+
+    def eliminated(rows: tuple[Array, Array], now: tuple[Array, ...]) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
+        (known, values), (here, there, right) = rows, now
+        turn, triangle = jnp.linalg.qr(jnp.vstack([known, here]), mode="complete")
+        next_ones, right = turn.T[:, len(known) :] @ there, turn.T @ jnp.append(values, right)
+        return (next_ones[size:], right[size:]), (triangle[:size], next_ones[:size], right[:size])
+
+    (known, values), kept = jax.lax.scan(eliminated, (start, at_start), (first, second, between))
+    last = jnp.linalg.solve(jnp.vstack([known, stop]), jnp.append(values, at_stop))
+
+    def back(later: Array, now: tuple[Array, ...]) -> tuple[Array, Array]:
+        triangle, next_ones, right = now
+        found = jax.scipy.linalg.solve_triangular(triangle, right - next_ones @ later)
+        return found, found
+
+    return jnp.vstack([jax.lax.scan(back, last, kept, reverse=True)[1], last])
