@@ -32,7 +32,7 @@ from meanfield.core._game import Array, Game, RateGame, WordGame
 from meanfield.core._path_search import filled
 from meanfield.core._second_order import meeting
 
-CLOSER, PATH_CLOSER = 6, 3  # steps of Newton's method, for ends and for a path, which is known to 1e-3 or better
+CLOSER, PATH_CLOSER = 7, 4  # steps of Newton's method, for ends and for a path, which is known to 1e-3 or better
 PRESENT = 0.1  # momentum at the end of an extinction, at least, against the largest
 
 
@@ -73,37 +73,37 @@ def _log_prefactor(
         by_x, by_p = jnp.split(jax.grad(lambda z: game.hamiltonian(*point(z)))(z), 2)
         return jnp.append(by_p, -by_x)
 
-    def middle(here: Array, there: Array, step: Array) -> Array:
-        return (here + there) / 2 - step / 8 * (rate(there) - rate(here))
+    def local(z: Array) -> tuple[Array, Array]:
+        return rate(z), jax.jacfwd(rate)(z)
 
-    def missed(here: Array, there: Array, step: Array) -> Array:
-        return there - here - step / 6 * (rate(here) + 4 * rate(middle(here, there, step)) + rate(there))
-
-    def linear(z: Array) -> tuple[Array, Array]:
-        """J and D."""
-        return tuple(jnp.split(jax.jacfwd(rate)(z)[:d], 2, axis=1))
+    def middles(z: Array, rates: Array) -> Array:
+        return (z[:-1] + z[1:]) / 2 - steps[:, None] / 8 * jnp.diff(rates, axis=0)
 
     # Ends
     start = jnp.append(_root(lambda x: rate(jnp.append(x, none))[:d], z[0, :d]), none)
-    end, covariance = _root(rate, z[-1]), _stationary(*linear(start))
-    off, slopes = stop_gradient(z[-1] - end), jax.jacfwd(rate)(end)
+    end = _root(rate, z[-1])
+    off, slopes_end = stop_gradient(z[-1] - end), jax.jacfwd(rate)(end)
+    covariance = _stationary(jax.jacfwd(rate)(start))
 
     def fading(state: Array) -> Array:
         """0 for (ξ, l) of the size of `off`, and λ."""
-        return jnp.append(slopes @ state[:-1] + state[-1] * state[:-1], off @ state[:-1] / (off @ off) - 1)
+        return jnp.append(slopes_end @ state[:-1] + state[-1] * state[:-1], off @ state[:-1] / (off @ off) - 1)
 
-    *along, growth = _root(fading, jnp.append(off, -off @ slopes @ off / (off @ off)))
+    *along, growth = _root(fading, jnp.append(off, -off @ slopes_end @ off / (off @ off)))
     along = jnp.stack(along)
 
     # Path
     conditions = jnp.hstack([one, -covariance]), jnp.hstack([0 * one, one])
 
     def nearer(z: Array) -> Array:
-        matrices = jax.vmap(jax.jacfwd(missed, (0, 1)))(z[:-1], z[1:], steps)
+        z = stop_gradient(z)
+        f, slopes = jax.vmap(local)(z)
+        f_inner, inner = jax.vmap(local)(middles(z, f))
+        missed = jnp.diff(z, axis=0) - steps[:, None] / 6 * (f[:-1] + 4 * f_inner + f[1:])
         ends = conditions[0] @ (z[0] - start), conditions[1] @ (z[-1] - end - along)
-        return z - _solved(*stop_gradient((*matrices, *conditions)), jax.vmap(missed)(z[:-1], z[1:], steps), *ends)
+        return z - _solved(*stop_gradient((*_step(slopes, inner, steps), *conditions)), missed, *ends)
 
-    z = nearer(stop_gradient(jax.lax.fori_loop(0, PATH_CLOSER, lambda _, z: nearer(z), z)))
+    z = jax.lax.fori_loop(0, PATH_CLOSER, lambda _, z: nearer(z), z)
 
     # Transport
     pairs = game.pairs if isinstance(game, RateGame) else game
@@ -115,21 +115,13 @@ def _log_prefactor(
         alone = jax.vmap(lambda unit: meeting(pairs, unit, p, 0.0))(jnp.eye(x.size))
         return meeting(pairs, x, p, pairs.constants) - x.ravel() @ alone - of_committed
 
-    def unbound(here: Array, between: Array, there: Array, step: Array) -> Array:
-        """∫ tr H_xp dt, with the error that V has."""
-        first, second = one / 2 - step / 8 * here.T, one / 2 + step / 8 * there.T
-        forward = one - step / 6 * (here.T + 4 * between.T @ first)
-        back = one + step / 6 * (there.T + 4 * between.T @ second)
-        return jnp.linalg.slogdet(back)[1] - jnp.linalg.slogdet(forward)[1]
-
-    inner = jax.vmap(middle)(z[:-1], z[1:], steps)
-    (J, lost), (J_inner, lost_inner) = (
-        jax.lax.map(lambda z: (linear(z)[0], gained(z)), nodes) for nodes in (z, inner)
-    )
-    fed = jax.vmap(unbound)(J[:-1], J_inner, J[1:], steps) / 2
+    velocity, slopes = jax.vmap(local)(z)
+    between = middles(z, velocity)
+    inner, lost, lost_inner = jax.vmap(jax.jacfwd(rate))(between), jax.lax.map(gained, z), jax.lax.map(gained, between)
+    moves = _step(slopes, inner, steps)
+    unbound = _step(slopes[:, d:, d:], inner[:, d:, d:], steps)
+    fed = (jnp.linalg.slogdet(unbound[1])[1] - jnp.linalg.slogdet(unbound[0])[1]) / 2
     fed -= steps * (lost[:-1] + 4 * lost_inner + lost[1:]) / 6
-    matrices = jax.vmap(jax.jacfwd(missed, (0, 1)))(z[:-1], z[1:], steps)
-    velocity = jax.vmap(rate)(z)
 
     def across(velocity: Array, others: Array) -> Array:
         plane = jnp.stack([velocity, jnp.append(-velocity[d:], velocity[:d])], axis=1) / jnp.linalg.norm(velocity)
@@ -148,11 +140,11 @@ def _log_prefactor(
 
     beside = jnp.linalg.qr(stop_gradient(velocity[0, d:, None]), mode="complete")[0][:, 1:]
     others = across(velocity[0], jnp.vstack([covariance @ beside, beside]))
-    _, (later, grown) = jax.lax.scan(onwards, others, (*matrices, velocity[1:]))
+    _, (later, grown) = jax.lax.scan(onwards, others, (*moves, velocity[1:]))
     total = jnp.cumsum(fed + grown / 2) + (jax.vmap(momenta)(velocity[1:], later) - momenta(velocity[0], others)) / 2
     strength = (z[1:] - end) @ off / (off @ off)
     if dies_out:
-        ends = along[d:] @ along[:d] - along[d:] @ _stationary(*linear(end)) @ along[d:]
+        ends = along[d:] @ along[:d] - along[d:] @ _stationary(slopes_end) @ along[d:]
         total -= jnp.log(growth * strength) + jnp.log(ends / (2 * jnp.pi)) / 2
     else:
         total -= jnp.log(growth / (2 * jnp.pi))
@@ -163,16 +155,25 @@ def _log_prefactor(
 def _root(function: Callable[[Array], Array], guess: Array) -> Array:
     """The root next to a guess, with its first derivatives."""
 
-    def nearer(guess: Array) -> Array:
+    def nearer(_: Array, guess: Array) -> Array:
+        guess = stop_gradient(guess)
         return guess - jnp.linalg.solve(stop_gradient(jax.jacfwd(function)(guess)), function(guess))
 
-    return nearer(stop_gradient(jax.lax.fori_loop(0, CLOSER, lambda _, guess: nearer(guess), guess)))
+    return jax.lax.fori_loop(0, CLOSER, nearer, guess)
 
 
-def _stationary(J: Array, D: Array) -> Array:
+def _stationary(slopes: Array) -> Array:
     """C with JC + CJᵀ + D = 0."""
-    one = jnp.eye(len(J))
+    (J, D), one = jnp.split(slopes[: len(slopes) // 2], 2, axis=1), jnp.eye(len(slopes) // 2)
     return jnp.linalg.solve(jnp.kron(J, one) + jnp.kron(one, J), -D.ravel()).reshape(D.shape)
+
+
+def _step(slopes: Array, inner: Array, steps: Array) -> tuple[Array, Array]:
+    """Matrices A and B of each step of dz/dt = Mz, with Az + B(z after it) = 0; M at nodes and between."""
+    one, step = jnp.eye(slopes.shape[1]), steps[:, None, None]
+    here, there = slopes[:-1], slopes[1:]
+    first = -one - step / 6 * (here + 4 * inner @ (one / 2 + step / 8 * here))
+    return first, one - step / 6 * (there + 4 * inner @ (one / 2 - step / 8 * there))
 
 
 def _solved(
