@@ -62,8 +62,8 @@ def _log_prefactor(
     game: Any, x: Array, p: Array, time: Array, basis: Float[np.ndarray, "states d"], dies_out: bool
 ) -> Array:
     """Of a path, in units of the game's time, for N = 1; a node may be repeated."""
-    d, shape, steps = basis.shape[1], game.classes.shape, jnp.diff(time)
-    level, none, one = x[0] - basis @ (basis.T @ x[0]), jnp.zeros(d), jnp.eye(d)
+    d, shape, steps = basis.shape[1], game.classes.shape, jnp.diff(time, append=time[-1])
+    level, one = x[0] - basis @ (basis.T @ x[0]), jnp.eye(d)
     z = stop_gradient(jnp.hstack([x @ basis, p @ basis]))
 
     def point(z: Array) -> tuple[Array, Array]:
@@ -73,37 +73,39 @@ def _log_prefactor(
         by_x, by_p = jnp.split(jax.grad(lambda z: game.hamiltonian(*point(z)))(z), 2)
         return jnp.append(by_p, -by_x)
 
-    def local(z: Array) -> tuple[Array, Array]:
-        return rate(z), jax.jacfwd(rate)(z)
+    def along_path(z: Array) -> tuple[Array, Array, Array]:
+        """Points, first at nodes and then between them, with dz/dt and its slopes; the last point is a node."""
 
-    def middles(z: Array, rates: Array) -> Array:
-        return (z[:-1] + z[1:]) / 2 - steps[:, None] / 8 * jnp.diff(rates, axis=0)
+        def seen(points: Array, _: None) -> tuple[Array, tuple[Array, Array, Array]]:
+            rates, slopes = jax.vmap(rate)(points), jax.vmap(jax.jacfwd(rate))(points)
+            onwards, change = (jnp.concatenate([values[1:], values[-1:]]) for values in (z, rates))
+            return (z + onwards) / 2 - steps[:, None] / 8 * (change - rates), (points, rates, slopes)
+
+        return jax.lax.scan(seen, z, None, length=2)[1]
 
     # Ends
-    start = jnp.append(_root(lambda x: rate(jnp.append(x, none))[:d], z[0, :d]), none)
-    end = _root(rate, z[-1])
-    off, slopes_end = stop_gradient(z[-1] - end), jax.jacfwd(rate)(end)
-    covariance = _stationary(jax.jacfwd(rate)(start))
+    start, end = ends = jax.vmap(lambda z: _root(rate, z))(z[jnp.array([0, -1])])
+    off, (at_start, at_end) = stop_gradient(z[-1] - end), jax.vmap(jax.jacfwd(rate))(ends)
+    covariance = _stationary(at_start)
 
     def fading(state: Array) -> Array:
         """0 for (ξ, l) of the size of `off`, and λ."""
-        return jnp.append(slopes_end @ state[:-1] + state[-1] * state[:-1], off @ state[:-1] / (off @ off) - 1)
+        return jnp.append(at_end @ state[:-1] + state[-1] * state[:-1], off @ state[:-1] / (off @ off) - 1)
 
-    *along, growth = _root(fading, jnp.append(off, -off @ slopes_end @ off / (off @ off)))
+    *along, growth = _root(fading, jnp.append(off, -off @ at_end @ off / (off @ off)))
     along = jnp.stack(along)
 
     # Path
     conditions = jnp.hstack([one, -covariance]), jnp.hstack([0 * one, one])
 
-    def nearer(z: Array) -> Array:
+    def nearer(_: Array, z: Array) -> Array:
         z = stop_gradient(z)
-        f, slopes = jax.vmap(local)(z)
-        f_inner, inner = jax.vmap(local)(middles(z, f))
-        missed = jnp.diff(z, axis=0) - steps[:, None] / 6 * (f[:-1] + 4 * f_inner + f[1:])
+        _, (f, f_inner), (slopes, inner) = along_path(z)
+        missed = jnp.diff(z, axis=0) - (steps[:, None] / 6 * (f + 4 * f_inner))[:-1] - steps[:-1, None] / 6 * f[1:]
         ends = conditions[0] @ (z[0] - start), conditions[1] @ (z[-1] - end - along)
         return z - _solved(*stop_gradient((*_step(slopes, inner, steps), *conditions)), missed, *ends)
 
-    z = jax.lax.fori_loop(0, PATH_CLOSER, lambda _, z: nearer(z), z)
+    z = jax.lax.fori_loop(0, PATH_CLOSER, nearer, z)
 
     # Transport
     pairs = game.pairs if isinstance(game, RateGame) else game
@@ -115,13 +117,11 @@ def _log_prefactor(
         alone = jax.vmap(lambda unit: meeting(pairs, unit, p, 0.0))(jnp.eye(x.size))
         return meeting(pairs, x, p, pairs.constants) - x.ravel() @ alone - of_committed
 
-    velocity, slopes = jax.vmap(local)(z)
-    between = middles(z, velocity)
-    inner, lost, lost_inner = jax.vmap(jax.jacfwd(rate))(between), jax.lax.map(gained, z), jax.lax.map(gained, between)
-    moves = _step(slopes, inner, steps)
-    unbound = _step(slopes[:, d:, d:], inner[:, d:, d:], steps)
+    points, (velocity, _), (slopes, inner) = along_path(z)
+    lost = jax.lax.map(gained, points.reshape(-1, 2 * d)).reshape(2, -1)
+    moves, unbound = (_step(slopes[:, k:, k:], inner[:, k:, k:], steps) for k in (0, d))
     fed = (jnp.linalg.slogdet(unbound[1])[1] - jnp.linalg.slogdet(unbound[0])[1]) / 2
-    fed -= steps * (lost[:-1] + 4 * lost_inner + lost[1:]) / 6
+    fed -= steps[:-1] * (lost[0, :-1] + 4 * lost[1, :-1] + lost[0, 1:]) / 6
 
     def across(velocity: Array, others: Array) -> Array:
         plane = jnp.stack([velocity, jnp.append(-velocity[d:], velocity[:d])], axis=1) / jnp.linalg.norm(velocity)
@@ -144,7 +144,7 @@ def _log_prefactor(
     total = jnp.cumsum(fed + grown / 2) + (jax.vmap(momenta)(velocity[1:], later) - momenta(velocity[0], others)) / 2
     strength = (z[1:] - end) @ off / (off @ off)
     if dies_out:
-        ends = along[d:] @ along[:d] - along[d:] @ _stationary(slopes_end) @ along[d:]
+        ends = along[d:] @ along[:d] - along[d:] @ _stationary(at_end) @ along[d:]
         total -= jnp.log(growth * strength) + jnp.log(ends / (2 * jnp.pi)) / 2
     else:
         total -= jnp.log(growth / (2 * jnp.pi))
@@ -170,8 +170,8 @@ def _stationary(slopes: Array) -> Array:
 
 def _step(slopes: Array, inner: Array, steps: Array) -> tuple[Array, Array]:
     """Matrices A and B of each step of dz/dt = Mz, with Az + B(z after it) = 0; M at nodes and between."""
-    one, step = jnp.eye(slopes.shape[1]), steps[:, None, None]
-    here, there = slopes[:-1], slopes[1:]
+    one, step = jnp.eye(slopes.shape[1]), steps[:-1, None, None]
+    here, inner, there = slopes[:-1], inner[:-1], slopes[1:]
     first = -one - step / 6 * (here + 4 * inner @ (one / 2 + step / 8 * here))
     return first, one - step / 6 * (there + 4 * inner @ (one / 2 - step / 8 * there))
 
