@@ -33,6 +33,8 @@ from meanfield.core._path_search import filled
 from meanfield.core._second_order import meeting
 
 CLOSER, PATH_CLOSER = 7, 4  # steps of Newton's method, for ends and for a path, which is known to 1e-3 or better
+BEGINS = 1e-7  # momentum at the start, against the largest
+CUTS = np.array([1.0, 2.0, 4.0])  # strengths at which paths end, from which log C is extrapolated to 0, over the last
 PRESENT = 0.1  # momentum at the end of an extinction, at least, against the largest
 
 
@@ -47,7 +49,7 @@ def log_lifetime(game: Game, path: Any, n_agents: Any) -> Float[Array, ""]:
     basis = null_space(np.vstack([np.eye(classes.size)[~face], np.eye(classes.max() + 1)[classes].T]))
     momentum = np.linalg.norm(np.nan_to_num(p) @ basis, axis=1)
     dies_out = bool(momentum[-1] > PRESENT * momentum.max())
-    x, p, time = (filled(np.nan_to_num(one), "edge") for one in (x, p, path["time"].values))
+    x, p, time = (filled(one, "edge") for one in _longer(x, np.nan_to_num(p), path["time"].values, momentum))
     shares = jnp.ones(1)
     if isinstance(game, WordGame):  # fractions of each species, and rounds
         shares = jnp.repeat(game.share.ravel(), classes.size // game.share.size)
@@ -55,6 +57,15 @@ def log_lifetime(game: Game, path: Any, n_agents: Any) -> Float[Array, ""]:
     if dies_out:
         logarithm -= jnp.log(n_agents) / 2
     return n_agents * action(game, path) + logarithm - isinstance(game, WordGame) * np.log(2)
+
+
+def _longer(x: np.ndarray, p: np.ndarray, time: np.ndarray, momentum: np.ndarray) -> tuple[np.ndarray, ...]:
+    """A path that starts nearer to the attractor, where equations are linear and any guess leads to it."""
+    later = int(np.argmax(momentum > 2 * momentum[0]))
+    step, rise = (time[later] - time[0]) / later, np.log(momentum[later] / momentum[0]) / later
+    earlier = np.arange(np.log(momentum[0] / (BEGINS * momentum.max())) // rise, 0, -1)
+    fading = np.exp(-rise * earlier)[:, None]
+    return np.vstack([0 * fading + x[0], x]), np.vstack([fading * p[0], p]), np.append(time[0] - step * earlier, time)
 
 
 @eqx.filter_jit
@@ -127,19 +138,20 @@ def _log_prefactor(
         plane = jnp.stack([velocity, jnp.append(-velocity[d:], velocity[:d])], axis=1) / jnp.linalg.norm(velocity)
         return others - plane @ (plane.T @ others)
 
-    def onwards(others: Array, now: tuple[Array, ...]) -> tuple[Array, tuple[Array, Array]]:
-        first, second, velocity = now
-        others = across(velocity, -jnp.linalg.solve(second, first @ others))
-        if d == 1:
-            return others, (others, jnp.zeros(()))
-        others, triangle = jnp.linalg.qr(others)
-        return others, (others, jnp.log(jnp.abs(jnp.diagonal(triangle))).sum())
-
     def momenta(velocity: Array, others: Array) -> Array:
         return jnp.linalg.slogdet(jnp.hstack([velocity[d:, None], others[d:]]))[1]
 
     beside = jnp.linalg.qr(stop_gradient(velocity[0, d:, None]), mode="complete")[0][:, 1:]
     others = across(velocity[0], jnp.vstack([covariance @ beside, beside]))
+
+    def onwards(others: Array, now: tuple[Array, ...]) -> tuple[Array, tuple[Array, Array]]:
+        here, there, velocity = now
+        others = across(velocity, -jnp.linalg.solve(there, here @ others))
+        if d == 1:
+            return others, (others, jnp.zeros(()))
+        others, triangle = jnp.linalg.qr(others)
+        return others, (others, jnp.log(jnp.abs(jnp.diagonal(triangle))).sum())
+
     _, (later, grown) = jax.lax.scan(onwards, others, (*moves, velocity[1:]))
     total = jnp.cumsum(fed + grown / 2) + (jax.vmap(momenta)(velocity[1:], later) - momenta(velocity[0], others)) / 2
     strength = (z[1:] - end) @ off / (off @ off)
@@ -148,8 +160,9 @@ def _log_prefactor(
         total -= jnp.log(growth * strength) + jnp.log(ends / (2 * jnp.pi)) / 2
     else:
         total -= jnp.log(growth / (2 * jnp.pi))
-    k = jnp.argmin(jnp.abs(strength - 2))
-    return total[-1] - (total[k] - total[-1]) / (strength[k] / strength[-1] - 1)
+    last = len(fed) - 1 - jnp.argmax(strength[::-1] >= CUTS[:, None], axis=1)
+    powers = strength[last][:, None] ** jnp.arange(len(CUTS))
+    return jnp.linalg.solve(powers, total[last])[0]
 
 
 def _root(function: Callable[[Array], Array], guess: Array) -> Array:
