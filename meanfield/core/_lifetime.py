@@ -95,7 +95,7 @@ def _log_prefactor(
         return jax.lax.scan(seen, z, None, length=2)[1]
 
     # Ends
-    start, end = ends = jax.vmap(lambda z: _root(rate, z))(z[jnp.array([0, -1])])
+    start, end = ends = jax.lax.map(lambda z: _root(rate, z), z[jnp.array([0, -1])])
     off, (at_start, at_end) = stop_gradient(z[-1] - end), jax.vmap(jax.jacfwd(rate))(ends)
     covariance = _stationary(at_start)
 
@@ -131,8 +131,7 @@ def _log_prefactor(
     points, (velocity, _), (slopes, inner) = along_path(z)
     lost = jax.lax.map(gained, points.reshape(-1, 2 * d)).reshape(2, -1)
     moves, unbound = (_step(slopes[:, k:, k:], inner[:, k:, k:], steps) for k in (0, d))
-    fed = (jnp.linalg.slogdet(unbound[1])[1] - jnp.linalg.slogdet(unbound[0])[1]) / 2
-    fed -= steps[:-1] * (lost[0, :-1] + 4 * lost[1, :-1] + lost[0, 1:]) / 6
+    fed = -steps[:-1] * (lost[0, :-1] + 4 * lost[1, :-1] + lost[0, 1:]) / 6
 
     def across(velocity: Array, others: Array) -> Array:
         plane = jnp.stack([velocity, jnp.append(-velocity[d:], velocity[:d])], axis=1) / jnp.linalg.norm(velocity)
@@ -145,19 +144,20 @@ def _log_prefactor(
     others = across(velocity[0], jnp.vstack([covariance @ beside, beside]))
 
     def onwards(others: Array, now: tuple[Array, ...]) -> tuple[Array, tuple[Array, Array]]:
-        here, there, velocity = now
+        here, there, velocity, unbound_here, unbound_there = now
         others = across(velocity, -jnp.linalg.solve(there, here @ others))
-        if d == 1:
-            return others, (others, jnp.zeros(()))
-        others, triangle = jnp.linalg.qr(others)
-        return others, (others, jnp.log(jnp.abs(jnp.diagonal(triangle))).sum())
+        grown = jnp.linalg.slogdet(unbound_there)[1] - jnp.linalg.slogdet(unbound_here)[1]
+        if d > 1:
+            others, triangle = jnp.linalg.qr(others)
+            grown += jnp.log(jnp.abs(jnp.diagonal(triangle))).sum()
+        return others, (grown / 2, momenta(velocity, others) / 2)
 
-    _, (later, grown) = jax.lax.scan(onwards, others, (*moves, velocity[1:]))
-    total = jnp.cumsum(fed + grown / 2) + (jax.vmap(momenta)(velocity[1:], later) - momenta(velocity[0], others)) / 2
+    _, (grown, ends) = jax.lax.scan(onwards, others, (*moves, velocity[1:], *unbound))
+    total = jnp.cumsum(fed + grown) + ends - momenta(velocity[0], others) / 2
     strength = (z[1:] - end) @ off / (off @ off)
     if dies_out:
-        ends = along[d:] @ along[:d] - along[d:] @ _stationary(at_end) @ along[d:]
-        total -= jnp.log(growth * strength) + jnp.log(ends / (2 * jnp.pi)) / 2
+        weight = along[d:] @ along[:d] - along[d:] @ _stationary(at_end) @ along[d:]
+        total -= jnp.log(growth * strength) + jnp.log(weight / (2 * jnp.pi)) / 2
     else:
         total -= jnp.log(growth / (2 * jnp.pi))
     last = len(fed) - 1 - jnp.argmax(strength[::-1] >= CUTS[:, None], axis=1)
