@@ -35,7 +35,8 @@ from meanfield.core._second_order import meeting
 CLOSER, PATH_CLOSER = 7, 4  # steps of Newton's method, for ends and for a path, which is known to 1e-3 or better
 BEGINS = 1e-7  # momentum at the start, against the largest
 PRESENT = 0.1  # momentum at the end of an extinction, at least, against the largest
-CUTS = np.array([1.0, 2.0, 4.0])  # strengths s, over the last, from which log C is extrapolated to s = 0
+CUTS = np.array([1.0, 2.0, 4.0])  # strengths s, over the least one, from which log C is extrapolated to s = 0
+LEAST = 2e-3  # the least one, over the largest: the path itself errs as its inverse square
 MOST_BENT = 0.02  # of the last part of a path
 
 
@@ -199,7 +200,8 @@ def _log_prefactor(
         total -= jnp.log(growth * strength) + jnp.log(weight / (2 * jnp.pi)) / 2
     else:
         total -= jnp.log(growth / (2 * jnp.pi))
-    nodes = len(fed) - 1 - jnp.argmax(strength[::-1] >= CUTS[:, None], axis=1)
+    cuts = CUTS[:, None] * jnp.maximum(strength[-1], LEAST * strength.max())
+    nodes = len(fed) - 1 - jnp.argmax(strength[::-1] >= cuts, axis=1)
     powers = strength[nodes][:, None] ** jnp.arange(len(CUTS))
     return jnp.linalg.solve(powers, total[nodes])[0] * jnp.where(bent, jnp.nan, 1.0)
 
