@@ -11,7 +11,7 @@ nothing but shapes and compute in the precision of their arguments: switch on 64
 - Linearisation and noise: `jacobian_product`, `noise_product`, `curvature`.
 - Fixed points: `response`, `fixed_point`, `fixed_points`, `implicit_fixed_point`, `critical_mass`.
 - Eigenvalues: `leading_eigenvalues` (`Eigenvalues`), `eigenvalue`.
-- Rare events: `action`, of a path from `meanfield.escape_path`.
+- Rare events: `action` and `log_lifetime`, of a path from `meanfield.escape_path`.
 """
 
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from meanfield.core._game import WordGame as WordGame
     from meanfield.core._game import empty_memories as empty_memories
     from meanfield.core._game import word_share as word_share
+    from meanfield.core._lifetime import log_lifetime as log_lifetime
     from meanfield.core._pairs import EdgeGame as EdgeGame
     from meanfield.core._rates import curvature as curvature
     from meanfield.core._rates import drift as drift

@@ -27,7 +27,7 @@ def action(game: Game, path: Any) -> Float[Array, ""]:
         The game of the path: a `WordGame`, whose species are the components of a population, or a `ReactionGame`.
     path
         As `meanfield.escape_path` returns it. κ = √(2S) of a path from empty memories; a mean lifetime of N agents has
-        the logarithm N·S but for its prefactor.
+        the logarithm N·S but for its prefactor, which is in `log_lifetime`.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class Cumulants(NamedTuple):
     K: Float[Array, "states states states"]
 
 
-def _meeting(game: PairGame, x: Array, p: Array, constants: Array | float) -> Array:
+def meeting(game: PairGame, x: Array, p: Array, constants: Array | float) -> Array:
     """The part of H that is quadratic in the agents, those without a state among them."""
     x, p = x.reshape(game.classes.shape), p.reshape(game.classes.shape)
     g = game.fields(x * jnp.exp(-p), jnp.exp(p)) + constants
@@ -66,7 +66,7 @@ def _alone(game: PairGame) -> tuple[Array, Array]:
 
     def itself(unit: Array) -> tuple[Array, Array]:
         def met(p: Array) -> Array:
-            return _meeting(game, unit, p, 0.0)
+            return meeting(game, unit, p, 0.0)
 
         return jax.grad(met)(jnp.zeros_like(unit)), jax.hessian(met)(jnp.zeros_like(unit))
 
@@ -103,8 +103,8 @@ def cumulant_rates(game: Game, pause: Float[Array, ""]) -> Callable[[Cumulants],
     def energy(x: Array, p: Array) -> Array:
         return game.hamiltonian(x.reshape(shape), p.reshape(shape))
 
-    def meeting(x: Array, p: Array) -> Array:
-        return _meeting(pairs, x, p, pairs.constants)
+    def all_meeting(x: Array, p: Array) -> Array:
+        return meeting(pairs, x, p, pairs.constants)
 
     def jumps(energy: Callable[[Array, Array], Array], order: int) -> Function:
         """The derivatives of this order by p at p = 0."""
@@ -117,7 +117,7 @@ def cumulant_rates(game: Game, pause: Float[Array, ""]) -> Callable[[Cumulants],
     FF = _along(F, F)
 
     def f1(x: Array) -> Array:
-        return jumps(meeting, 1)(x) - x @ first_alone
+        return jumps(all_meeting, 1)(x) - x @ first_alone
 
     def a1(x: Array) -> Array:
         return f1(x) - pause / 2 * FF(x)
@@ -130,7 +130,7 @@ def cumulant_rates(game: Game, pause: Float[Array, ""]) -> Callable[[Cumulants],
         return D(x) - pause * jnp.outer(F(x), F(x))
 
     def b2(x: Array) -> Array:
-        met = jumps(meeting, 2)(x) - jnp.tensordot(x, second_alone, 1)
+        met = jumps(all_meeting, 2)(x) - jnp.tensordot(x, second_alone, 1)
         along = pause * jnp.outer(f1(x), F(x)) + pause / 2 * D(x) @ jax.jacfwd(F)(x).T
         return met - pause / 2 * _along(D, F)(x) - _symmetric(along - pause**2 * jnp.outer(FF(x), F(x)))
 

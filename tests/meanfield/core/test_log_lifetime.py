@@ -1,0 +1,191 @@
+"""Derivatives of lifetimes with their prefactors, against closed forms, exact chains, and lifetimes computed anew."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import meanfield
+from _exact_chains import ExactChain
+from meanfield import ReactionModel, core, escape_path, lifetime
+
+pytestmark = pytest.mark.usefixtures("unchecked_types")
+
+STEP = 1e-3
+NOBODY = core.ReactionGame(np.empty((0, 2)), *np.empty((3, 0), int), np.empty(0), np.zeros(2, int), 1.0)
+
+
+def both_ways(rates):
+    """Agents in two states who move from each to the other at these rates, functions of the composition."""
+    return core.RateGame(NOBODY, np.array([0, 1]), np.array([1, 0]), rates)
+
+
+def audience(theta):
+    """Agents see all others, and say yes with the probability (1 + tanh(βm + field))/2."""
+
+    def rates(x):
+        yes = (1 + jnp.tanh(theta[0] * (x[1] - x[0]) + theta[1])) / 2
+        return jnp.stack([yes, 1 - yes])
+
+    return both_ways(rates)
+
+
+def audience_path(theta):
+    rates = [lambda x, k=k: audience(theta).rates(jnp.stack([x["no"], x["yes"]]))[k] for k in range(2)]
+    model = ReactionModel.from_rules({"no": "yes", "yes": "no"}, rates)
+    found = escape_path(model, fixed_point=0)
+    assert found["composition"].values[0, 0] > 0.5, "from no"
+    return found
+
+
+def prefactor_of_audience(theta):
+    """In one dimension all is known: log of 2π/(low (1 - low) √|φ''(low) φ''(top)|)."""
+    game, ends = audience(theta), []
+    for guess in (0.1, 0.53):
+        for _ in range(8):
+            flow, slope = jax.value_and_grad(lambda x: core.drift(game, jnp.stack([1 - x, x]))[1])(guess)
+            guess = guess - flow / slope
+        ends.append(float(guess))
+    curvature = [(1 - 4 * theta[0] * x * (1 - x)) / (x * (1 - x)) for x in ends]
+    return np.log(2 * np.pi / (ends[0] * (1 - ends[0]) * np.sqrt(-curvature[0] * curvature[1])))
+
+
+def differences(function, theta, step):
+    unit = step * np.eye(len(theta))
+    return np.array([(function(theta + one) - function(theta - one)) / (2 * step) for one in unit])
+
+
+def test_of_one_dimension_all_is_known():
+    theta = np.array([1.5, -0.05])
+    path = audience_path(theta)
+    whole = jax.jit(jax.value_and_grad(lambda theta, N: core.log_lifetime(audience(theta), path, N)))
+    (value, slope), (longer, steeper) = (whole(theta, N) for N in (0.0, 40.0))
+    assert value == pytest.approx(prefactor_of_audience(theta), abs=1e-6)
+    assert longer - value == pytest.approx(40 * path.attrs["barrier"])
+    np.testing.assert_allclose(slope, differences(prefactor_of_audience, theta, 1e-4), rtol=1e-5)
+    barrier = jax.grad(lambda theta: core.action(audience(theta), path))(theta)
+    np.testing.assert_allclose(steeper - slope, 40 * barrier, rtol=1e-9)
+
+
+@pytest.mark.parametrize("meet", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["pairs", "functions"])
+def test_epidemics_last_as_in_the_closed_form(meet):
+    """Pairs of two different agents gain a factor exp(1 - 1/R)."""
+    R, N = 2.0, 50.0
+    rules, rates = ({"S + I": "2 I", "I": "S"}, [R, 1.0]) if meet else ({"S": "I", "I": "S"}, [lambda x: R * x["I"], 1])
+    model = ReactionModel.from_rules(rules, rates)
+    names = ("own", "source", "target", "side", "rate", "classes")
+    arrays = dict(zip(names, model.game, strict=False))
+    moved = model.game[3] < len(model.game[0])  # in encounters, not alone
+
+    def game(R):
+        if not meet:
+            return both_ways(lambda x: jnp.stack([R * x[1], jnp.ones(())]))
+        rate = arrays["rate"] * jnp.where(moved, R / 2, 1)
+        return core.ReactionGame(**arrays | {"rate": rate}, encounter_rate=model.game[6])
+
+    def closed(R):
+        gained = meet * (1 - 1 / R)
+        return jnp.log(2 * np.pi / N) / 2 + jnp.log(R) - 2 * jnp.log(R - 1) + gained + N * (jnp.log(R) + 1 / R - 1)
+
+    path = escape_path(model, fixed_point=1)
+    value, slope = jax.value_and_grad(lambda R: core.log_lifetime(game(R), path, N))(R)
+    assert value == pytest.approx(float(closed(R)), abs=2e-5)
+    assert slope == pytest.approx(float(jax.grad(closed)(R)), rel=1e-4)
+
+
+PAIRS = {"A + U": "2 A", "B + U": "2 B", "A + B": "2 U", "A": "U", "B": "U"}
+
+
+@pytest.mark.slow
+def test_in_two_dimensions_it_is_that_of_exact_chains():
+    """Two opinions and doubt, by the rate of errors. The control leaves out the prefactor."""
+
+    def model(errors):
+        alone = [lambda x: 0.4 * x["B"] ** 2, lambda x: 0.4 * x["A"] ** 2]
+        rules = [*PAIRS.items(), ("U", "A"), ("U", "B"), ("A", "U"), ("B", "U")]
+        return ReactionModel.from_rules(rules, [1.0, 1, 1, *4 * [errors], *alone], states=[*"ABU"])
+
+    def exact(errors, n_agents):
+        attractor = escape_path(model(errors), fixed_point=0)["composition"].values[0]
+        chain = ExactChain(model(errors), [n_agents])
+        ours, theirs = np.argsort(-attractor[:2])
+        return np.log(2 * chain.first_passage(attractor, chain.counts[:, ours] <= chain.counts[:, theirs]))
+
+    errors, sizes = 0.18, np.array([45, 90])
+    arrays = model(errors).game
+    varied = np.flatnonzero(arrays[3] == len(arrays[0]))  # moves alone, at the rate of errors
+    assert np.allclose(arrays[4][varied], errors)
+    driven = jnp.array([0, 1]), jnp.array([2, 2])
+
+    def game(errors):
+        pairs = core.ReactionGame(*arrays[:4], jnp.asarray(arrays[4]).at[varied].set(errors), *arrays[5:7])
+        return core.RateGame(pairs, *driven, lambda x: 0.4 * x[1::-1] ** 2)
+
+    path = escape_path(model(errors), fixed_point=0)
+
+    barrier = jax.grad(lambda errors: core.action(game(errors), path))(errors)
+    prefactor = jax.grad(lambda errors: core.log_lifetime(game(errors), path, 0.0))(errors)
+    chains = np.array([(exact(errors + STEP, n) - exact(errors - STEP, n)) / (2 * STEP) for n in sizes])
+    off = (prefactor + sizes * barrier) / chains - 1
+    assert abs(off[1]) < 0.6 * abs(off[0]) and abs(off[1]) < 2e-3
+    assert np.abs(sizes * barrier / chains - 1).min() > 0.02
+
+
+class Committed:
+    """Agents who follow the words that they hold, of whom a few always say B: by temperature, bias and those few."""
+
+    def __init__(self, length):
+        space = meanfield.MemorySpace(2, length)
+        held = [[word for pair in space.memory(i) for word in pair] for i in range(space.n_states)]
+        self.lead = np.array([words.count(0) - words.count(1) for words in held])
+        self.theta = np.array([2.4 / length, 0.08, 0.03])
+
+    def game(self, theta):
+        first = jax.nn.sigmoid(theta[0] * self.lead + theta[1])
+        return core.WordGame(jnp.stack([first, 1 - first], axis=-1), committed=jnp.stack([0.0, theta[2]]))
+
+    def population(self, theta):
+        policy = meanfield.make_policy(np.array(self.game(theta).q), ["A", "B"])
+        return meanfield.Population(policy, committed={"B": theta[2]})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [2, 3])
+def test_words_last_as_lifetimes_that_are_computed_anew(length):
+    family, N = Committed(length), 30
+    direction = np.array([0.5, 0.3, 0.2])
+    path = escape_path(family.population(family.theta), fixed_point=0)
+    value, slope = jax.value_and_grad(lambda theta: core.log_lifetime(family.game(theta), path, N))(family.theta)
+    again = lifetime(family.population(family.theta), n_agents=N).sel(fixed_point=0)
+    assert value == pytest.approx(np.log(again["lifetime"].item()), abs=again["prefactor_error"].item())
+
+    def anew(theta):
+        population = family.population(theta)
+        ours = core.log_lifetime(family.game(theta), escape_path(population, fixed_point=0), N)
+        return float(ours), np.log(lifetime(population, n_agents=N).sel(fixed_point=0)["lifetime"].item())
+
+    above, below = (np.array(anew(family.theta + sign * STEP * direction)) for sign in (1, -1))
+    ours, theirs = (above - below) / (2 * STEP)
+    scale = np.linalg.norm(slope) * np.linalg.norm(direction)
+    assert abs(slope @ direction - ours) < 1e-4 * scale
+    assert abs(slope @ direction - theirs) < 1e-3 * scale, "prefactors of lifetimes are known less well"
+
+
+@pytest.mark.slow
+def test_a_path_that_reaches_its_saddle_sideways_has_none():
+    """Three opinions: the saddle between two of them attracts more slowly than it repels."""
+    rules = [(f"{a} + {b}", f"? + {b}") for a in "ABC" for b in "ABC" if a != b]
+    rules += [(f"? + {a}", f"2 {a}") for a in "ABC"] + [(a, "?") for a in "ABC"] + [("?", a) for a in "ABC"]
+    rates = [*9 * [2.0], *3 * [0.13], *3 * [0.13 / 3]]
+    model = ReactionModel.from_rules(rules, rates, states=[*"ABC?"])
+    path = escape_path(model, fixed_point=0)
+    game = core.ReactionGame(*model.game)
+    value, slope = jax.value_and_grad(lambda N: core.log_lifetime(game, path, N))(50.0)
+    assert np.isnan(value) and slope == pytest.approx(path.attrs["barrier"])
+
+
+def test_a_path_from_empty_memories_is_refused():
+    family = Committed(2)
+    policy = meanfield.make_policy(np.array(family.game(family.theta).q), ["A", "B"])
+    with pytest.raises(ValueError, match="path starts from empty memories"):
+        core.log_lifetime(family.game(family.theta), escape_path(policy), 30)
