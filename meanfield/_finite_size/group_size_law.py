@@ -8,15 +8,14 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import ndtri
 from tqdm import tqdm
 
 from meanfield._finite_size.law_path import LawPath, NoPath, alike, law_path, marginal, place
 from meanfield._finite_size.least_action_path import SMALLEST
 from meanfield._finite_size.majority import majority, memory_rounds, still_ahead
 from meanfield._finite_size.moments import validate_sizes
-from meanfield._finite_size.next_order import NextOrder, next_order
-from meanfield._finite_size.several_attractors import Several, several
+from meanfield._finite_size.several_attractors import Crossing, Several, next_orders, several
 from meanfield._finite_size.word_share_correlation import Correlation
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._population.drift import TIME_PER_ROUND
@@ -50,9 +49,8 @@ class _Law(NamedTuple):
     error: float = 0.0
     success_rate: float = np.nan
     correlation: Correlation | None = None  # where there is one attractor
-    leading: tuple[str, ...] = ()  # words that lead at the strong attractor and beyond, where there are one or two
-    several: Several | None = None
-    leaders: tuple[tuple[str, ...], ...] = ()  # words that lead at each of several fixed points
+    several: Several | None = None  # the borders; None without a law, and where all of three words or more are alike
+    leaders: tuple[tuple[str, ...], ...] = ()  # words that lead at each place between them
 
 
 def group_size_law(
@@ -73,10 +71,10 @@ def group_size_law(
 
     With more attractors or words the rate equation still leads to one of them, the strong one, and each other has its
     κ. Where saddles connect the attractors as a tree, as for two words, one is reached if the saddle before it is
-    crossed and none beyond. Where the basins of up to four attractors meet, as for three words, weak noise is normal in
-    two or three dimensions, and the rate equation tells where each point leads. Against 200,000 simulated runs of 24
-    policies of three words probabilities were within 0.018 at N = 24 and 0.006 at N = 100; of four words within 0.023
-    and 0.013.
+    crossed and none beyond; where probabilities of few agents add up to more than 1, they are divided by their sum.
+    Where the basins of up to four attractors meet, as for three words, weak noise is normal in two or three dimensions,
+    and the rate equation tells where each point leads. Against 200,000 simulated runs of 24 policies of three words
+    probabilities were within 0.018 at N = 24 and 0.006 at N = 100; of four words within 0.023 and 0.013.
 
     With one attractor no group ends anywhere. Then it is the probability that at a random moment the word that leads at
     the attractor is ahead, Q > 1/2 with a tie as half, and κ²/2 the least action that brings a population from the
@@ -240,17 +238,27 @@ def _to_order(model: xr.Dataset | Population, found: LawPath | NoPath, order: in
         if np.isnan(found.kappa):
             return _unknown(found.reason)
         assert found.points is not None
-        leading = (found.word, *(word for word in population.words if word != found.word)) if found.word else ()
-        return _Law(found.kappa, found.reason, found.word, success_rate=_agreed(found.points), leading=leading)
-    kappa, unit, missing = found.path.kappa, _unit(found), ""
+        law = _Law(found.kappa, found.reason, found.word, success_rate=_agreed(found.points))
+        return _with_border(law, population.words, Crossing(0, 1, found.kappa))
+    kappa, unit = found.path.kappa, _unit(found)
     numbers = {"distance": kappa**2 / unit, "sigma": kappa / unit, "success_rate": _agreed(found.points)}
-    law = _Law(kappa, "", found.words[0], 2, **numbers, leading=found.words)
-    if order == 2:
-        second = next_order(found.path)
-        if isinstance(second, str):
-            missing, second = f"; the next order is left out: {second}", NextOrder(np.nan, np.nan)
-        law = law._replace(correction=second.correction, error=second.error)
-    return law._replace(reason=_reason(found) + missing)
+    law = _Law(kappa, _reason(found), found.words[0], 2, **numbers)
+    return _with_border(law, found.words, Crossing(0, 1, kappa, found.path), order)
+
+
+def _with_border(law: _Law, words: tuple[str, ...], border: Crossing, order: int = 1) -> _Law:
+    """The law of two words with this only border, to order 2 if asked; the strong word leads on the near side."""
+    borders = Several(0, [border], None)
+    borders = next_orders(borders) if order == 2 else borders
+    leaders = tuple((word,) for word in sorted(words, key=lambda word: word != law.word))
+    return _bordered(law, borders, leaders)
+
+
+def _bordered(law: _Law, borders: Several, leaders: tuple[tuple[str, ...], ...]) -> _Law:
+    """The law with c from its borders."""
+    left_out = f"; the next order is left out: {borders.missing}" if borders.missing else ""
+    c, error = borders.nearest.correction, borders.nearest.error
+    return law._replace(reason=law.reason + left_out, correction=c, error=error, several=borders, leaders=leaders)
 
 
 def _unknown(reason: str) -> _Law:
@@ -286,33 +294,21 @@ def _several(model: xr.Dataset | Population, order: int) -> _Law:
     reason += _mixed(population.words, ends)
     twice = [word for word in population.words if sum(leaders[number] == (word,) for number in law.kappas()) > 1]
     reason += "".join(f"; {word!r} leads at several attractors" for word in twice)
-    reason += f"; the next order is left out: {law.missing}" if law.missing else ""
     errors = [one.path.error for one in law.crossings if one.path is not None]
     reason += f"; κ is known to {max(errors):.1%}" if errors and max(errors) > KNOWN else ""
-    return _Law(
-        max(nearest.kappa, 0.0),
-        reason,
-        strong,
-        n_attractors,
-        correction=nearest.correction,
-        error=nearest.error,
-        success_rate=_agreed(points),
-        several=law,
-        leaders=tuple(leaders),
-    )
+    found = _Law(max(nearest.kappa, 0.0), reason, strong, n_attractors, success_rate=_agreed(points))
+    return _bordered(found, law, tuple(leaders))
 
 
 def _majority(population: Population, why: NoPath, attractor: xr.Dataset, order: int) -> _Law:
     found = majority(population, attractor, with_correction=order == 2)
     if isinstance(found, str):
-        return _Law(np.nan, f"{why.reason}; {found}", attractors=0, correction=np.nan, error=np.nan)
+        return _unknown(f"{why.reason}; {found}")
     path, agreed = found.path, float(success_rate(attractor["word_share"].values))
     word = population.words[found.word] if path.kappa else ""
-    numbers = {"correction": path.correction, "error": path.error, "success_rate": agreed}
-    leading = (word, *(one for one in population.words if one != word)) if word else ()
-    return _Law(
-        path.kappa, why.reason + path.reason, word, 1, **numbers, correlation=found.correlation, leading=leading
-    )
+    numbers = {"success_rate": agreed, "correlation": found.correlation}
+    law = _Law(path.kappa, why.reason + path.reason, word, 1, **numbers)
+    return _with_border(law, population.words, Crossing(0, 1, path.kappa, None, path.correction, path.error))
 
 
 def _agreed(points: xr.Dataset) -> float:
@@ -366,31 +362,22 @@ def _columns(law: _Law, words: tuple[str, ...], sizes: np.ndarray, level: float)
 def _chances(law: _Law, words: tuple[str, ...], sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Probabilities of the strong attractor, of all others (the logarithm), and of each word."""
     each = np.zeros((len(sizes), len(words)))
-    if law.several is not None:
-        chances, log_weak = law.several.chances(sizes.astype(float))
-        for number, chance in chances.items():
-            for word in law.leaders[number]:
-                each[:, words.index(word)] += chance / len(law.leaders[number])
-        return chances[law.several.strong], log_weak, each
-    if law.kappa == 0:
-        each += 1 / len(words)
+    if law.several is None:
+        each += 1 / len(words) if law.kappa == 0 else np.nan
         return each[:, 0], np.log1p(-each[:, 0]), each
-    deviations = _deviations(law, sizes)
-    for word, side in zip(law.leading, (deviations, -deviations), strict=False):
-        each[:, words.index(word)] += ndtr(side)
-    return ndtr(deviations), log_ndtr(-deviations), each if law.leading else np.full(each.shape, np.nan)
+    chances, log_weak = law.several.chances(sizes.astype(float))
+    for number, chance in chances.items():
+        for word in law.leaders[number]:
+            each[:, words.index(word)] += chance / len(law.leaders[number])
+    return chances[law.several.strong], log_weak, each
 
 
 def _kappas(law: _Law, words: tuple[str, ...]) -> np.ndarray:
     """κ of the nearest attractor at which each word leads, 0 for the strong word; NaN if there is none."""
-    found = dict.fromkeys(words, np.nan)
-    if law.several is None:
-        either = law.leading or (words if law.kappa == 0 else ())
-        found |= dict(reversed(list(zip(either, (0.0, *[law.kappa] * len(words)), strict=False))))
-    else:
-        for number, kappa in law.several.kappas().items():
-            for word in law.leaders[number]:
-                found[word] = float(np.fmin(found[word], max(kappa, 0.0)))
+    found = dict.fromkeys(words, np.nan if law.several else law.kappa)
+    for number, kappa in law.several.kappas().items() if law.several else ():
+        for word in law.leaders[number]:
+            found[word] = float(np.fmin(found[word], max(kappa, 0.0)))
     return np.array(list(found.values()))
 
 
@@ -398,10 +385,10 @@ def _memory(law: _Law, sizes: np.ndarray, rounds: np.ndarray | None) -> Columns:
     """Time for which the weak word stays ahead, where rounds are given."""
     if rounds is None:
         return {}
-    rho, z = np.full(len(rounds), np.nan), _deviations(law, sizes)
-    still, forgotten = np.full((len(sizes), len(rounds)), np.nan), np.full(len(sizes), np.nan)
-    if law.correlation is not None:
-        rho = law.correlation.at(rounds * TIME_PER_ROUND)
+    rho, forgotten = np.full(len(rounds), np.nan), np.full(len(sizes), np.nan)
+    still = np.full((len(sizes), len(rounds)), np.nan)
+    if law.correlation is not None and law.several is not None:
+        z, rho = law.several.nearest.deviations(sizes.astype(float)), law.correlation.at(rounds * TIME_PER_ROUND)
         still, forgotten = still_ahead(z, rho), memory_rounds(z, law.correlation)
     return {
         "correlation": (("round",), rho, "correlation of word shares so many rounds apart"),
@@ -410,16 +397,12 @@ def _memory(law: _Law, sizes: np.ndarray, rounds: np.ndarray | None) -> Columns:
     }
 
 
-def _deviations(law: _Law, sizes: np.ndarray) -> np.ndarray:
-    return law.kappa * np.sqrt(sizes) - np.nan_to_num(law.correction) / np.sqrt(sizes)
-
-
 def _critical_size(law: _Law, level: float) -> float:
     """The larger N with κ√N - c/√N = Φ⁻¹(level); 0 if the probability is larger for all N, infinite if it never is."""
     kappa, needed = law.kappa, ndtri(level)
     if np.isinf(kappa) or kappa == 0:
         return 0.0 if kappa else np.inf
-    if law.several is not None:
+    if law.several is not None and len(law.several.crossings) > 1:
         return _critical_of(law.several, level)
     square = needed**2 + 4 * kappa * np.nan_to_num(law.correction)
     return ((needed + np.sqrt(square)) / (2 * kappa)) ** 2 if not square < 0 else 0.0

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from meanfield._finite_size.least_action_path import NO_PATH, SMALLEST, LeastActionPath, least_action_path, linearised
+from meanfield._finite_size.least_action_path import BALANCED, SMALLEST, LeastActionPath, least_action_path, linearised
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.spectrum import FLOOR, spectrum
 from meanfield._population.compositions import consensus
@@ -29,7 +29,6 @@ Kinds = Float[np.ndarray, "kinds states"]
 Compositions = Float[np.ndarray, "points kinds states"]
 Starts = Float[np.ndarray, "starts kinds states"]
 
-MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of two trajectories
 # A solution of the rate equation that is steady is at a fixed point that is this near.
 NEAR = 1e-2
 MAX_TIME = 2000.0
@@ -38,7 +37,6 @@ CONSENSUS_RESIDUAL = 1e-3
 ROUNDING = 1e-14  # of probabilities
 ALIKE = "agents treat both words alike, so that either wins with the same probability"
 TWO_WAYS = 1e-7  # eigenvalue, above which the second direction is unstable too
-BALANCED = 1e-3  # scale of κ where the rate equation leads to the saddle
 
 
 class LawPath(NamedTuple):
@@ -99,9 +97,6 @@ def law_path(model: Model) -> LawPath | NoPath:
             found = _path_to_saddle(population, points, 2, BALANCED)
     else:
         found = _path_to_saddle(population, points, strong)
-        if isinstance(found, NoPath) and found.reason == NO_PATH:  # κ may be next to nothing
-            nearly = _path_to_saddle(population, points, strong, BALANCED)
-            found = nearly if isinstance(nearly, LawPath) and abs(nearly.path.kappa) < BALANCED else found
     if isinstance(found, LawPath) and abs(found.path.kappa) < SMALLEST:
         return NoPath(f"{ALIKE}: κ is below {SMALLEST:g}, which rounding does not tell from 0", 0.0, "", points)
     return found
@@ -246,7 +241,7 @@ def _path_to_saddle(population: Population, points: xr.Dataset, strong: int, sca
     if growth[1] > TWO_WAYS:
         return NoPath(f"the saddle has two unstable directions (eigenvalues {growth[0]:.2g}, {growth[1]:.2g})")
     left = left * np.sign((left * (x[2 - strong] - x[1])).sum())
-    path = least_action_path(mixture, x[1], left, float(growth[0]), MAX_NUMBERS, scale)
+    path = least_action_path(mixture, x[1], left, float(growth[0]), scale)
     if isinstance(path, str):
         return NoPath(path)
     leading = [population.words[int(points["word_share"].values[k].argmax())] for k in (strong, 2 - strong)]

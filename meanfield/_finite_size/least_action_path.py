@@ -16,10 +16,9 @@ import numpy as np
 from jaxtyping import Float
 
 from meanfield._finite_size.quadrature import quadrature
-from meanfield._finite_size.saddle_curve import SaddleCurve, saddle_curve
+from meanfield._finite_size.saddle_curve import SaddleCurve, flow, linearised, saddle_curve
 from meanfield._numerics.trajectory import Vector
 from meanfield._population.mixture import Mixture
-from meanfield.core._export import exported
 from meanfield.core._path_search import (
     FIRST,
     ROUGH,
@@ -28,17 +27,15 @@ from meanfield.core._path_search import (
     Logarithms,
     Mesh,
     PathProblem,
-    action_gradient,
-    action_rates,
+    action_slope,
     fields_along,
     mesh_until,
     moved,
     resting,
 )
 
-linearised = exported("meanfield.core._instanton", "linearised")
-flow = exported("meanfield.core._instanton", "flow")
-
+MAX_NUMBERS = 2**24  # nodes times states: 0.13 GB for each of two trajectories
+BALANCED = 1e-3  # scale of κ where the rate equation leads to the saddle
 NO_PATH = "no path to the saddle was found"
 NO_LONG_PATH = f"{NO_PATH}, or none that is long enough"  # κ is not next to nothing
 WEAK, STRONG = 1.0, 0.5  # first time of a mesh for weak noise; κ from which noise acts earlier
@@ -102,10 +99,7 @@ class LeastActionPath(NamedTuple):
         self, one: int = 0, other: int = 1
     ) -> tuple[Float[np.ndarray, "kinds states"], Float[np.ndarray, "kinds states"]]:
         """Derivative of κ by q of one word in place of the other, and x, weighted by its part of the action."""
-        by_q, *_ = action_gradient(tuple(self.mixture), self.x, self.p, self.weights)
-        work, _ = action_rates(tuple(self.mixture), self.x, self.p)
-        work[-1] -= work[-1] / (2 * self.weights[-1] * self.ends.growth)  # it decays twice as fast
-        passed = np.tensordot(self.weights * work, self.x, 1)
+        by_q, passed = action_slope(tuple(self.mixture), self.x, self.p, self.weights, np.inf, self.ends.growth)
         action = passed.sum()
         kappa = self.kappa if abs(self.kappa) > SMALLEST else np.copysign(np.sqrt(2 * action), self.kappa)
         return (by_q[..., one] - by_q[..., other]) / kappa, passed / action
@@ -117,13 +111,12 @@ def least_action_path(
     saddle: Float[np.ndarray, "kinds states"],
     left: Float[np.ndarray, "kinds states"],
     growth: float,
-    limit: int,
     scale: float = 0.0,
 ) -> LeastActionPath | str:
     """The path of least action from empty memories, or the reason if none is found.
 
     It is stationary; whether another path has less action is not checked. `left` points towards the side that noise
-    must reach. The search is given up above `limit`, in nodes times states.
+    must reach.
 
     With a `scale` above 0 the rate equation may lead to either side: κ < 0 if it leads to the side of `left`, and noise
     acts backwards. κ is smooth through 0; where it is smaller than `scale` its errors are relative to `scale`.
@@ -138,9 +131,9 @@ def least_action_path(
     least = 0.0 if mixture.q.min() > 0 else IMPOSSIBLE
     reason, noticed = NO_PATH, False
     for first_time, until in APPROACHES:
-        search = _Search(mixture, saddle, ends, first_time, least, limit, scale)
+        search = _Search(mixture, saddle, ends, first_time, least, scale)
         mesh = mesh_until(until, 1, first_time)
-        if mesh.n_nodes * saddle.size > limit:
+        if mesh.n_nodes * saddle.size > MAX_NUMBERS:
             return _too_large(mesh.n_nodes, saddle.size, growth)
         found = _weak(search, mesh) if first_time == WEAK else _followed(search, mesh)
         noticed |= found is not None and found.kappa > SMALL
@@ -151,6 +144,10 @@ def least_action_path(
             if first_time == FIRST:
                 reason = path
                 break
+    if reason == NO_PATH and scale == 0:  # κ may be next to nothing
+        nearly = least_action_path(mixture, saddle, left, growth, BALANCED)
+        if not isinstance(nearly, str) and abs(nearly.kappa) < BALANCED:
+            return nearly
     return NO_LONG_PATH if noticed and reason == NO_PATH else reason
 
 
@@ -160,7 +157,6 @@ class _Search(NamedTuple):
     ends: Ending
     first_time: float
     least: float  # probability of random answers
-    limit: int
     scale: float
     curve: SaddleCurve | None = None  # on which the path ends
 
@@ -247,7 +243,7 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
         if time * ends.growth > FADED or fine > FINEST:
             return NO_PATH
         mesh = mesh_until(time, fine, search.first_time)
-        if mesh.n_nodes * n_states > search.limit:
+        if mesh.n_nodes * n_states > MAX_NUMBERS:
             return _too_large(mesh.n_nodes, n_states, ends.growth)
         another, enough = search.problem(mesh), short and end < NEARLY
         waits = WAITS if short and not weak and search.curve is None else WAITS[-1:]

@@ -1,14 +1,14 @@
-"""To which of several attractors weak noise leads, where their basins meet at one fixed point.
+"""The attractor to which weak noise leads, where the basins of several meet at one fixed point.
 
 The basins of d + 1 attractors meet at the summit, a fixed point x* with d unstable directions. A population on the way
 there ends on the side that y = L·(x - x*) tells, with the left eigenvectors L. For N agents y has the covariance Σ/N,
 
     Σ = ∫ Λ D Λᵀ dt + W,   dΛ/dt = -ΛJ,   Λ(T) = L,   MW + WMᵀ = LDLᵀ,   M = LJR,
 
-in linear noise along a solution of the rate equation that ends at x*: some agents start with memories of an attractor's
-word in place of none. W is the noise to come. A share b of agents who start at the composition x_k in place of x₀ moves
-y by Λ(0)·(x_k - x₀) b, as noise ξ/√N = Σ^-1/2 Λ(0)·(x_k - x₀) b of unit variance would. So the rate equation, started
-with such shares, tells where each ξ/√N leads. On a ray from ξ = 0 an attractor is reached between radii r; with a
+in linear noise along a solution of the rate equation that ends at x*. W is the noise to come. A share b of agents who
+start with the memories of the attractor x_k, not with the empty ones x₀, moves y by Λ(0)·(x_k - x₀) b, as the noise
+ξ/√N = Σ^-1/2 Λ(0)·(x_k - x₀) b of unit variance does. Some shares lead to x*, and the rate equation, started with
+others, tells where each ξ/√N leads. On a ray from ξ = 0 an attractor is reached between radii r; with a
 fraction of 1/R for each of R rays
 
     P = 1/R Σ [Q(d/2, N r²/2) - Q(d/2, N r'²/2)],   Q(1, z) = exp(-z),
@@ -74,7 +74,7 @@ class Sectors(NamedTuple):
     def log_chance(
         self, number: int, sizes: Float[np.ndarray, " sizes"], alone: Float[np.ndarray, " sizes"]
     ) -> Float[np.ndarray, " sizes"]:
-        """Log-probability of an attractor; where it is tiny, the one of crossing its border `alone`."""
+        """Log-probability of an attractor; where it is tiny, that its border is crossed `alone`."""
         of = self.number == number
         half = sizes[:, None] / 2
         inner, outer = (gammaincc(self.directions / 2, half * radii[of] ** 2) for radii in (self.inner, self.outer))

@@ -18,11 +18,10 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from scipy.special import log_ndtr, logsumexp
+from scipy.sparse.csgraph import breadth_first_order
+from scipy.special import log_ndtr
 
 from meanfield._finite_size.law_path import (
-    BALANCED,
-    MAX_NUMBERS,
     TWO_WAYS,
     Compositions,
     Kinds,
@@ -33,12 +32,13 @@ from meanfield._finite_size.law_path import (
     reached,
     unstable_direction,
 )
-from meanfield._finite_size.least_action_path import NO_PATH, LeastActionPath, least_action_path, linearised
+from meanfield._finite_size.least_action_path import BALANCED, LeastActionPath, least_action_path, linearised
 from meanfield._finite_size.next_order import NextOrder, next_order
 from meanfield._finite_size.sectors import Sectors, sectors
 from meanfield._population.mixture import Mixture
 from meanfield._population.population import Population
 
+SILENT = 1e-9  # noise at a saddle, as where a word that would spread is never said: it leads nowhere
 BESIDE = 0.1  # a saddle: relative change of its fractions, from which the rate equation leads away
 WEAK = 1e-4  # κ, below which rounding may hide the momentum
 NEVER = 1e-9  # share of words
@@ -84,15 +84,18 @@ class Several(NamedTuple):
 
     def chances(self, sizes: Sizes) -> tuple[dict[int, Sizes], Sizes]:
         """The probability of each attractor, and the logarithm of the probability that it is not the strong one."""
-        beyond = {one.far: log_ndtr(-one.deviations(sizes)) for one in self.crossings}
+        alone = {one.far: log_ndtr(-one.deviations(sizes)) for one in self.crossings}
         if self.sectors is not None:
-            beyond = {far: self.sectors.log_chance(far, sizes, alone) for far, alone in beyond.items()}
-        left = [beyond[one.far] for one in self.crossings if one.near == self.strong]
-        log_weak = np.minimum(logsumexp(left, axis=0), 0.0)
-        found = {self.strong: -np.expm1(log_weak)} | {far: np.exp(log) for far, log in beyond.items()}
-        for one in self.crossings:
-            if one.near != self.strong:
-                found[one.near] = np.maximum(found[one.near] - np.exp(beyond[one.far]), 0.0)
+            alone = {far: self.sectors.log_chance(far, sizes, log) for far, log in alone.items()}
+        beyond, found, log_weak = {self.strong: np.zeros(len(sizes))}, {}, np.zeros(len(sizes))
+        for near in self.kappas():
+            further = {one.far: alone[one.far] for one in self.crossings if one.near == near}
+            total = np.logaddexp.reduce([*further.values()], axis=0, initial=-np.inf)
+            # Of few agents more than all may cross one of several manifolds, or more the next than the first
+            excess = np.subtract(total, beyond[near], out=np.zeros(len(sizes)), where=total > beyond[near])
+            beyond |= {far: log - excess for far, log in further.items()}
+            found[near] = np.maximum(np.exp(beyond[near]) - np.exp(total - excess), 0.0)
+            log_weak = total - excess if near == self.strong else log_weak
         return found, log_weak
 
 
@@ -133,14 +136,14 @@ def several(population: Population, points: xr.Dataset, order: int) -> Several |
     crossings = []
     for near, far in edges:
         way = pairs[frozenset((near, far))]
-        path = None if unsaid[far] else _least_action(population.mixture, way, far)
+        path = None if unsaid[far] else _path(population.mixture, way, far)
         if isinstance(path, str) and tree:
             return f"to the attractor {place(population.words, points.isel(fixed_point=far))} {path}"
         path = None if isinstance(path, str) else path
         crossings.append(Crossing(near, far, np.inf if path is None else path.kappa, path))
     if tree:
         law = Several(strong, crossings, None)
-        return _next_orders(law) if order == 2 else law
+        return next_orders(law) if order == 2 else law
     found = sectors(population.mixture, x, status, strong, reachable)
     return found if isinstance(found, str) else _meeting(strong, crossings, found, order)
 
@@ -165,14 +168,13 @@ def _meeting(strong: int, crossings: list[Crossing], found: Sectors, order: int)
 
 def tree_of(strong: int, edges: list[tuple[int, int]], n_attractors: int) -> list[tuple[int, int]] | str:
     """The edges that lead away from the strong attractor, nearer end first, or why not all attractors are reached."""
-    before, order = {strong: strong}, [strong]
-    for one in order:
-        following = sorted({a + b - one for a, b in edges if one in (a, b)} - set(before))
-        before |= dict.fromkeys(following, one)
-        order += following
+    ends, size = np.array(edges, int).reshape(-1, 2), 1 + max([strong, *map(max, edges)])
+    linked = np.zeros((size, size))
+    linked[*ends.T] = linked[*ends.T[::-1]] = 1
+    order, before = breadth_first_order(linked, strong)
     if len(order) < n_attractors:
         return "not all attractors are connected by saddles"
-    return [(before[k], k) for k in order[1:]]
+    return [(int(before[k]), int(k)) for k in order[1:]]
 
 
 def _saddles(mixture: Mixture, x: Compositions, status: list[str]) -> dict[int, _Saddle] | str:
@@ -183,8 +185,10 @@ def _saddles(mixture: Mixture, x: Compositions, status: list[str]) -> dict[int, 
         if growth[1] > TWO_WAYS:
             continue
         pushed = linearised(tuple(mixture), x[k], left)[2]
-        relative = np.divide(pushed, x[k], out=np.zeros_like(pushed), where=x[k] > 0)
-        step = BESIDE * pushed / np.abs(relative).max()
+        relative = np.abs(np.divide(pushed, x[k], out=np.zeros_like(pushed), where=x[k] > 0)).max()
+        if relative < SILENT * np.abs(left).max():
+            continue
+        step = BESIDE * pushed / relative
         one, other = ends(mixture, x, np.array([x[k] + step, x[k] - step]))
         if one is None or other is None or status[one] != "stable" or status[other] != "stable":
             return f"the rate equation does not lead from the saddle {k} to two attractors in time"
@@ -194,20 +198,12 @@ def _saddles(mixture: Mixture, x: Compositions, status: list[str]) -> dict[int, 
 
 
 def _path(mixture: Mixture, saddle: _Saddle, far: int, scale: float = 0.0) -> LeastActionPath | str:
-    left = saddle.left if far == saddle.sides[0] else -saddle.left
-    return least_action_path(mixture, saddle.x, left, saddle.growth, MAX_NUMBERS, scale)
-
-
-def _least_action(mixture: Mixture, saddle: _Saddle, far: int) -> LeastActionPath | str:
     """The path over a saddle, or why none is found."""
-    path = _path(mixture, saddle, far)
-    if path == NO_PATH:  # κ may be next to nothing
-        nearly = _path(mixture, saddle, far, BALANCED)
-        path = nearly if not isinstance(nearly, str) and abs(nearly.kappa) < BALANCED else path
-    return path
+    left = saddle.left if far == saddle.sides[0] else -saddle.left
+    return least_action_path(mixture, saddle.x, left, saddle.growth, scale)
 
 
-def _next_orders(law: Several) -> Several:
+def next_orders(law: Several) -> Several:
     """The same with c of each saddle."""
     crossings, missing = [], set()
     for one in law.crossings:

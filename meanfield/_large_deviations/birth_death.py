@@ -20,10 +20,10 @@ from jaxtyping import Bool, Float
 from meanfield._large_deviations.balance import balanced
 from meanfield._large_deviations.escape import Landscape
 from meanfield._population.reaction_model import ReactionModel
+from meanfield.toolbox._arguments import shown
 
 MOST_AGENTS = 100_000  # theory, exact up to factors 1 + O(1/N), is used beyond
 TINY = np.finfo(float).tiny  # rate, in place of 0 where steps go one way only
-
 
 METHODS = "instantons and their prefactors", "exact chain of N agents up to N = 100,000; barriers by instantons"
 
@@ -35,6 +35,12 @@ class ExactRates(NamedTuple):
     between: Float[np.ndarray, "places places few"]  # attractors
     leaving: Float[np.ndarray, "places few"]  # to another attractor, or to where agents stay for good
     stationary: Float[np.ndarray, "places few"] | None  # fraction of time, None where agents stay somewhere for good
+
+    def too_few(self, sizes: np.ndarray) -> str:
+        """At which sizes numbers are missing, or ''."""
+        lost = sizes[self.few][np.isnan(self.leaving).all(0)]
+        found = f"at N = {shown(lost.tolist())} agents are too few to tell the attractor from where they go"
+        return found if len(lost) else ""
 
 
 def exact_rates(ground: Landscape, sizes: np.ndarray) -> ExactRates | None:

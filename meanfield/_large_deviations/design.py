@@ -231,7 +231,7 @@ def _turned(policy: xr.Dataset, changed: xr.Dataset) -> bool:
 def _barrier(policy: xr.Dataset, number: int | None, value: float) -> Found:
     ground = landscape(policy, None)
     number = ground.numbered(number)
-    before = barrier_of(ground, number, with_prefactor=False)
+    before = barrier_of(ground, number)
     if isinstance(before, NoExit):
         raise InputError(f"fixed_point = {number}: {before.reason}")
     barrier, error, way = before.path.barrier, before.path.error, abs(value - before.path.barrier)
@@ -252,7 +252,7 @@ def _barrier(policy: xr.Dataset, number: int | None, value: float) -> Found:
 
     def slope_of(policy: xr.Dataset) -> Slope:
         again = landscape(policy, None)
-        return slope(policy, barrier_of(again, _same(again, ground, number), with_prefactor=False))
+        return slope(policy, barrier_of(again, _same(again, ground, number)))
 
     return slope(policy, before), slope_of, {}
 

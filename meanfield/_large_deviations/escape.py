@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -52,15 +52,12 @@ class Landscape:
     points: xr.Dataset
     model: ReactionModel
     compositions: Float[np.ndarray, "points states"]
+    _ways_down: dict[int, tuple[Descent, Descent]] = field(default_factory=dict)
 
     @cached_property
     def attractors(self) -> list[int]:
         """Their numbers."""
         return np.flatnonzero(self.points["stability"].values == "stable").tolist()
-
-    @cached_property
-    def _ways_down(self) -> dict[int, tuple[Descent, Descent]]:
-        return {}
 
     def numbered(self, fixed_point: int) -> int:
         """The number as it was given; InputError unless an attractor has it."""

@@ -10,7 +10,7 @@ import xarray as xr
 from meanfield._finite_size.law_path import NoPath, law_path
 from meanfield._finite_size.least_action_path import LeastActionPath
 from meanfield._large_deviations.escape import Game, escape, landscape, lowest
-from meanfield._large_deviations.exits import Exit, NoExit
+from meanfield._large_deviations.exits import Exit, Extinction, NoExit, everywhere
 from meanfield._large_deviations.path import Path
 from meanfield._numerics.trajectory import halves, remaining
 from meanfield._population.drift import TIME_PER_ROUND
@@ -125,9 +125,7 @@ def escape_path(
     if isinstance(policy, ReactionModel):
         result = _of_reactions(policy, found.way, path)
     else:
-        result = _of_population(
-            policy, _everywhere(found.way, path.x, 0.0), _everywhere(found.way, path.p, np.nan), path
-        )
+        result = _of_population(policy, everywhere(found.way, path.x, 0.0), everywhere(found.way, path.p, np.nan), path)
     given = None if isinstance(policy, ReactionModel) else policy
     return stamp(result.assign_attrs(attrs), "escape_path", given, fixed_point=number)
 
@@ -171,27 +169,15 @@ def _columns(path: Path) -> dict:
     }
 
 
-def _everywhere(way: Exit, values: np.ndarray, elsewhere: float) -> np.ndarray:
-    """Numbers for all states of the model."""
-    whole = np.full((len(values), len(way.face)), elsewhere)
-    whole[:, way.face] = values
-    return whole
-
-
-def _of_reactions(model: ReactionModel, way: Exit, path: Path) -> xr.Dataset:
+def _of_reactions(model: ReactionModel, way: Exit | Extinction, path: Path) -> xr.Dataset:
     over = ("time", "state")
     columns = {
-        "composition": (over, _everywhere(way, path.x, 0.0), "fraction of agents"),
-        "momentum": (over, _everywhere(way, path.p, np.nan), "momentum"),
+        "composition": (over, everywhere(way, path.x, 0.0), "fraction of agents"),
+        "momentum": (over, everywhere(way, path.p, np.nan), "momentum"),
         **_columns(path),
     }
     time = ("time", path.time, {"long_name": "time", "units": model.time_unit})
     return labelled(columns, {**state_coords(model), "time": time})
-
-
-def _each(x: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Fractions of each kind; 0 where there are no agents."""
-    return np.divide(x, share[:, None], out=np.zeros_like(x), where=share[:, None] > 0)
 
 
 def _of_population(policy: Population | xr.Dataset, x: np.ndarray, p: np.ndarray, path: Path) -> xr.Dataset:
@@ -204,10 +190,11 @@ def _of_population(policy: Population | xr.Dataset, x: np.ndarray, p: np.ndarray
 
     x, p = of_kinds(x), of_kinds(p)
     share = np.einsum("nmi,mia->na", x, mixture.q) + mixture.committed
+    agents = np.where(mixture.share == 0, 1.0, mixture.share)
     over = ("time", "component", "state")
     columns = {
         "word_share": (("time", "word"), share, "word share"),
-        "composition": (over, _each(x, mixture.share), "fraction of agents of each kind"),
+        "composition": (over, x / agents[:, None], "fraction of agents of each kind"),
         "momentum": (over, p, "momentum"),
         **_columns(path),
     }

@@ -56,6 +56,13 @@ class Extinction(NamedTuple):
         return self.saddle_number
 
 
+def everywhere(way: Exit | Extinction, values: Float[np.ndarray, "nodes face"], elsewhere: float) -> np.ndarray:
+    """Numbers for all states of the model."""
+    whole = np.full((len(values), len(way.face)), elsewhere)
+    whole[:, way.face] = values
+    return whole
+
+
 class NoExit(NamedTuple):
     """Why there is no such way; the lifetime is infinite where nothing ever leaves the attractor."""
 
@@ -113,38 +120,16 @@ def exits_of(
         if ends == [-1, -1]:
             return NoExit(f"the rate equation does not lead from the saddle {k} to attractors in time")
         if number in ends and ends != [number, number]:
-            own = ends.index(number)
-            obstacle = _obstacle(model, face, points[k], float(first))
-            way, beyond = ways[own], ends[1 - own]
-            found.append(
-                Exit(
-                    model,
-                    face,
-                    attractor,
-                    points[k],
-                    k,
-                    beyond,
-                    decay,
-                    way.solution,
-                    way.duration,
-                    bool(second < -first),
-                    obstacle,
-                )
-            )
+            own, straight = ends.index(number), bool(second < -first)
+            empty = "states are empty at the saddle, where noise vanishes" * bool((points[k][face] <= 0).any())
+            rest = decay, *ways[own][1:], straight, _slow(model, float(first)) or empty
+            found.append(Exit(model, face, attractor, points[k], k, ends[1 - own], *rest))
     return found or NoExit("the rate equation leads to it from no saddle of one unstable direction that was found")
 
 
 def _slow(model: ReactionModel, growth: float) -> str:
     if growth < SLOWEST * model.fastest:
         return f"the saddle is almost marginal (eigenvalue {growth:.2g}): a path there takes too long"
-    return ""
-
-
-def _obstacle(model: ReactionModel, face: np.ndarray, saddle: Vector, growth: float) -> str:
-    if slow := _slow(model, growth):
-        return slow
-    if (saddle[face] <= 0).any():
-        return "states are empty at the saddle, where noise vanishes"
     return ""
 
 

@@ -21,6 +21,7 @@ from meanfield._large_deviations.escape import (
     time_unit,
 )
 from meanfield._large_deviations.exits import NoExit
+from meanfield._large_deviations.random_fields import Prefactor
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield.toolbox._columns import labelled
@@ -111,8 +112,8 @@ def lifetime(
     ground = landscape(policy, masses)
     found = escapes(ground, progress=progress)
     per_unit, unit = time_unit(policy)
-    numbers = np.array([_numbers(one) for one in found]).reshape(-1, 5)
-    barrier, error, logarithm, relative, power = numbers.T
+    numbers = np.array([_numbers(one) for one in found]).reshape(-1, 6)
+    barrier, error, logarithm, relative, power, saddle = numbers.T
     rates = np.array([rate_of_leaving(one, sizes, per_unit) for one in found]).reshape(-1, len(sizes))
     exact = exact_rates(ground, sizes)
     if exact:
@@ -127,32 +128,26 @@ def lifetime(
         "prefactor": (over, np.exp(logarithm) / per_unit, "prefactor of the lifetime", unit),
         "prefactor_error": (over, relative, "relative error of the prefactor"),
         "power": (over, power, "power of N by which the prefactor is multiplied"),
-        "saddle": (over, np.array([_saddle(one) for one in found], int), "number of the saddle"),
+        "saddle": (over, saddle.astype(int), "number of the saddle"),
     }
     coords = {"n_agents": ("n_agents", sizes, {"long_name": "number of agents"})}
     labels = labels_of(ground)
     result = labelled(columns, coords).merge(labels).assign_attrs(labels.attrs, method=METHODS[bool(exact)])
-    reasons = np.array([_reason(one) for one in found], dtype=str)
+    few = exact.too_few(sizes) if exact else ""
+    reasons = np.array([_reason(one) or few for one in found], dtype=str)
     result["reason"] = (over, reasons, {"long_name": "why numbers are missing"})
     return stamp(result, "lifetime", None if isinstance(policy, ReactionModel) else policy)
 
 
-def _numbers(found: list[Escape] | NoExit) -> tuple[float, float, float, float, float]:
-    """Barrier, its error, logarithm of the prefactor, its error, and its power of N."""
+def _numbers(found: list[Escape] | NoExit) -> tuple[float | int, ...]:
+    """Barrier, its error, logarithm of the prefactor, its error and its power of N, and the number of the saddle."""
     if isinstance(found, NoExit):
-        return (np.inf if found.forever else np.nan), np.nan, np.nan, np.nan, np.nan
-    if any(one.path is None for one in found):
-        return np.nan, np.nan, np.nan, np.nan, np.nan
-    _, path, factor, _ = lowest(found)
-    assert path is not None
-    if factor is None:
-        return path.barrier, path.error, np.nan, np.nan, np.nan
-    return path.barrier, path.error, factor.logarithm, factor.error, factor.power
-
-
-def _saddle(found: list[Escape] | NoExit) -> int:
-    known = not isinstance(found, NoExit) and all(one.path for one in found)
-    return lowest(found).way.saddle_number if known else -1
+        return (np.inf if found.forever else np.nan), *[np.nan] * 4, -1
+    low = None if any(one.path is None for one in found) else lowest(found)
+    if low is None or low.path is None:
+        return *[np.nan] * 5, -1
+    factor = low.prefactor or Prefactor(np.nan, np.nan, np.nan, np.nan)
+    return low.barrier, low.path.error, factor.logarithm, factor.error, factor.power, low.way.saddle_number
 
 
 def _reason(found: list[Escape] | NoExit) -> str:

@@ -266,7 +266,7 @@ def _kappa(model: xr.Dataset | Population, name: str) -> tuple[float, Arrays]:
 
 
 def _barrier(model: xr.Dataset | Population, name: str, number: int) -> tuple[float, Arrays]:
-    found = barrier_of(landscape(model, None), number, with_prefactor=False)
+    found = barrier_of(landscape(model, None), number)
     if isinstance(found, NoExit):
         raise InputError(f"fixed_point = {number} of {name}: {found.reason}")
     derivative, weight = barrier_slope(as_population(model).mixture, found)

@@ -121,8 +121,11 @@ def transition_rates(
     exact = exact_rates(ground, sizes)
     if exact:
         pairs.rate[..., exact.few], leaving[:, exact.few] = exact.between, exact.leaving
+        few = exact.too_few(sizes)
+        pairs.reason[(pairs.reason == "") & ~np.eye(len(found), dtype=bool)] = few
         if exact.stationary is not None:
             stationary[:, exact.few] = exact.stationary
+            reason = reason or few
     with np.errstate(over="ignore"):
         lifetimes = np.exp(-leaving)
     over = ("fixed_point", "next_fixed_point")
@@ -135,7 +138,7 @@ def transition_rates(
         "lifetime": ((over[0], "n_agents"), lifetimes, "mean lifetime", unit),
         "stationary": ((over[0], "n_agents"), stationary, "fraction of time in the long run"),
         "potential": (over[:1], potential, "fall of the stationary law with N"),
-        "reason": (over, pairs.reason, "why numbers are missing or rates are 0"),
+        "reason": (over, pairs.reason.astype(str), "why numbers are missing or rates are 0"),
     }
     numbers = np.array(ground.attractors, int)
     coords = {
@@ -188,7 +191,7 @@ def _pairs(found: list[list[Escape] | NoExit], attractors: list[int], sizes: np.
             pairs.error[i, j] = low.path.error if low.path else np.nan
     for i in range(len(found)):
         pairs.rate[i, i], pairs.barrier[i, i], pairs.reason[i, i] = -np.inf, np.nan, ""
-    return pairs._replace(reason=pairs.reason.astype(str))
+    return pairs
 
 
 def _law(

@@ -38,6 +38,8 @@ PRESENT = 0.1  # momentum at the end of an extinction, at least, against the lar
 CUTS = np.array([1.0, 2.0, 4.0])  # strengths s, over the least one, from which log C is extrapolated to s = 0
 LEAST = 2e-3  # the least one, over the largest: the path itself errs as its inverse square
 MOST_BENT = 0.02  # of the last part of a path
+UNSETTLED = 1e-6  # the last step of Newton's method, of fractions and momenta
+NEAR_ATTRACTOR = 0.1  # momentum at the start of a path, against the largest, from which it is continued
 
 
 def log_lifetime(
@@ -45,14 +47,14 @@ def log_lifetime(
 ) -> Float[Array, ""]:
     """The logarithm of the mean time after which N agents leave an attractor by a path, with its derivatives.
 
-    It is N · barrier + log(prefactor · N^power), as of `meanfield.lifetime`, for one way out. First derivatives by the
-    game are exact: the path, its ends and the fluctuations about it follow the game. Second derivatives are not there.
+    It is N · barrier + log(prefactor · N^power), as in `meanfield.lifetime`, for one way out. First derivatives by the
+    game are exact: the path, its ends and the fluctuations about it follow the game. Second derivatives are wrong.
 
     Parameters
     ----------
     game
-        The game of the path, in 64 bits. Under `jax.jit` its classes are no argument. A first derivative compiles for
-        20 seconds.
+        The game of the path, in 64 bits. Under `jax.jit` its classes may not be traced. A first derivative compiles
+        for 20 seconds.
     path
         As `meanfield.escape_path` returns it for an attractor.
     n_agents
@@ -61,14 +63,15 @@ def log_lifetime(
     Returns
     -------
     The logarithm of a time in rounds, for a reaction model in its unit of time. NaN where the path reaches its saddle
-    sideways; without meaning in other cases in which `meanfield.lifetime` knows no prefactor. Of several ways out the
-    rates exp(-value) add. For agents in two states who change one at a time `meanfield.lifetime` takes the exact chain,
-    from which it differs by the order of 1/N.
+    sideways, or is not the game's; without meaning in other cases in which `meanfield.lifetime` knows no prefactor.
+    Rates exp(-value) of several ways out add up. For agents in two states who change one at a time
+    `meanfield.lifetime` takes the exact chain, from which the value differs by the order of 1/N.
 
     Raises
     ------
     ValueError
-        If the path starts from empty memories.
+        If JAX has 32 bits, or the path is one of other states, starts from empty memories, or does not begin next to
+        its attractor, as where agents hardly ever err.
 
     Examples
     --------
@@ -88,13 +91,20 @@ def log_lifetime(
     """
     if "option_fixed_point" not in path.attrs:
         raise ValueError("path starts from empty memories: expected one from an attractor, by its number fixed_point")
+    if jnp.result_type(float) != jnp.float64:
+        raise ValueError("JAX has 32 bits: expected 64, as with jax.enable_x64(True)")
     with jax.ensure_compile_time_eval():
         classes = np.asarray(game.classes).ravel()
+    if (states := path["momentum"][0].size) != classes.size:
+        raise ValueError(f"path is one of {states} states: expected the {classes.size} of the game")
     x, p = (path[name].values.reshape(-1, classes.size) for name in ("composition", "momentum"))
     reached, p = np.isfinite(p[0]), np.nan_to_num(p)
     basis = null_space(np.vstack([np.eye(classes.size)[~reached], np.eye(classes.max() + 1)[classes].T]))
     size = np.linalg.norm(p @ basis, axis=1)
-    dies_out = bool(size[-1] > PRESENT * size.max())
+    dies_out, first = bool(size[-1] > PRESENT * size.max()), size[0] / size.max()
+    if not first < NEAR_ATTRACTOR:
+        begins = f"path begins with {first:.2g} of its largest momentum"
+        raise ValueError(f"{begins}: expected at most {NEAR_ATTRACTOR}, as next to the attractor")
     x, p, time = (filled(one, "edge") for one in _longer(x, p, path["time"].values, size))
     if isinstance(game, WordGame):
         x = jnp.repeat(game.share.ravel(), classes.size // game.share.size) * x
@@ -153,14 +163,16 @@ def _log_prefactor(
     covariance = _stationary(at_start)
     conditions = jnp.hstack([one, -covariance]), jnp.hstack([0 * one, one])
 
-    def nearer(_: Array, z: Array) -> Array:
-        z = stop_gradient(z)
+    def nearer(_: Array, found: tuple[Array, Array]) -> tuple[Array, Array]:
+        z = stop_gradient(found[0])
         _, (f, f_inner), slopes = followed(z)
         missed = jnp.diff(z, axis=0) - steps[:-1, None] / 6 * (f[:-1] + 4 * f_inner[:-1] + f[1:])
         ends = conditions[0] @ (z[0] - start), conditions[1] @ (z[-1] - end - along)
-        return z - _solved(*stop_gradient((*_collocated(slopes, steps), *conditions)), missed, *ends)
+        step = _solved(*stop_gradient((*_collocated(slopes, steps), *conditions)), missed, *ends)
+        return z - step, stop_gradient(jnp.abs(step).max())
 
-    points, (velocity, _), slopes = followed(jax.lax.fori_loop(0, PATH_CLOSER, nearer, z))
+    z, last_step = jax.lax.fori_loop(0, PATH_CLOSER, nearer, (z, jnp.inf))
+    points, (velocity, _), slopes = followed(z)
     pairs = game.pairs if isinstance(game, RateGame) else game
     of_committed = jnp.diagonal(jax.hessian(pairs.energy)(pairs.constants)) @ pairs.constants / 2
 
@@ -203,7 +215,7 @@ def _log_prefactor(
     cuts = CUTS[:, None] * jnp.maximum(strength[-1], LEAST * strength.max())
     nodes = len(fed) - 1 - jnp.argmax(strength[::-1] >= cuts, axis=1)
     powers = strength[nodes][:, None] ** jnp.arange(len(CUTS))
-    return jnp.linalg.solve(powers, total[nodes])[0] * jnp.where(bent, jnp.nan, 1.0)
+    return jnp.linalg.solve(powers, total[nodes])[0] * jnp.where(bent | ~(last_step < UNSETTLED), jnp.nan, 1.0)
 
 
 def _root(function: Callable[[Array], Array], guess: Array) -> Array:

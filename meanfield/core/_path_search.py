@@ -356,9 +356,19 @@ def fields_along(arrays: Arrays, x: Courses, p: Courses) -> Logarithms:
     return path_fields(arrays, filled(x), filled(p), np.int64(len(x) - 1))[: len(x)]
 
 
-def action_gradient(arrays: Arrays, x: Courses, p: Courses, weights: Vector) -> Arrays:
-    """Derivatives of the action by the arrays of the game, whose integral over time has `weights` at the nodes."""
-    return path_slopes(arrays, filled(x, "edge"), filled(p, "edge"), filled(weights))
+def action_slope(
+    arrays: Arrays, x: Courses, p: Courses, weights: Vector, decay: float, growth: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Derivatives of the action by q of words, and ∫ x dS, each composition weighted by its part of the action.
+
+    Integrals over time have `weights` at the nodes. Outside the path p grows with the rate `decay` and falls with the
+    rate `growth`, and the action twice as fast.
+    """
+    by_q, *_ = path_slopes(arrays, filled(x, "edge"), filled(p, "edge"), filled(weights))
+    work, _ = action_rates(arrays, x, p)
+    parts = weights * work
+    parts[[0, -1]] -= work[[0, -1]] / (2 * np.array([decay, growth]))
+    return by_q, np.tensordot(parts, x, 1)
 
 
 def action_rates(arrays: Arrays, x: Courses, p: Courses) -> tuple[Vector, Vector]:
@@ -422,17 +432,20 @@ def newton(
 
 
 class Inverse:
-    """The inverse of the Jacobian, as far as products with it, and with those of problems before, have told."""
+    """The inverse of the Jacobian on the vectors whose products with it, or with that of a problem before, are known.
+
+    Elsewhere it is 1.
+    """
 
     def __init__(self) -> None:
         self.parts: list[tuple[np.ndarray, np.ndarray]] = []  # changes, of parts along orthonormal images
 
     def of(self, images: np.ndarray) -> np.ndarray:
-        """Approximately the vectors, in columns, of which these are the products."""
+        """The vectors, in columns, whose products with the Jacobian are approximately these."""
         return images + sum(changes @ (known.T @ images) for changes, known in self.parts)
 
     def solution(self, product: Callable[[np.ndarray], np.ndarray], wanted: np.ndarray, tolerance: float) -> np.ndarray:
-        """The vector of which `wanted` is the product, by generalised conjugate residuals (Eisenstat et al. 1983)."""
+        """The vector whose product is `wanted`, by generalised conjugate residuals (Eisenstat et al. 1983)."""
         directions, images = (np.empty((wanted.size, MAX_KRYLOV), order="F") for _ in range(2))
         found, rest, number = np.zeros_like(wanted), wanted, 0
         following = rest

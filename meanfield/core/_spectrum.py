@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import eig, lu_factor, lu_solve
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigs
 
 from meanfield.core._game import Array, Game
@@ -115,7 +116,7 @@ def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenva
         radius = float(np.abs(largest(False, 0.0, k=1, which="LM", tol=0.1, return_eigenvectors=False))[0])
         leading = {"k": k + 1, "which": "LR", "ncv": max(40, 2 * k + 4)}
         (values, right), (others, left) = (largest(flag, 1 + 2 * radius, **leading) for flag in (False, True))
-        left = left[:, [int(np.abs(others - value).argmin()) for value in values]]
+        left = left[:, linear_sum_assignment(np.abs(values[:, None] - others))[1]]  # each once: some may be equal
     order = np.lexsort((-values.imag, -values.real))[:k]
     right, left = right[:, order].T, left[:, order].T
     left = left / (left * right).sum(-1, keepdims=True)

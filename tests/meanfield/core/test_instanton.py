@@ -9,7 +9,7 @@ import meanfield
 from _policies import majority, random_policy
 from meanfield import core
 from meanfield.core import _instanton
-from meanfield.core._path_search import Ending, PathProblem, action_gradient, mesh_until, resting
+from meanfield.core._path_search import Ending, PathProblem, action_slope, mesh_until, resting
 from meanfield.toolbox import as_population
 
 
@@ -98,7 +98,7 @@ def test_its_derivative_is_the_partial_derivative_of_the_action():
     problem, found = path(mixture)
     u, v = problem.courses(found)
     weights = quadrature(problem.mesh.pace[::2])
-    by_q = action_gradient(problem.arrays, u * v, np.log(v), weights)[0]
+    by_q, _ = action_slope(problem.arrays, u * v, np.log(v), weights, np.inf, np.inf)
     direction = np.random.default_rng(0).standard_normal(mixture.q.shape[:2])[..., None] * np.array([1.0, -1.0])
     ends = []
     for step in (-1e-5, 1e-5):

@@ -65,6 +65,7 @@ def test_of_one_dimension_all_is_known():
     np.testing.assert_allclose(slope, differences(prefactor_of_audience, theta, 1e-4), rtol=1e-5)
     barrier = jax.grad(lambda theta: core.action(audience(theta), path))(theta)
     np.testing.assert_allclose(steeper - slope, 40 * barrier, rtol=1e-9)
+    assert np.isnan(whole(theta + np.array([3.0, 0.0]), 0.0)[0]), "the path is not that of this game"
 
 
 @pytest.mark.parametrize("meet", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["pairs", "functions"])
@@ -184,8 +185,15 @@ def test_a_path_that_reaches_its_saddle_sideways_has_none():
     assert np.isnan(value) and slope == pytest.approx(path.attrs["barrier"])
 
 
-def test_a_path_from_empty_memories_is_refused():
-    family = Committed(2)
+def test_paths_that_are_not_the_games_are_refused():
+    family, theta = Committed(2), np.array([1.5, -0.05])
+    game, path = audience(theta), audience_path(theta)
     policy = meanfield.make_policy(np.array(family.game(family.theta).q), ["A", "B"])
     with pytest.raises(ValueError, match="path starts from empty memories"):
         core.log_lifetime(family.game(family.theta), escape_path(policy), 30)
+    with pytest.raises(ValueError, match="path is one of 2 states: expected the 21 of the game"):
+        core.log_lifetime(family.game(family.theta), path, 30)
+    with pytest.raises(ValueError, match=r"of its largest momentum: expected at most 0\.1, as next to the attractor"):
+        core.log_lifetime(game, path.isel(time=slice(path["time"].size // 2, None)), 30)
+    with jax.enable_x64(False), pytest.raises(ValueError, match="JAX has 32 bits"):
+        core.log_lifetime(game, path, 30)

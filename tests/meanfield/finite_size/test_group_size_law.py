@@ -10,7 +10,7 @@ import meanfield
 import validation
 from _policies import linearised_drift, majority, relabelled
 from meanfield import MemorySpace, group_size_law, make_policy
-from meanfield._finite_size import law_path as _law_path
+from meanfield._finite_size import least_action_path as _least_action_path
 from meanfield._finite_size.law_path import unstable_direction
 from meanfield.toolbox import as_population
 
@@ -156,7 +156,7 @@ def test_next_to_no_lean_is_a_law_too():
 
 
 def test_paths_that_take_too_much_memory_are_not_tried(monkeypatch):
-    monkeypatch.setattr(_law_path, "MAX_NUMBERS", 1000)
+    monkeypatch.setattr(_least_action_path, "MAX_NUMBERS", 1000)
     assert "more than are kept" in group_size_law(majority(0.53)).attrs["reason"]
 
 

@@ -9,7 +9,7 @@ from scipy.special import log_ndtr, ndtr
 import validation
 from _policies import relabelled
 from meanfield import Population, group_size_law, make_policy
-from meanfield._finite_size.several_attractors import tree_of
+from meanfield._finite_size.several_attractors import Crossing, Several, tree_of
 
 WORDS = ["A", "B", "C"]
 # Logarithms of odds of each word, of agents with empty memories besides, and how often they err
@@ -173,6 +173,35 @@ def test_order_2_of_two_attractors_that_can_be_reached():
     law = group_size_law(make_policy(answer, WORDS, memory_length=2), n_agents=[24], order=2)
     assert law["attractors"].item() == 3 and np.isposinf(law["word_kappa"].values[2])
     assert abs(law["correction"].item()) > 1e-3 and law["word_probability"].values[0, 2] == 0
+
+
+def test_a_consensus_without_noise_that_a_word_would_leave_is_no_saddle():
+    """Agents who remember A and C say A, and nobody says C first. The search for what lies beside C did not end."""
+
+    def answer(memory):
+        said = np.array([sum((own == word) / 2 + (heard == word) for own, heard in memory) for word in WORDS])
+        weight = np.exp(2.5 * said + np.array([0 if memory else 0.12, 0, 0])) * ((said > 0) if said[2] else [1, 1, 0])
+        return dict(zip(WORDS, [1, 0, 0] if said[0] * said[2] else weight / weight.sum(), strict=True))
+
+    law = group_size_law(make_policy(answer, WORDS, memory_length=2), n_agents=[24])
+    assert law["attractors"].item() == 2 and 0.04 < law["kappa"].item() < 0.05
+    assert law["word_probability"].values[0, 2] == 0 and np.isnan(law["word_kappa"].values[2])
+
+
+@pytest.mark.parametrize(
+    "crossings",
+    [
+        [Crossing(0, 1, 0.1), Crossing(0, 2, 0.2), Crossing(0, 3, 0.3)],
+        [Crossing(0, 1, 0.3), Crossing(1, 2, 0.1)],
+        [Crossing(0, 1, np.inf), Crossing(1, 2, 0.2)],
+        [Crossing(0, 1, 0.2, None, 1.0), Crossing(0, 2, 0.3), Crossing(2, 3, 0.4, None, 2.0)],
+    ],
+)
+def test_chances_of_few_agents_add_up_to_one(crossings):
+    chances, log_weak = Several(0, crossings, None).chances(np.array([2.0, 10.0, 1e4]))
+    assert min(one.min() for one in chances.values()) >= 0
+    np.testing.assert_allclose(sum(chances.values()), 1, rtol=1e-14)
+    np.testing.assert_allclose(chances[0], 1 - np.exp(log_weak), atol=1e-14)
 
 
 @pytest.mark.slow

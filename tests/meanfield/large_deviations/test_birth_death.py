@@ -105,11 +105,13 @@ def test_an_epidemic_of_fifty(pairs, exact):
 def test_numbers_that_tell_nothing_apart_are_missing():
     """Of five agents nobody is infected at a prevalence of 0.05; two million are left to theory."""
     found = transition_rates(voters(0.12), n_agents=[4, 5, 2_000_000])
+    assert found.attrs["reason"] == "" and (found["reason"] == "").all()
     assert lifetime(voters(0.12), n_agents=[2_000_000]).attrs["method"].startswith("instantons")
     assert np.isfinite(found["log_rate"].values[[0, 1], [1, 0]]).all()
     rare = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: 1.05 * x["I"], 1.0])
-    times = lifetime(rare, n_agents=[5, 400])["lifetime"].values[0]
-    assert np.isnan(times[0]) and times[1] > 0
+    few = lifetime(rare, n_agents=[5, 400]).isel(fixed_point=0)
+    assert np.isnan(few["lifetime"].values[0]) and few["lifetime"].values[1] > 0
+    assert few["reason"].item() == "at N = [5] agents are too few to tell the attractor from where they go"
 
 
 def test_pairs_of_which_both_change_are_left_to_theory():

@@ -38,14 +38,14 @@ def doubled(policy):
 def slope_at(first, number=0):
     """The barrier of an attractor, and its derivative."""
     one = meanfield.make_policy(first, ["A", "B"])
-    barrier = barrier_of(landscape(one, None), number, with_prefactor=False)
+    barrier = barrier_of(landscape(one, None), number)
     (derivative,), (passed,) = barrier_slope(as_population(one).mixture, barrier)
     return Slope.of(barrier.path.barrier, derivative, passed)
 
 
 def living(policy, number, n_agents=N, factor=2):
     """The smallest change with which a convention lives so many times as long, but for its prefactor."""
-    barrier = barrier_of(landscape(policy, None), number, with_prefactor=False).path.barrier
+    barrier = barrier_of(landscape(policy, None), number).path.barrier
     value = barrier + np.log(factor) / n_agents
     return canonical_order(design(policy, of="barrier", fixed_point=number, value=value), "result")
 
