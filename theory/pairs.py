@@ -13,8 +13,15 @@ from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
 # Edges of a graph: the agents at both ends (E, 2), and for edges that are not equally likely the random bits from which
 # on another edge takes their place (E,), and which one (the alias method; Walker 1977, ACM Trans. Math. Softw. 3, 253).
 # Edges between groups have the first agents of both at their ends, and the numbers to draw from (E, 2): their sizes, in
-# one group without the agent drawn first. Without edges all agents meet.
-NO_EDGES = np.empty((0, 2), np.uint32), np.empty(0, np.uint64), np.empty(0, np.uint32), np.empty((0, 2), np.uint32)
+# one group without the agent drawn first. Without edges all agents meet,
+# in pairs, or in groups of so many who hear each other by the rule of that number in `core.HEARS` (2,).
+NO_EDGES = (
+    np.empty((0, 2), np.uint32),
+    np.empty(0, np.uint64),
+    np.empty(0, np.uint32),
+    np.empty((0, 2), np.uint32),
+    np.empty(0, np.int64),
+)
 
 
 @njit(cache=True)

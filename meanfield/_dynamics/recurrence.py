@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._population.mixture import Blocks, Edges, Mixture
+from meanfield._population.mixture import Blocks, Edges, Groups, Mixture
 from meanfield._population.trajectories import STEADY_RESIDUAL, Courses, Tolerances, integrate
 
 STEADY = "steady"
@@ -21,7 +21,7 @@ LOSS = 0.01
 
 
 def follow(
-    mixtures: Mixture | Blocks | Edges,
+    mixtures: Mixture | Blocks | Edges | Groups,
     starts: Float[np.ndarray, "populations starts ..."],
     times: Float[np.ndarray, " times"],
     max_time: float,
@@ -40,7 +40,7 @@ def follow(
 
 
 def _watch(
-    alone: Mixture | Blocks | Edges, compositions: np.ndarray, tolerances: Tolerances
+    alone: Mixture | Blocks | Edges | Groups, compositions: np.ndarray, tolerances: Tolerances
 ) -> tuple[np.ndarray, np.ndarray]:
     """Outcome and period for one population from each composition; a second, longer window decides open cases."""
     number = compositions.shape[1]

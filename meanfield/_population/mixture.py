@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from meanfield.core._space import MemorySpace
 
@@ -60,6 +60,17 @@ class Blocks(NamedTuple):
     def present(self) -> Float[np.ndarray, " kinds"]:
         """Share of each kind among all agents, with committed ones."""
         return self.share + self.committed.sum(1)
+
+
+class Groups(NamedTuple):
+    """The arrays of a population that meets in groups, as `core.GroupGame` has them."""
+
+    q: Float[np.ndarray, "*several kinds states words"]  # choice probabilities of each kind
+    share: Float[np.ndarray, "*several kinds"]  # share of each kind among all agents
+    committed: Float[np.ndarray, "*several words"]  # share of agents who always say a word
+    weight: Float[np.ndarray, "*several outcomes"]
+    said: Int[np.ndarray, "*several outcomes words"]
+    heard: Float[np.ndarray, "*several outcomes words words"]
 
 
 class Edges(NamedTuple):

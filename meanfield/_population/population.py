@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -10,15 +11,18 @@ from types import MappingProxyType
 import numpy as np
 import xarray as xr
 
-from meanfield._population.mixture import Blocks, Edges, Mixture
+from meanfield._population.mixture import Blocks, Edges, Groups, Mixture
 from meanfield._population.single_policy import policy_hash, single_policy, space_of, words_of
+from meanfield.core._groups import HEARS, Hearing
 from meanfield.core._space import MemorySpace
-from meanfield.toolbox._arguments import one_of, real_number, shown
+from meanfield.toolbox._arguments import one_of, real_number, shown, whole_number
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import real_numbers, values_in_order, word_coords
 
 ROUNDING = 1e-9
 MOST_NAMED = 8  # kinds in a name
+LARGEST_GROUP = 64
+MOST_OUTCOMES = 10_000  # of a meeting: a solution takes as many products a step
 MOST_STATES = 1365  # of memories on a graph, where pairs of them are followed
 
 
@@ -53,6 +57,12 @@ class Population:
         Number of neighbours of each agent, at least 2, on a graph that is random otherwise; for one policy. Agents meet
         neighbours only, who remember each other: `solve` and `critical_mass` follow the memories at both ends of an
         edge (pair approximation), S² numbers with S at most 1365. Default: everybody meets everybody.
+    group
+        Number of agents who meet, 2 to 64. In groups of more than two all say a word, and `hears` tells what each of
+        them remembers besides its own. `solve` follows them and `validation.simulate` plays them. Default: pairs.
+    hears
+        'majority': the most frequent word of the others. 'vote': the most frequent word of the group, the same for all.
+        'speaker': the word of one of the group, at random, the same for all. Of equally frequent words one at random.
 
     Raises
     ------
@@ -108,6 +118,8 @@ class Population:
         committed: Mapping[str, float | Sequence[float] | np.ndarray] | None = None,
         meets: Sequence[Sequence[float]] | np.ndarray | None = None,
         degree: float | None = None,
+        group: int = 2,
+        hears: str = "majority",
     ) -> None:
         if not isinstance(policies, (xr.Dataset, Sequence)) or isinstance(policies, str):
             raise InputError(f"policies is a {type(policies).__name__}: expected an xarray.Dataset or several")
@@ -135,6 +147,15 @@ class Population:
             raise InputError(
                 f"degree = {shown(degree)} with {self.space.n_states} memories: expected at most {MOST_STATES}, whose "
                 "pairs are followed"
+            )
+        self.group = whole_number("group", group, 2, LARGEST_GROUP)
+        self.hears = one_of("hears", hears, HEARS)
+        if self.in_groups and (meets is not None or degree is not None):
+            raise InputError(f"group = {group}, hears = {hears!r} with meets or degree: expected one of them")
+        if (outcomes := math.comb(group + len(self.words) - 1, group)) > MOST_OUTCOMES:
+            raise InputError(
+                f"group = {group} of {len(self.words)} words: expected at most {MOST_OUTCOMES} ways in which a group "
+                f"may speak, not {outcomes}"
             )
         bound = {} if committed is None else committed
         self.committed = MappingProxyType(_validate_committed(bound, self.words, kinds))
@@ -228,7 +249,13 @@ class Population:
     def _with(self) -> partial[Population]:
         """A population of the same options but policies."""
         return partial(
-            Population, fractions=self.fractions, committed=self._bound, meets=self.meets, degree=self.degree
+            Population,
+            fractions=self.fractions,
+            committed=self._bound,
+            meets=self.meets,
+            degree=self.degree,
+            group=self.group,
+            hears=self.hears,
         )
 
     @property
@@ -248,13 +275,19 @@ class Population:
             (policy,) = self.policies
             kinds = str(policy["model"].item()) if "model" in policy.coords else ""
         bound = [f"{share:.3g} committed to '{word}'" for word, share in self.committed.items() if share > 0]
-        graph = "" if self.degree is None else f"degree {self.degree:g}"
+        graph = f"groups of {self.group}, {self.hears}" if self.in_groups else ""
+        graph = graph if self.degree is None else f"degree {self.degree:g}"
         return ", ".join([part for part in (kinds, *bound, graph) if part])
 
     @property
     def name(self) -> str:
         """The models, the committed fractions, the degree and the words, for messages and titles."""
         return f"{self.model} {{{', '.join(self.words)}}}".strip()
+
+    @property
+    def in_groups(self) -> bool:
+        """Whether agents meet in another way than in pairs in which each hears the other."""
+        return self.group > 2 or self.hears != "majority"
 
     @cached_property
     def mixture(self) -> Mixture:
@@ -263,6 +296,8 @@ class Population:
             raise InputError(
                 f"{self.name} is on a graph, where agents meet neighbours only: expected everybody to meet everybody"
             )
+        if isinstance(self.arrays, Groups):
+            raise InputError(f"{self.name} meets in groups of {self.group}: expected pairs")
         if isinstance(self.arrays, Blocks):
             raise InputError(
                 f"{self.name} has kinds that meet at rates of their own: expected all to meet alike, or "
@@ -271,12 +306,14 @@ class Population:
         return self.arrays
 
     @cached_property
-    def arrays(self) -> Mixture | Blocks | Edges:
+    def arrays(self) -> Mixture | Blocks | Edges | Groups:
         """The numbers of the population, as arrays."""
         q, fractions = np.stack([policy["q"].values for policy in self.policies]), np.array(self.fractions)
         if self.meets is None:
             committed = np.array([self.committed.get(word, 0.0) for word in self.words])
             mixture = Mixture(q, (1 - committed.sum()) * fractions, committed)
+            if self.in_groups:
+                return Groups(*mixture, *Hearing.of(self.group, len(self.words), self.hears))
             return mixture if self.degree is None else Edges(*mixture, np.array(self.degree))
         bound = np.stack([np.broadcast_to(self._bound.get(word, 0.0), fractions.shape) for word in self.words], axis=1)
         meets = self.meets / (fractions @ self.meets @ fractions)

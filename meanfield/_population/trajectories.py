@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._population.mixture import Blocks, Edges, Mixture
+from meanfield._population.mixture import Blocks, Edges, Groups, Mixture
 from meanfield._population.reaction_model import ReactionModel
 from meanfield.core._export import exported
 from meanfield.toolbox._errors import InputError
@@ -44,7 +44,7 @@ class Courses(NamedTuple):
 
 
 def integrate(
-    mixtures: Mixture | Blocks | Edges,
+    mixtures: Mixture | Blocks | Edges | Groups,
     starts: Float[np.ndarray, "populations starts ..."],
     times: Float[np.ndarray, " times"],
     max_time: float,

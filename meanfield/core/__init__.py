@@ -4,8 +4,8 @@ A game is an `equinox` module with one method, its Hamiltonian; the rest are its
 functions compose with `jax.jit`, `jax.vmap` and `jax.grad`, on a CPU or a GPU, unless they say otherwise. They check
 nothing but shapes and compute in the precision of their arguments: switch on 64 bits with `jax.enable_x64`.
 
-- Games: `WordGame`, `ReactionGame`, `RateGame`, `EdgeGame` on a random graph, and `Game`, `PairGame` or `Flow` for your
-  own.
+- Games: `WordGame` (in groups by `Hearing`), `ReactionGame`, `RateGame`, `EdgeGame` on a random graph, and `Game`,
+  `PairGame` or `Flow` for your own.
 - Compositions: `empty_memories`, `composition`, `word_share`.
 - Rate equation: `drift`, `trajectory`, `reaction_tensor`.
 - Linearisation and noise: `jacobian_product`, `noise_product`, `curvature`.
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from meanfield.core._game import WordGame as WordGame
     from meanfield.core._game import empty_memories as empty_memories
     from meanfield.core._game import word_share as word_share
+    from meanfield.core._groups import HEARS as HEARS
+    from meanfield.core._groups import Hearing as Hearing
     from meanfield.core._lifetime import log_lifetime as log_lifetime
     from meanfield.core._pairs import EdgeGame as EdgeGame
     from meanfield.core._rates import curvature as curvature

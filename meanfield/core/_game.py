@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-Array = jax.Array | np.ndarray
+from meanfield.core._groups import Array, Hearing
 
 
 class Flow(eqx.Module):
@@ -112,6 +112,10 @@ class WordGame(PairGame):
     and act on each other through g alone; committed agents always say one word. With `meets` species m has its own g_m
     and n_m, and H(x, p) = ½ Σ_mn M_mn [Σ_ab g_m(a, b) g_n(b, a) - n_m n_n].
 
+    In groups of k agents, of whom in the outcome r those who say a hear b with the probability h_r(a, b),
+
+        H(x, p) = ½ n [Σ_r weight_r Π_a (Σ_b h_r(a, b) g(a, b) / n)^said_r(a) - 1].
+
     Parameters
     ----------
     q
@@ -125,6 +129,8 @@ class WordGame(PairGame):
     meets
         M, symmetric rates at which two agents of these species meet, shape (M, M), relative to two who are drawn from
         all: Σ_mn M_mn n_m n_n = 1 where a round is N interactions. Default: all agents meet alike.
+    groups
+        Outcomes of meetings of k > 2 agents, from `Hearing.of`; without `meets`. Default: two meet and hear each other.
 
     Notes
     -----
@@ -145,9 +151,13 @@ class WordGame(PairGame):
     share: Float[Array, "*species"]
     committed: Float[Array, "*groups words"]
     meets: Float[Array, "species species"] | None
+    groups: Hearing | None
 
-    def __init__(self, q, share=None, committed=None, meets=None) -> None:
+    def __init__(self, q, share=None, committed=None, meets=None, groups=None) -> None:
         self.q = jnp.asarray(q)
+        self.groups = None if groups is None else Hearing(*map(jnp.asarray, groups))
+        if meets is not None and groups is not None:
+            raise ValueError("meets beside groups: expected one of them")
         self.meets = None if meets is None else jnp.asarray(meets, self.q.dtype)
         groups = () if meets is None else self.q.shape[:-2]
         committed = np.zeros((*groups, self.q.shape[-1])) if committed is None else committed
@@ -191,6 +201,9 @@ class WordGame(PairGame):
     def _energy(self, fields: Float[Array, " fields"], n: Float[Array, "*groups"]) -> Float[Array, ""]:
         n_words = self.q.shape[-1]
         g = fields.reshape(-1, n_words, n_words)
+        if self.groups is not None:
+            heard = jnp.einsum("rab,ab->ra", self.groups.heard, g[0] / n)
+            return n / 2 * (self.groups.weight @ jnp.prod(heard**self.groups.said, axis=1) - 1)
         if self.meets is None:
             return (jnp.sum(g[0] * g[0].T) / n - n) / 2
         return (jnp.einsum("mn,mab,nba->", self.meets, g, g) - n @ self.meets @ n) / 2
@@ -329,11 +342,11 @@ class RateGame(Game):
 
 
 def game_of(arrays: tuple[Any, ...]) -> Game:
-    """The game of the arrays of a policy or population (three, or four with the rates at which kinds meet), or of a
-    reaction model (seven, or ten with rates).
+    """The game of the arrays of a policy or population (three, four with the rates at which kinds meet, six in groups),
+    or of a reaction model (seven, or ten with rates).
     """
-    if len(arrays) < 5:
-        return WordGame(*arrays)
+    if len(arrays) < 7:
+        return WordGame(*arrays) if len(arrays) < 5 else WordGame(*arrays[:3], groups=arrays[3:])
     pairs, rates = ReactionGame(*arrays[:7]), arrays[7:]
     return RateGame(pairs, *rates) if rates else pairs
 

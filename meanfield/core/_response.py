@@ -114,8 +114,8 @@ def _resolvent(chain: Float[Array, "n n"], leak: Float[Array, " n"]) -> Float[Ar
     return lax.fori_loop(0, n, restore, values)
 
 
-def flow_chain(q: Float[Array, "states words"], Q: Float[Array, " words"]) -> Float[Array, "flows flows"]:
-    """The chain of an agent seen just after it speaks, for partners who say Q."""
+def flow_chain(q: Float[Array, "states words"], heard: Float[Array, "words words"]) -> Float[Array, "flows flows"]:
+    """The chain of an agent seen just after it speaks, who hears words with probabilities by what it says."""
     space = MemorySpace.from_sizes(*q.shape)
     n_words, n_kept = space.n_words, space.n_full // space.n_digits
     said = q[space.offset(space.memory_length) :].reshape(-1, n_words, n_words)  # flow, heard, said
@@ -123,7 +123,7 @@ def flow_chain(q: Float[Array, "states words"], Q: Float[Array, " words"]) -> Fl
     full = n_words * flow[:, None] + jnp.arange(n_words)
     to = n_words * (full % n_kept)[:, :, None] + jnp.arange(n_words)
     chain = jnp.zeros((len(said), len(said)), q.dtype)
-    return chain.at[flow[:, None, None], to].add(Q[None, :, None] * said)
+    return chain.at[flow[:, None, None], to].add(heard[flow % n_words][:, :, None] * said)
 
 
 @eqx.filter_jit
@@ -144,8 +144,9 @@ def composition(game: WordGame, Q: Float[Array, "*groups words"]) -> Float[Array
     [0.   0.25 0.25 0.25 0.25]
     """
 
-    def alone(q: Float[Array, "states words"], Q: Float[Array, " words"]) -> Float[Array, " states"]:
-        full = (stationary(flow_chain(q, Q))[:, None] * Q).ravel()
+    def alone(q: Float[Array, "states words"], heard: Float[Array, "words words"]) -> Float[Array, " states"]:
+        said = stationary(flow_chain(q, heard)).reshape(-1, len(heard), 1)
+        full = (said * heard).ravel()
         return jnp.concatenate([jnp.zeros(q.shape[0] - full.size, q.dtype), full])
 
     return game.share[..., None] * _of_each(alone, game, Q)
@@ -169,8 +170,8 @@ def response(game: WordGame, Q: Float[Array, "*groups words"]) -> Float[Array, "
     [0.5 0.5]
     """
 
-    def alone(q: Float[Array, "states words"], Q: Float[Array, " words"]) -> Float[Array, " words"]:
-        return stationary(flow_chain(q, Q)).reshape(-1, q.shape[-1]).sum(0)
+    def alone(q: Float[Array, "states words"], heard: Float[Array, "words words"]) -> Float[Array, " words"]:
+        return stationary(flow_chain(q, heard)).reshape(-1, q.shape[-1]).sum(0)
 
     said = game.share[..., None] * _of_each(alone, game, Q)
     if game.meets is None:
@@ -184,6 +185,18 @@ def _of_each(function: Callable[[Array, Array], Array], game: WordGame, Q: Float
     groups = () if game.meets is None else game.q.shape[:1]
     if Q.shape != (*groups, game.q.shape[-1]):
         raise ValueError(f"Q has shape {Q.shape}: expected {(*groups, game.q.shape[-1])}")
+    heard = _heard(game, Q)
     if game.q.ndim == 2:
-        return function(game.q, Q)
-    return jax.vmap(function, (0, None if game.meets is None else 0))(game.q, Q)
+        return function(game.q, heard)
+    return jax.vmap(function, (0, None if game.meets is None else 0))(game.q, heard)
+
+
+def _heard(game: WordGame, Q: Float[Array, "*groups words"]) -> Float[Array, "*groups words words"]:
+    """The probability that an agent who says a hears b, where all others say words with probabilities Q."""
+    n_words = Q.shape[-1]
+    if game.groups is None:
+        return jnp.broadcast_to(Q[..., None, :], (*Q.shape[:-1], n_words, n_words))
+    weight, said, heard = game.groups
+    others = said[:, None, :] - jnp.eye(n_words, dtype=said.dtype)  # a row for each word that an agent says
+    taking_part = said / said[0].sum() * jnp.prod(Q ** jnp.maximum(others, 0), axis=-1)
+    return jnp.einsum("r,ra,rab->ab", weight, taking_part.astype(Q.dtype), heard)

@@ -89,7 +89,7 @@ def fixed_points(game: WordGame, *, size: int = 7) -> FixedPoint:
     def polished(u: Array, low: Array, high: Array, used: Array) -> FixedPoint:
         # Where there is no root, agents who say all words alike stand in: NaN would spoil the derivatives of the others
         q = jnp.where(used, game.q, 1 / game.q.shape[-1])
-        safe = WordGame(q, game.share, jnp.where(used, game.committed, 0))
+        safe = WordGame(q, game.share, jnp.where(used, game.committed, 0), groups=game.groups)
         return _polished(safe, jnp.where(used, u, 0), 64, (low, high))
 
     inner = jax.vmap(polished)(start, below, above, place >= 0)

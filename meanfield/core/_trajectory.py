@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import diffrax
 import jax
 import jax.numpy as jnp
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from meanfield.core._game import Array, Flow, WordGame, game_of, word_share
 from meanfield.core._pairs import EdgeGame
@@ -157,7 +157,7 @@ def trajectory(
 
 
 def word_trajectories(
-    arrays: tuple[Float[Array, "lanes ..."], ...],
+    arrays: tuple[Shaped[Array, "lanes ..."], ...],
     x: Float[Array, "lanes species states"] | Float[Array, "lanes states ends"],
     times: Float[Array, " times"],
     max_time: Float[Array, ""],
@@ -169,13 +169,13 @@ def word_trajectories(
 ) -> tuple[Array, ...]:
     """Word shares at the times, end, time and speed there, and success, of a batch of naming games.
 
-    `arrays` are as in `WordGame`, for each lane; each species of x has the sum 1. With `edges` the last one holds
+    `arrays` are as in `game_of`, for each lane; each species of x has the sum 1. With `edges` the last one holds
     degrees, and x is as in an `EdgeGame`.
     """
 
     def one(x: Array, q: Array, share: Array, *others: Array) -> tuple[Array, ...]:
         scale = jnp.maximum(share, LEAST_SHARE)
-        game = EdgeGame(q[0], *others) if edges else WordGame(q, scale, *others)
+        game = EdgeGame(q[0], *others) if edges else game_of((q, scale, *others))
         scale = jnp.ones(()) if edges else scale[:, None]
         found = trajectory(
             game,

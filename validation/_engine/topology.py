@@ -24,7 +24,7 @@ SAME = 1e-12  # weights of edges
 PICKS, HUBS = ("edge", "agent"), "hubs"
 EXPECTED = "expected a graph of networkx, a SciPy sparse matrix, an array of edges (E, 2), or a function that makes one"
 
-Edges = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+Edges = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Graph(NamedTuple):
@@ -144,7 +144,12 @@ def graph_of(topology: Any, pick: str) -> Graph:
         strength = matrix.sum(axis=1)
         weight = weight / strength[upper.row] + weight / strength[upper.col]
     ends = np.column_stack([upper.row, upper.col]).astype(np.uint32)
-    return Graph((ends, *_aliases(weight), NO_EDGES[3]), np.diff(matrix.indptr), nodes)
+    return Graph((ends, *_aliases(weight), *NO_EDGES[3:]), np.diff(matrix.indptr), nodes)
+
+
+def pairs_met(edges: Edges) -> int:
+    """Pairs of words that are counted in an interaction."""
+    return int(edges[4][0]) if edges[4].size else 1
 
 
 def between_groups(numbers: np.ndarray, weight: np.ndarray) -> Edges:
@@ -152,7 +157,12 @@ def between_groups(numbers: np.ndarray, weight: np.ndarray) -> Edges:
     one, other = np.nonzero(np.triu(weight))
     same, first = one == other, np.cumsum(numbers) - numbers
     ends, sizes = np.column_stack([one, other]), np.column_stack([numbers[one], numbers[other] - same])
-    return (first[ends].astype(np.uint32), *_aliases(weight[one, other] / (1 + same)), sizes.astype(np.uint32))
+    return (
+        first[ends].astype(np.uint32),
+        *_aliases(weight[one, other] / (1 + same)),
+        sizes.astype(np.uint32),
+        NO_EDGES[4],
+    )
 
 
 @njit(cache=True)

@@ -16,7 +16,7 @@ from theory.streams import seed_streams
 from validation._engine.collection_paused import collection_paused
 from validation._engine.ensemble import play_to_end, portions
 from validation._engine.thresholds import word_thresholds
-from validation._engine.topology import Edges, Topology, placed
+from validation._engine.topology import Edges, Topology, pairs_met, placed
 from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
 from validation.naming_game._kernel import advance, kind_word_share
 from validation.naming_game._roster import combined_successors
@@ -152,7 +152,7 @@ def _play_portion(
     (runs, n_agents), min_rounds = states.shape, plan.recording.rounds
     agreed = np.zeros((runs, ROUNDS_AVERAGED, rules.q.shape[1]), dtype=np.int64)
     played = np.zeros(runs, dtype=np.int64)
-    test, tables = plan.test(n_agents), (rules.thresholds, rules.successors, rules.q)
+    test, tables = plan.test(n_agents * pairs_met(edges[0])), (rules.thresholds, rules.successors, rules.q)
 
     same = all(one is edges[0] for one in edges)
 

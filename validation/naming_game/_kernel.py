@@ -9,10 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from meanfield.core import HEARS
 from meanfield.toolbox import summed
 from theory.pairs import edge_limits, next_edge, next_pair, next_two, pair_limits
 from theory.streams import ONE, next_bits
 from validation.naming_game._convention import ROUNDS_AVERAGED
+
+MAJORITY, VOTE = HEARS.index("majority"), HEARS.index("vote")
+ALL_BITS = np.uint64(2**64 - 1)
 
 
 @njit(cache=True)
@@ -26,12 +30,68 @@ def draw_word(thresholds, state, bits):
 
 
 @njit(cache=True)
+def most_frequent(counts, s0, s1, s2, s3):
+    """The word said most often, of equals one at random, and the stream after it."""
+    best, equals = 0, 1
+    for word in range(1, counts.size):
+        if counts[word] > counts[best]:
+            best, equals = word, 1
+        elif counts[word] == counts[best]:
+            equals += 1
+            bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+            if bits <= ALL_BITS // np.uint64(equals):
+                best = word
+    return best, s0, s1, s2, s3
+
+
+@njit(cache=True)
+def play_groups(n_interactions, states, stream, n_words, met, size, rule, thresholds, successors):
+    """As `play`, in groups of `size` by the rule of this number in `HEARS`.
+
+    `met` counts each member and the next one in a circle, so that every word said is in two pairs.
+    """
+    s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
+    limits = edge_limits(states.size)
+    members, words, counts = np.empty(size, np.uint64), np.empty(size, np.int64), np.empty(n_words, np.int64)
+    for _ in range(n_interactions):
+        counts[:] = 0
+        k = 0
+        while k < size:  # agents who are not in the group yet
+            agent, s0, s1, s2, s3 = next_edge(limits, s0, s1, s2, s3)
+            known = False
+            for before in range(k):
+                known |= members[before] == agent
+            if known:
+                continue
+            members[k] = agent
+            bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+            words[k] = np.int64(draw_word(thresholds, np.uint64(states[agent]), bits))
+            counts[words[k]] += 1
+            k += 1
+        heard = words[0]  # of the speaker
+        if rule == VOTE:
+            heard, s0, s1, s2, s3 = most_frequent(counts, s0, s1, s2, s3)
+        for k in range(size):
+            word = words[k]
+            if rule == MAJORITY:
+                counts[word] -= 1
+                heard, s0, s1, s2, s3 = most_frequent(counts, s0, s1, s2, s3)
+                counts[word] += 1
+            states[members[k]] = successors[states[members[k]]] + n_words * word + heard
+            met[n_words * word + words[(k + 1) % size]] += 1
+    stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
+
+
+@njit(cache=True)
 def play(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
     """Interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
+    ends, threshold, other, sizes, group = edges
+    if group.size:
+        play_groups(n_interactions, states, stream, n_words, met, group[0], group[1], thresholds, successors)
+        return
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_words = np.uint64(n_words)
     limits = pair_limits(states.size)
-    ends, threshold, other, sizes = edges
     on_graph, weighted, grouped, among = len(ends) > 0, threshold.size > 0, sizes.size > 0, edge_limits(len(ends))
     for _ in range(n_interactions):
         if on_graph:
@@ -163,7 +223,7 @@ def advance(
             if now < said.shape[1]:
                 share_of_said(met, said[run, now])
             if now < success_rate.shape[1]:
-                success_rate[run, now] = latest.sum() / n_agents
+                success_rate[run, now] = latest.sum() / met.sum()
             if now < kind_shares.shape[1]:
                 kind_word_share(states[run], q, kind_shares[run, now])
             note_consensus(consensus[run], now, test, agreed[run], states[run], q)

@@ -24,6 +24,7 @@ from meanfield.toolbox import (
     word_number,
 )
 from validation._engine.arguments import LARGEST_POPULATION, names_of
+from validation._engine.topology import pairs_met
 from validation.naming_game._convention import Convention, convention_of
 from validation.naming_game._ensemble import Rules
 from validation.naming_game._roster import kind_names, make_cast, start_composition, start_options
@@ -144,9 +145,10 @@ def rare_event(
     composition = start_composition(population, initial)
     rules = Rules.of(cast.q, population.space)
     _check_memory(n, runs, replications, rules)
-    test = np.array([rule.first_test, rule.successes_needed(n)])
+    edges = cast.edges(n)
+    test = np.array([rule.first_test, rule.successes_needed(n * pairs_met(edges))])
     name, weights = _weights(policy, population, rules, word, n, coordinate, alone=not cast.words and initial is None)
-    game = Game(rules, cast.states(n, composition), test, max_rounds, target, weights, cast.edges(n))
+    game = Game(rules, cast.states(n, composition), test, max_rounds, target, weights, edges)
     with tqdm(desc=population.name, unit="stage", disable=not progress, leave=False) as bar:
         pilot = choose_levels(game, runs, seed, bar.update)
         bar.reset(replications * (len(pilot.levels) + 1))

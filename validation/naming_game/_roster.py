@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, MemorySpace, Population, consensus, empty_memories
+from meanfield.core import HEARS
 from meanfield.toolbox import shown, validate_composition, whole_number, word_number
 from theory.pairs import NO_EDGES
 from validation._engine.topology import Edges, between_groups
@@ -56,7 +57,8 @@ class Cast:
         says = np.array([[w == word for w in self.population.words] for word in self.words], float)
         always = [np.tile(row, (1, self.population.space.n_states, 1)) for row in says]
         population = self.population
-        return np.concatenate([(population.mixture if population.meets is None else population.arrays).q, *always])
+        alike = population.meets is None and not population.in_groups
+        return np.concatenate([(population.mixture if alike else population.arrays).q, *always])
 
     def exact(self, n_agents: int) -> np.ndarray:
         """The numbers of agents of each kind that its shares are, shape (kinds,)."""
@@ -85,6 +87,8 @@ class Cast:
 
     def edges(self, n_agents: int) -> Edges:
         """Who meets whom among the agents of `states`, as in `theory.pairs`; InputError if some have nobody to meet."""
+        if self.population.in_groups:
+            return self._groups(n_agents)
         if self.population.meets is None:
             return NO_EDGES
         numbers = self.numbers(n_agents).astype(float)
@@ -96,6 +100,12 @@ class Cast:
                 f"n_agents = {n_agents}: too few, since the one of kind {name!r} would have nobody to meet"
             )
         return between_groups(self.numbers(n_agents), weight)
+
+    def _groups(self, n_agents: int) -> Edges:
+        size, hears = self.population.group, self.population.hears
+        if n_agents < size:
+            raise InputError(f"n_agents = {n_agents}: expected at least {size}, who meet in a group")
+        return *NO_EDGES[:4], np.array([size, HEARS.index(hears)])
 
     def states(self, n_agents: int, composition: np.ndarray) -> np.ndarray:
         """Memory of each agent at the start, kind after kind, as kind · S + state; shape (agents,)."""

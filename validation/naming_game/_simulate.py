@@ -236,8 +236,9 @@ def _topology(
         return None
     if isinstance(population, LazyPolicy):
         raise InputError("topology beside a LazyPolicy: expected None, or a policy")
-    if population.meets is not None:
-        raise InputError(f"topology beside {population!r}, which has meets: expected one of the two")
+    if population.meets is not None or population.in_groups:
+        which = "has meets" if population.meets is not None else "meets in groups"
+        raise InputError(f"topology beside {population!r}, which {which}: expected one of the two")
     found = Topology.of(topology, pick, committed_nodes)
     for n in agents:
         if isinstance(found.graph, Graph):

@@ -214,7 +214,7 @@ def test_stationary_distributions_have_full_relative_accuracy(size, least):
     policy = random_policy(1, *size)
     Q = np.array([least, *np.full(size[0] - 1, (1 - least) / (size[0] - 1))])
     exact = laws(policy).flow_law(Q[None])[0]
-    chain = flow_chain(jnp.asarray(policy["q"].values), jnp.asarray(Q))
+    chain = flow_chain(jnp.asarray(policy["q"].values), jnp.tile(jnp.asarray(Q), (len(Q), 1)))
     found = stationary(chain)
     np.testing.assert_allclose(found, exact, rtol=1e-12)
     n = len(exact)

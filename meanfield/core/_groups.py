@@ -1,0 +1,72 @@
+"""What agents hear who meet in groups: a majority of voices, a vote, or one who speaks to all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations_with_replacement
+from math import factorial, prod
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+Array = jax.Array | np.ndarray
+
+HEARS = ("majority", "vote", "speaker")
+
+
+class Hearing(NamedTuple):
+    """Outcomes of a meeting of k agents: how many of them say each word, and what those hear who say it.
+
+    Where all say words with the probabilities Q an outcome has the probability weight[r] Π_a Q_a^said[r, a]. A member
+    who says a hears b with the probability heard[r, a, b], independently of the others.
+
+    Examples
+    --------
+    A vote among three, who hear the word of two of them or of all:
+
+    >>> from meanfield import core
+    >>> outcomes = core.Hearing.of(3, 2, "vote")
+    >>> print(outcomes.weight, outcomes.said.tolist(), outcomes.heard[:, 0, 0])
+    [1. 3. 3. 1.] [[3, 0], [2, 1], [1, 2], [0, 3]] [1. 1. 0. 0.]
+    """
+
+    weight: Float[Array, "*several outcomes"]
+    said: Int[Array, "*several outcomes words"]
+    heard: Float[Array, "*several outcomes words words"]
+
+    @classmethod
+    def of(cls, group: int, n_words: int, hears: str) -> Hearing:
+        """The outcomes among `group` agents, who hear by one of these rules.
+
+        'majority': each hears the most frequent word of the others. 'vote': all hear the most frequent word of the
+        group. 'speaker': all hear the word of one of the group, at random. Of equally frequent words it is one at
+        random.
+        """
+        rows = []
+        for members in combinations_with_replacement(range(n_words), group):
+            said = np.bincount(members, minlength=n_words)
+            ways = factorial(group) / prod(map(factorial, said.tolist()))
+            if hears == "majority":
+                others = np.maximum(said - np.eye(n_words, dtype=int), 0)  # a row for each word that a member says
+                rows.append((ways, said, np.array([_mode(one) for one in others])))
+                continue
+            for word, chance in _common(said, hears):
+                heard = np.zeros((n_words, n_words))
+                heard[:, word] = 1
+                rows.append((ways * chance, said, heard))
+        return cls(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def _mode(said: Int[np.ndarray, " words"]) -> Float[np.ndarray, " words"]:
+    """The probability of each word to be the most frequent one, of equals one at random."""
+    most = said == said.max()
+    return most / most.sum()
+
+
+def _common(said: Int[np.ndarray, " words"], hears: str) -> Iterator[tuple[int, float]]:
+    """Words that the whole group may hear, and their probabilities."""
+    chances = _mode(said) if hears == "vote" else said / said.sum()
+    for word in np.flatnonzero(chances).tolist():
+        yield word, float(chances[word])

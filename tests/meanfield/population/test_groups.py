@@ -1,0 +1,199 @@
+"""Agents who meet in groups: the game, its rate equation and its simulation, against enumeration and closed forms."""
+
+import itertools
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import meanfield
+import validation
+from meanfield import InputError, MemorySpace, Population, core
+
+RULES = ["majority", "vote", "speaker"]
+
+
+def policy_of(n_words, memory_length, seed):
+    words = [*"ABCD"[:n_words]]
+    states = MemorySpace(n_words, memory_length).n_states
+    return meanfield.make_policy(np.random.default_rng(seed).dirichlet(np.ones(n_words), states), words)
+
+
+def likeliest(words, counted):
+    """The probability of each word to be heard, by the definition of a majority."""
+    count = [sum(word == said for said in words) for word in counted]
+    best = [word for word, number in zip(counted, count, strict=True) if number == max(count)]
+    return {word: 1 / len(best) for word in best}
+
+
+def heard_by_all(words, rule, n_words):
+    """Each way in which the members of a group, who say these words, may hear, with its probability."""
+    if rule == "speaker":
+        return [((word,) * len(words), 1 / len(words)) for word in words]
+    if rule == "vote":
+        return [((word,) * len(words), p) for word, p in likeliest(words, range(n_words)).items()]
+    each = [likeliest(words[:k] + words[k + 1 :], range(n_words)).items() for k in range(len(words))]
+    return [(tuple(w for w, _ in way), np.prod([p for _, p in way])) for way in itertools.product(*each)]
+
+
+def meetings(q, states, rule):
+    """What becomes of a group in these memories: all outcomes, by enumeration."""
+    space, n_words = MemorySpace.from_sizes(*q.shape), q.shape[1]
+    for words in itertools.product(range(n_words), repeat=len(states)):
+        said = np.prod([q[state, word] for state, word in zip(states, words, strict=True)])
+        for heard, p in heard_by_all(words, rule, n_words):
+            own = zip(states, words, heard, strict=True)
+            yield tuple(int(space.successors()[i]) + n_words * a + b for i, a, b in own), said * p
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(("n_words", "size"), [(2, 3), (2, 4), (3, 3)])
+def test_hamiltonian_is_the_sum_over_all_meetings(n_words, size, rule):
+    random = np.random.default_rng(size)
+    q = policy_of(n_words, 1, 1)["q"].values
+    x, p = random.dirichlet(np.ones(len(q))), 0.3 * random.normal(size=len(q))
+    expected = -1.0
+    for states in itertools.product(range(len(q)), repeat=size):
+        for after, probability in meetings(q, states, rule):
+            jump = sum(p[j] - p[i] for i, j in zip(states, after, strict=True))
+            expected += np.prod(x[list(states)]) * probability * np.exp(jump)
+    with jax.enable_x64(True):
+        game = core.WordGame(q, groups=core.Hearing.of(size, n_words, rule))
+        assert game.hamiltonian(x, p) == pytest.approx(expected / 2, rel=1e-12)
+        through_fields = game.energy(game.fields(x * np.exp(-p), np.exp(p)) + game.constants)
+        assert through_fields == pytest.approx(expected / 2, rel=1e-12)
+
+
+def test_two_who_hear_each_other_are_a_pair():
+    policy = policy_of(3, 2, 2)
+    random = np.random.default_rng(0)
+    with jax.enable_x64(True):
+        pairs = core.WordGame(policy["q"].values, committed=np.array([0.1, 0, 0.05]))
+        x, p = 0.85 * random.dirichlet(np.ones(91)), 0.3 * random.normal(size=91)
+        groups = core.WordGame(pairs.q, pairs.share, pairs.committed, groups=core.Hearing.of(2, 3, "majority"))
+        assert groups.hamiltonian(x, p) == pytest.approx(pairs.hamiltonian(x, p).item(), rel=1e-12)
+    assert not Population(policy, group=2).in_groups
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_group_of_all_agents_moves_as_enumerated(rule):
+    """Three agents who always meet, after one round. Chi-squared over their final memories, in any order."""
+    policy, runs = policy_of(2, 1, 3), 20_000
+    q = policy["q"].values
+    law = {(0, 0, 0): 1.0}
+    for _ in range(3):  # interactions
+        later: dict = {}
+        for states, chance in law.items():
+            for after, probability in meetings(q, states, rule):
+                later[after] = later.get(after, 0.0) + chance * probability
+        law = later
+    shares: dict = {}
+    for states, chance in law.items():
+        share = round(float(q[list(states), 0].mean()), 9)
+        shares[share] = shares.get(share, 0.0) + chance
+    found = validation.simulate(
+        Population(policy, group=3, hears=rule), n_agents=3, runs=runs, seed=1, max_rounds=1, record_rounds=1
+    )
+    ends = found["word_share"].sel(word="A", round=1).values.ravel().round(9)
+    values = np.array(sorted(shares))
+    numbers = np.array([(np.abs(ends - value) < 1e-8).sum() for value in values])
+    expected = runs * np.array([shares[value] for value in values])
+    assert numbers.sum() == runs
+
+    def statistic(expected):
+        return ((numbers - expected) ** 2 / expected).sum()
+
+    limit = chi2.ppf(1 - 1e-4, len(values) - 1)
+    assert statistic(expected) < limit
+    assert statistic(expected * np.linspace(0.9, 1.1, len(values))) > limit, "the control"
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_large_populations_follow_the_rate_equation(rule):
+    population = Population(policy_of(2, 2, 5), committed={"A": 0.1}, group=5, hears=rule)
+    theory = meanfield.solve(population, times=np.arange(0, 9.0, 2))["word_share"].sel(word="A")
+    runs = validation.simulate(population, n_agents=40_000, runs=4, seed=1, max_rounds=4, record_rounds=4)
+    found = runs["word_share"].sel(word="A").mean("run").squeeze("n_agents")
+    limit = 4 * 0.3 / np.sqrt(4 * 40_000)  # what agents say differs by 0.3 (standard deviation of a uniform q)
+    assert np.abs(found.values - theory.values).max() < limit
+    pairs = meanfield.solve(Population(policy_of(2, 2, 5), committed={"A": 0.1}), times=np.arange(0, 9.0, 2))
+    assert np.abs(found.values - pairs["word_share"].sel(word="A").values).max() > 2 * limit, "the control"
+
+
+def follow(memory):
+    lead = sum(pair.count("A") - 1 for pair in memory)
+    return 0.5 if lead == 0 else 0.98 if lead > 0 else 0.02
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_critical_mass_separates_the_ends(rule):
+    """Below it nearly all keep the old word, above it they don't; both ends are fixed points of the core."""
+    policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    groups = core.Hearing.of(5, 2, rule)
+    with jax.enable_x64(True):
+        mass = float(core.critical_mass(core.WordGame(policy["q"].values, groups=groups), 0))
+    assert 0.02 < mass < 0.3
+    ends = []
+    for part in (0.98, 1.02):
+        population = Population(policy, committed={"A": part * mass}, group=5, hears=rule)
+        end = meanfield.solve(population, initial=meanfield.consensus(policy, "B"), times=[0.0], rtol=1e-10)
+        said = end["composition"].values.ravel() @ policy["q"].values * (1 - part * mass) + [part * mass, 0]
+        with jax.enable_x64(True):
+            game = core.WordGame(*population.arrays[:3], groups=population.arrays[3:])
+            found = core.fixed_point(game, jnp.asarray(said))
+            drift = core.drift(game, found.composition)
+        assert found.successful and np.abs(drift).max() < 1e-14
+        np.testing.assert_allclose(found.word_share, said, atol=1e-6)
+        ends.append(said[0])
+    assert ends[0] < 0.4 < 0.6 < ends[1]
+
+
+PAIRS_ONLY = {
+    **{name: {} for name in ("basins", "critical_mass", "fixed_points", "group_size_law", "lifetime")},
+    **{name: {} for name in ("finite_size", "reaction_model", "stability_table", "transition_rates")},
+    "drift": {"composition": np.full(5, 0.2)},
+}
+
+
+@pytest.mark.parametrize("name", PAIRS_ONLY)
+def test_functions_of_pairs_refuse(name):
+    with pytest.raises(InputError, match="meets in groups of 3: expected pairs"):
+        getattr(meanfield, name)(Population(policy_of(2, 1, 1), group=3), **PAIRS_ONLY[name])
+
+
+def test_exact_populations_and_graphs_refuse():
+    population = Population(policy_of(2, 1, 1), group=3)
+    with pytest.raises(InputError, match="meets in groups of 3"):
+        validation.naming_game.exact_population(population, n_agents=4)
+    with pytest.raises(InputError, match="which meets in groups"):
+        validation.simulate(population, n_agents=3, runs=1, seed=1, topology=np.array([[0, 1], [1, 2]]))
+    with pytest.raises(InputError, match="n_agents = 2: expected at least 3"):
+        validation.simulate(population, n_agents=2, runs=1, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"group": 1}, "group = 1"),
+        ({"group": 65}, "group = 65"),
+        ({"hears": "all"}, "hears = 'all': expected one of majority, vote, speaker"),
+        ({"group": 3, "degree": 4.0}, "with meets or degree: expected one of them"),
+    ],
+)
+def test_arguments_are_checked(options, complaint):
+    with pytest.raises(InputError, match=complaint):
+        Population(policy_of(2, 1, 1), **options)
+    with pytest.raises(InputError, match="group = 20 of 10 words: expected at most 10000 ways"):
+        Population(meanfield.make_policy(np.full((101, 10), 0.1), [*"ABCDEFGHIJ"]), group=20)
+
+
+def test_a_population_keeps_its_groups():
+    population = Population(policy_of(2, 1, 1), committed={"A": 0.1}, group=4, hears="vote")
+    again = pickle.loads(pickle.dumps(population))
+    assert (again.group, again.hears, again.sha256) == (4, "vote", population.sha256)
+    assert again.sha256 != Population(policy_of(2, 1, 1), committed={"A": 0.1}, group=5, hears="vote").sha256
+    assert again.with_committed("A", 0.2).group == 4
+    assert repr(again) == "Population(0.1 committed to 'A', groups of 4, vote {A, B})"
