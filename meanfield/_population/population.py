@@ -21,7 +21,7 @@ from meanfield.toolbox._labels import real_numbers, values_in_order, word_coords
 
 ROUNDING = 1e-9
 MOST_NAMED = 8  # kinds in a name
-LARGEST_GROUP = 64
+LARGEST_GROUP = 64  # members are drawn one by one and compared with all before
 MOST_OUTCOMES = 10_000  # of a meeting: a solution takes as many products a step
 MOST_STATES = 1365  # of memories on a graph, where pairs of them are followed
 

@@ -96,6 +96,7 @@ class LazyPolicy:
 
     # With `words`, the next four are what a `Cast` needs of a population.
     meets = None
+    in_groups = False
 
     @property
     def kinds(self) -> tuple[str, ...]:
