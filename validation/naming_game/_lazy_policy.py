@@ -94,7 +94,7 @@ class LazyPolicy:
         known = f"{self.asked.memories} of {self.space.n_states} states asked"
         return f"LazyPolicy({self.name or 'policy'} {{{', '.join(self.words)}}}, {known})"
 
-    # With `words`, the next four are what a `Cast` needs of a population.
+    # With `words`, the next five are what a `Cast` needs of a population.
     meets = None
     in_groups = False
 
