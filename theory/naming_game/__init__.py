@@ -2,6 +2,7 @@
 
 from theory.naming_game._fit_rule import fit_rule as fit_rule
 from theory.naming_game._fit_rule import summary as summary
+from theory.naming_game._fit_runs import fit_runs as fit_runs
 from theory.naming_game._rate_equation import RateEquation as RateEquation
 from theory.naming_game._rate_equation import consensus_eigenvalues as consensus_eigenvalues
 from theory.naming_game._rate_equation import rate_equation as rate_equation

@@ -186,6 +186,11 @@ def _checked(
         lambda: check_level(level),  # type: ignore[arg-type]
         lambda: whole_number("seed", seed),
     ]
+    return checked(checks)[0]
+
+
+def checked(checks: Sequence[Callable[[], Any]]) -> list[Any]:
+    """What the checks return; InputError with the complaints of all."""
     found, wrong = [], []
     for check in checks:
         try:
@@ -194,7 +199,7 @@ def _checked(
             wrong.append(str(error))
     if wrong:
         raise InputError("; ".join(wrong))
-    return found[0]
+    return found
 
 
 def _check_rule(rule: object) -> None:
@@ -434,7 +439,7 @@ def summary(fit: xr.Dataset) -> pd.DataFrame:
     Parameters
     ----------
     fit
-        Result of `fit_rule`.
+        Result of `fit_rule` or `fit_runs`.
 
     Returns
     -------
@@ -467,8 +472,8 @@ def summary(fit: xr.Dataset) -> pd.DataFrame:
     bias          -0.08 -0.47  0.31  determined
     strength       1.74  1.35  2.13  determined
     """
-    if not isinstance(fit, xr.Dataset) or fit.attrs.get("kind") != "rule_fit":
-        raise InputError("fit: expected the result of theory.naming_game.fit_rule")
+    if not isinstance(fit, xr.Dataset) or fit.attrs.get("kind") not in ("rule_fit", "run_fit"):
+        raise InputError("fit: expected the result of theory.naming_game.fit_rule or fit_runs")
     ends = {end: fit["interval"].sel(bound=end, drop=True) for end in ("low", "high")}
     table = xr.Dataset({"estimate": fit["estimate"], **ends, "status": fit["identified"]})
     dims = [dim for dim in ("model", "pair", "rule", "parameter") if dim in table.dims]
