@@ -53,7 +53,8 @@ def simulate(
 
     In an interaction two distinct agents, uniformly at random, at the rates of a population with `meets` or at the ends
     of an edge of a graph, or the `group` of a population, each say a word by their policy and remember what they said
-    and heard. A round is N interactions; of a group two neighbours in a circle succeed where they say the same. A run converges, and stops, when the mean success rate of its last three rounds is high enough.
+    and heard. A round is N interactions. A run converges, and stops, when the mean success rate of its last three
+    rounds is high enough; in a group neighbours in a circle succeed where they say the same.
     Source: [004] Methods.
 
     Parameters
