@@ -109,6 +109,42 @@ copying = mechanism1.fit_copying(counts)
 print(f"AIC {copying.attrs['aic']:.1f} with 3 parameters, against {fit.attrs['aic']:.1f}")
 
 # %% [markdown]
+# ## What small groups predict
+#
+# A fit is one point; how far can the data be trusted beyond it? `posterior` draws parameters by NUTS (numpyro), weighs
+# them by runs of the exact simulator, and plays each at other sizes. Its result has the groups that ArviZ plots. Here
+# it sees teams of 4 and 8 agents only. Do its predictions hold the teams of 16 to 64?
+
+# %%
+small = counts[counts["N"] <= 8]
+drawn = mechanism1.posterior(small, free=["mean_R", "sd_0", "J"], predict=[16, 32, 64], draws=100, warmup=100)
+predicted = drawn["posterior_predictive"]["probability"].sel(endpoint="correct_consensus")
+band = predicted.quantile([0.05, 0.25, 0.5, 0.75, 0.95], ["chain", "draw"])
+
+figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+axes[0].hist(drawn["posterior"]["J"].values.ravel(), bins=30, color="0.6")
+axes[0].axvline(mechanism1.APPENDIX_E.J, color="black", linestyle="--", label="the paper's")
+axes[0].set(xlabel="coupling J", ylabel="draws")
+axes[0].legend()
+for low, high, shade in ((0, 4, 0.85), (1, 3, 0.7)):
+    axes[1].fill_between(predicted["n_agents"], band[low], band[high], color=str(shade), linewidth=0)
+axes[1].plot(predicted["n_agents"], band[2], color="0.3", label="median of the posterior")
+for rows, filled in ((small, True), (counts[counts["N"].between(16, 64)], False)):
+    share = rows["correct_consensus_count"] / rows["seeds"]
+    error = np.sqrt(share * (1 - share) / rows["seeds"])
+    label = "seen" if filled else "not seen"
+    axes[1].errorbar(rows["N"], share, error, fmt="o", color="C0", fillstyle="full" if filled else "none", label=label)
+axes[1].set(xscale="log", xlabel="number of agents N", ylabel="teams that agree on the truth", ylim=(0, 1))
+axes[1].set_xticks(predicted["n_agents"].values, predicted["n_agents"].values)
+axes[1].minorticks_off()
+axes[1].legend()
+print(f"{drawn['posterior'].attrs['effective_share']:.0%} of the draws count")
+
+# %% [markdown]
+# The bands of 50 and 90 % hold nearly all teams, but say little: from 32 agents on almost everything is possible. Large
+# teams depend on parameters that small teams do not determine.
+
+# %% [markdown]
 # ## Phases in (N, J)
 #
 # How often do the random fields of N agents allow two stable states, one for the truth and one for the rival? Never if
