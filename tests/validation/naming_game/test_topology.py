@@ -113,7 +113,7 @@ def test_edges_are_drawn_in_proportion_to_their_weights():
     """Probabilities over nine orders of magnitude, as the table of aliases has them."""
     weights = 10 ** np.random.default_rng(1).uniform(-8, 1, 1000)
     path = np.column_stack([np.arange(1000), np.arange(1, 1001), weights])
-    ends, threshold, other, _ = graph_of(path, "edge").edges
+    ends, threshold, other, *_ = graph_of(path, "edge").edges
     own = threshold / 2.0**64
     chances = (np.where(other == np.arange(1000), 1.0, own) + np.bincount(other, 1 - own, 1000) * 1.0) / 1000
     chances -= np.where(other == np.arange(1000), 1 - own, 0.0) / 1000
