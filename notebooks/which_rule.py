@@ -75,14 +75,14 @@ for rule, strong, kappa in zip(fit["rule"].values, fit["strong_word"].values, fi
 # %% [markdown]
 # ## Rules from populations alone
 #
-# Often only what populations said is known. Here 60 groups of 50 agents play win-stay lose-shift with memories of one
+# Often only what populations said is known. Here 120 groups of 50 agents play win-stay lose-shift with memories of one
 # interaction. `fit_runs` takes the share of 'A' among the words said in each round: its mean says what agents prefer,
 # and how noise grows and lasts says how they react.
 
 # %%
 parameters = {"empty": 0.3, "bias": 0.2, "stay": 2.0, "shift": 0.5}
 made_up = rule_policy("win_stay_lose_shift", parameters, ["A", "B"], memory_length=1)
-runs = validation.simulate(made_up, n_agents=50, runs=60, seed=1, max_rounds=12, record_rounds=12, record=["said"])
+runs = validation.simulate(made_up, n_agents=50, runs=120, seed=1, max_rounds=12, record_rounds=12, record=["said"])
 fits = {rule: fit_runs(runs, rule=rule, memory_length=1) for rule in ("win_stay_lose_shift", "imitation")}
 for rule, one in fits.items():
     print(f"{rule}: {one.sizes['mode']} modes, residuals p = {one['p_value'].item():.1g}")
@@ -98,5 +98,5 @@ figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
 axis.plot(share["round"], share.T, color="0.8", linewidth=0.6)
 for (rule, one), style in zip(fits.items(), ("-", "--"), strict=True):
     axis.plot(one["round"], one["mean"].squeeze(), style, label=f"mean by {rule}")
-axis.set(xlabel="round", ylabel="share of 'A' in what is said", title="60 groups of 50 agents, and two fits")
+axis.set(xlabel="round", ylabel="share of 'A' in what is said", title="120 groups of 50 agents, and two fits")
 axis = axis.legend()

@@ -1,4 +1,4 @@
-"""Who meets whom: a random ordered pair of different agents, the ends of a random edge, or agents of random groups.
+"""Who meets whom: a random ordered pair of different agents, the ends of a random edge, or of two communities.
 
 Every compiled simulator of single agents draws its pairs here.
 """
@@ -12,9 +12,9 @@ from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
 
 # Edges of a graph: the agents at both ends (E, 2), and for edges that are not equally likely the random bits from which
 # on another edge takes their place (E,), and which one (the alias method; Walker 1977, ACM Trans. Math. Softw. 3, 253).
-# Edges between groups have the first agents of both at their ends, and the numbers to draw from (E, 2): their sizes, in
-# one group without the agent drawn first. Without edges all agents meet,
-# in pairs, or in groups of so many who hear each other by the rule of that number in `core.HEARS` (2,).
+# Edges between communities have the first agents of both at their ends, and the numbers to draw from (E, 2): their
+# sizes, in one community without the agent drawn first. Without edges everybody may meet everybody, in pairs, or in
+# groups: their size and the number in `core.HEARS` of the rule by which they hear each other (2,).
 NO_EDGES = (
     np.empty((0, 2), np.uint32),
     np.empty(0, np.uint64),

@@ -63,7 +63,7 @@ class Blocks(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """The arrays of a population that meets in groups, as `core.GroupGame` has them."""
+    """The arrays of a population that meets in groups, as `core.WordGame` has them, and `core.Hearing`."""
 
     q: Float[np.ndarray, "*several kinds states words"]  # choice probabilities of each kind
     share: Float[np.ndarray, "*several kinds"]  # share of each kind among all agents

@@ -34,7 +34,7 @@ class Population:
 
         Q_w = (1 - Σ_v c_v) Σ_m φ_m Σ_i x_m(i) q_m(i, w) + c_w.
 
-    Kinds may also be groups of agents who meet more or less often, such as communities (`meets`). `solve` follows
+    Kinds may also be communities, whose members meet more or less often (`meets`). `solve` follows
     those and `validation.simulate` plays them; of their `reaction_model` there are fixed points, spectra, critical
     masses, lifetimes and noise.
 
@@ -58,11 +58,12 @@ class Population:
         neighbours only, who remember each other: `solve` and `critical_mass` follow the memories at both ends of an
         edge (pair approximation), S² numbers with S at most 1365. Default: everybody meets everybody.
     group
-        Number of agents who meet, 2 to 64. In groups of more than two all say a word, and `hears` tells what each of
-        them remembers besides its own. `solve` follows them and `validation.simulate` plays them. Default: pairs.
+        Number of agents who meet at a time, 2 to 64. All say a word, and `hears` tells which other word each of them
+        remembers. `solve` follows them and `validation.simulate` plays them. Default: pairs, who hear each other.
     hears
         'majority': the most frequent word of the others. 'vote': the most frequent word of the group, the same for all.
-        'speaker': the word of one of the group, at random, the same for all. Of equally frequent words one at random.
+        'speaker': the word of one of the group, at random, the same for all. Of equally frequent words it is one at
+        random.
 
     Raises
     ------
@@ -86,28 +87,28 @@ class Population:
     >>> meanfield.fixed_points(mixed)["word_share"].sel(word="her").values.round(3)
     array([0.566])
 
-    Two groups, whose members meet nine times as often inside as outside. A fifth of the first one is committed, and
-    turns that group alone:
+    Two communities, whose members meet nine times as often inside as outside. A fifth of the first one is committed,
+    and turns that one alone:
 
     >>> def follow(memory):  # says the word that it remembers most, and errs
     ...     lead = sum(pair.count("A") - 1 for pair in memory)
     ...     return 0.5 if lead == 0 else 0.98 if lead > 0 else 0.02
     >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
-    >>> groups = meanfield.Population(
+    >>> both = meanfield.Population(
     ...     [policy, policy], fractions=[0.5, 0.5], committed={"A": [0.2, 0]}, meets=[[9, 1], [1, 9]]
     ... )
-    >>> end = meanfield.solve(groups, initial=meanfield.consensus(policy, "B"))["composition"]
-    >>> (end @ policy["q"]).sel(word="A").values.round(2)  # of the agents of each group who are not committed
+    >>> end = meanfield.solve(both, initial=meanfield.consensus(policy, "B"))["composition"]
+    >>> (end @ policy["q"]).sel(word="A").values.round(2)  # of the agents of each who are not committed
     array([0.95, 0.06])
 
     Agents with four neighbours each, whom fewer committed agents turn:
 
     >>> for degree in (None, 4):
     ...     population = meanfield.Population(policy, committed={"A": 0.1}, degree=degree)
-    ...     end = meanfield.solve(population, initial=meanfield.consensus(policy, "B"))
+    ...     end = meanfield.solve(population, initial=meanfield.consensus(policy, "B"), times=[0, 1000])
     ...     print(population, end["word_share"].sel(word="A")[-1].values.round(2), end.attrs["method"])
     Population(0.1 committed to 'A' {A, B}) 0.16 mean field
-    Population(0.1 committed to 'A', degree 4 {A, B}) 0.96 pair approximation
+    Population(0.1 committed to 'A', degree 4 {A, B}) 0.98 pair approximation
     """
 
     def __init__(
@@ -151,11 +152,12 @@ class Population:
         self.group = whole_number("group", group, 2, LARGEST_GROUP)
         self.hears = one_of("hears", hears, HEARS)
         if self.in_groups and (meets is not None or degree is not None):
-            raise InputError(f"group = {group}, hears = {hears!r} with meets or degree: expected one of them")
-        if (outcomes := math.comb(group + len(self.words) - 1, group)) > MOST_OUTCOMES:
+            raise InputError(f"group = {self.group}, hears = {hears!r} with meets or degree: expected one of them")
+        outcomes = math.comb(self.group + len(self.words) - 1, self.group)
+        if self.in_groups and outcomes > MOST_OUTCOMES:
             raise InputError(
-                f"group = {group} of {len(self.words)} words: expected at most {MOST_OUTCOMES} ways in which a group "
-                f"may speak, not {outcomes}"
+                f"group = {self.group} of {len(self.words)} words: expected at most {MOST_OUTCOMES} ways in which a "
+                f"group may speak, not {outcomes}"
             )
         bound = {} if committed is None else committed
         self.committed = MappingProxyType(_validate_committed(bound, self.words, kinds))
@@ -286,7 +288,7 @@ class Population:
 
     @property
     def in_groups(self) -> bool:
-        """Whether agents meet in another way than in pairs in which each hears the other."""
+        """Whether agents meet in another way than as two who hear each other."""
         return self.group > 2 or self.hears != "majority"
 
     @cached_property
@@ -297,7 +299,7 @@ class Population:
                 f"{self.name} is on a graph, where agents meet neighbours only: expected everybody to meet everybody"
             )
         if isinstance(self.arrays, Groups):
-            raise InputError(f"{self.name} meets in groups of {self.group}: expected pairs")
+            raise InputError(f"{self.name} meets in groups of {self.group}: expected pairs who hear each other")
         if isinstance(self.arrays, Blocks):
             raise InputError(
                 f"{self.name} has kinds that meet at rates of their own: expected all to meet alike, or "

@@ -1,4 +1,4 @@
-"""Games: populations of agents in finitely many states who meet in pairs, each given by one Hamiltonian.
+"""Games: populations of agents in finitely many states who meet in pairs or groups, each given by one Hamiltonian.
 
 In the limit of many agents a population of N jumps by vectors of order 1/N, and all that is known of it to leading
 order is the generating function of its jumps,
@@ -112,7 +112,7 @@ class WordGame(PairGame):
     and act on each other through g alone; committed agents always say one word. With `meets` species m has its own g_m
     and n_m, and H(x, p) = ½ Σ_mn M_mn [Σ_ab g_m(a, b) g_n(b, a) - n_m n_n].
 
-    In groups of k agents, of whom in the outcome r those who say a hear b with the probability h_r(a, b),
+    In groups of k agents, where in outcome r of a meeting those who say a hear b with probability h_r(a, b),
 
         H(x, p) = ½ n [Σ_r weight_r Π_a (Σ_b h_r(a, b) g(a, b) / n)^said_r(a) - 1].
 
@@ -130,7 +130,7 @@ class WordGame(PairGame):
         M, symmetric rates at which two agents of these species meet, shape (M, M), relative to two who are drawn from
         all: Σ_mn M_mn n_m n_n = 1 where a round is N interactions. Default: all agents meet alike.
     groups
-        Outcomes of meetings of k > 2 agents, from `Hearing.of`; without `meets`. Default: two meet and hear each other.
+        Outcomes of meetings of k agents, from `Hearing.of`; not with `meets`. Default: two meet and hear each other.
 
     Notes
     -----
@@ -149,18 +149,21 @@ class WordGame(PairGame):
 
     q: Float[Array, "*species states words"]
     share: Float[Array, "*species"]
-    committed: Float[Array, "*groups words"]
+    committed: Float[Array, "*apart words"]
     meets: Float[Array, "species species"] | None
     groups: Hearing | None
 
     def __init__(self, q, share=None, committed=None, meets=None, groups=None) -> None:
         self.q = jnp.asarray(q)
-        self.groups = None if groups is None else Hearing(*map(jnp.asarray, groups))
         if meets is not None and groups is not None:
             raise ValueError("meets beside groups: expected one of them")
+        self.groups = None
+        if groups is not None:
+            weight, said, heard = map(jnp.asarray, groups)
+            self.groups = Hearing(weight.astype(self.q.dtype), said, heard.astype(self.q.dtype))
         self.meets = None if meets is None else jnp.asarray(meets, self.q.dtype)
-        groups = () if meets is None else self.q.shape[:-2]
-        committed = np.zeros((*groups, self.q.shape[-1])) if committed is None else committed
+        apart, n_words = () if meets is None else self.q.shape[:-2], self.q.shape[-1]
+        committed = np.zeros((*apart, n_words)) if committed is None else committed
         self.committed = jnp.asarray(committed, self.q.dtype)
         if share is None:
             if self.q.ndim != 2:
@@ -169,8 +172,9 @@ class WordGame(PairGame):
         self.share = jnp.asarray(share, self.q.dtype)
         for name, found, expected in (
             ("share", self.share.shape, self.q.shape[:-2]),
-            ("committed", self.committed.shape, (*groups, self.q.shape[-1])),
+            ("committed", self.committed.shape, (*apart, n_words)),
             ("meets", np.shape(meets), () if meets is None else 2 * self.q.shape[:1]),
+            ("groups.said", np.shape(groups and groups[1])[1:], () if groups is None else (n_words,)),
         ):
             if found != expected:
                 raise ValueError(f"{name} has shape {found}: expected {expected} for q of shape {self.q.shape}")
@@ -184,8 +188,8 @@ class WordGame(PairGame):
         n_words = self.q.shape[-1]
         kept = keep(u[..., None] * self.q)
         moved = v[..., 1:].reshape(*kept.shape, n_words)
-        groups = 1 if self.meets is None else len(self.meets)
-        return (kept[..., None] * moved).reshape(groups, -1, n_words**2).sum(1).ravel()
+        apart = 1 if self.meets is None else len(self.meets)
+        return (kept[..., None] * moved).reshape(apart, -1, n_words**2).sum(1).ravel()
 
     @property
     def constants(self) -> Float[Array, " fields"]:
@@ -194,11 +198,11 @@ class WordGame(PairGame):
     def energy(self, fields: Float[Array, " fields"]) -> Float[Array, ""]:
         return self._energy(fields, self._present(self.share))
 
-    def _present(self, share: Float[Array, "*species"]) -> Float[Array, "*groups"]:
+    def _present(self, share: Float[Array, "*species"]) -> Float[Array, "*apart"]:
         """n, of each species if these meet at rates of their own."""
         return share.sum() + self.committed.sum() if self.meets is None else share + self.committed.sum(-1)
 
-    def _energy(self, fields: Float[Array, " fields"], n: Float[Array, "*groups"]) -> Float[Array, ""]:
+    def _energy(self, fields: Float[Array, " fields"], n: Float[Array, "*apart"]) -> Float[Array, ""]:
         n_words = self.q.shape[-1]
         g = fields.reshape(-1, n_words, n_words)
         if self.groups is not None:

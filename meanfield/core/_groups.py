@@ -19,8 +19,8 @@ HEARS = ("majority", "vote", "speaker")
 class Hearing(NamedTuple):
     """Outcomes of a meeting of k agents: how many of them say each word, and what those hear who say it.
 
-    Where all say words with the probabilities Q an outcome has the probability weight[r] Π_a Q_a^said[r, a]. A member
-    who says a hears b with the probability heard[r, a, b], independently of the others.
+    If each says word a with probability Q_a, outcome r has the probability weight[r] Π_a Q_a^said[r, a]. A member who
+    says a hears b with probability heard[r, a, b], independently of the others.
 
     Examples
     --------
@@ -44,6 +44,8 @@ class Hearing(NamedTuple):
         group. 'speaker': all hear the word of one of the group, at random. Of equally frequent words it is one at
         random.
         """
+        if group < 2 or hears not in HEARS:
+            raise ValueError(f"group = {group}, hears = {hears!r}: expected at least 2, and one of {', '.join(HEARS)}")
         rows = []
         for members in combinations_with_replacement(range(n_words), group):
             said = np.bincount(members, minlength=n_words)

@@ -70,8 +70,8 @@ def log_lifetime(
     Raises
     ------
     ValueError
-        If JAX has 32 bits, or the path is one of other states, starts from empty memories, or does not begin next to
-        its attractor, as where agents hardly ever err.
+        If JAX has 32 bits, agents meet in groups, or the path is one of other states, starts from empty memories, or
+        does not begin next to its attractor, as where agents hardly ever err.
 
     Examples
     --------
@@ -93,6 +93,8 @@ def log_lifetime(
         raise ValueError("path starts from empty memories: expected one from an attractor, by its number fixed_point")
     if jnp.result_type(float) != jnp.float64:
         raise ValueError("JAX has 32 bits: expected 64, as with jax.enable_x64(True)")
+    if isinstance(game, WordGame) and game.groups is not None:
+        raise ValueError("game has groups: expected pairs, whose prefactor is known")
     with jax.ensure_compile_time_eval():
         classes = np.asarray(game.classes).ravel()
     if (states := path["momentum"][0].size) != classes.size:

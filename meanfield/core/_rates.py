@@ -116,7 +116,8 @@ def reaction_tensor(game: WordGame) -> Float[Array, "states states states"]:
     """The dense reaction tensor P[k, i, j] = P_k(i, j) of one species, for small state spaces: S³ numbers.
 
     P_k(i, j) = Σ_ab q_a(i) q_b(j) [k = Γ(i, a, b)] is the probability that an agent in state i goes to state k on
-    meeting one in state j. Source: [004] Eq. 16, whose last case reads (1 - q(i))(1 - q(j)).
+    meeting one in state j. ValueError if agents meet in groups. Source: [004] Eq. 16, whose last case reads
+    (1 - q(i))(1 - q(j)).
 
     Examples
     --------
@@ -128,6 +129,8 @@ def reaction_tensor(game: WordGame) -> Float[Array, "states states states"]:
     ...     print(core.reaction_tensor(game)[:, 0, 0].round(2))
     [0.   0.36 0.24 0.24 0.16]
     """
+    if game.groups is not None:
+        raise ValueError("game has groups: expected pairs")
     n_states, n_words = game.q.shape
     to = MemorySpace.from_sizes(n_states, n_words).successors()[:, None, None] + jnp.arange(n_words**2).reshape(
         n_words, n_words

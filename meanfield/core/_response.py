@@ -127,7 +127,7 @@ def flow_chain(q: Float[Array, "states words"], heard: Float[Array, "words words
 
 
 @eqx.filter_jit
-def composition(game: WordGame, Q: Float[Array, "*groups words"]) -> Float[Array, "*species states"]:
+def composition(game: WordGame, Q: Float[Array, "*apart words"]) -> Float[Array, "*species states"]:
     """p(Q): where agents are whose partners say word w with probability Q_w; sums to the share of each species.
 
     In a game with `meets` each species hears words of its own, Q[m]. Where there are several sets of memories that an
@@ -153,7 +153,7 @@ def composition(game: WordGame, Q: Float[Array, "*groups words"]) -> Float[Array
 
 
 @eqx.filter_jit
-def response(game: WordGame, Q: Float[Array, "*groups words"]) -> Float[Array, "*groups words"]:
+def response(game: WordGame, Q: Float[Array, "*apart words"]) -> Float[Array, "*apart words"]:
     """F(Q) = Σ_m s_m q_mᵀ p_m(Q) + c: what a random agent says if all partners say word w with probability Q_w.
 
     In a game with `meets` it is what the partners of each species say if each species m hears Q[m]. Each share
@@ -180,23 +180,23 @@ def response(game: WordGame, Q: Float[Array, "*groups words"]) -> Float[Array, "
     return heard / heard.sum(-1, keepdims=True)
 
 
-def _of_each(function: Callable[[Array, Array], Array], game: WordGame, Q: Float[Array, "*groups words"]) -> Array:
+def _of_each(function: Callable[[Array, Array], Array], game: WordGame, Q: Float[Array, "*apart words"]) -> Array:
     """`function` of the policy of each species and of what it hears."""
-    groups = () if game.meets is None else game.q.shape[:1]
-    if Q.shape != (*groups, game.q.shape[-1]):
-        raise ValueError(f"Q has shape {Q.shape}: expected {(*groups, game.q.shape[-1])}")
+    expected = (() if game.meets is None else game.q.shape[:1]) + game.q.shape[-1:]
+    if Q.shape != expected:
+        raise ValueError(f"Q has shape {Q.shape}: expected {expected}")
     heard = _heard(game, Q)
     if game.q.ndim == 2:
         return function(game.q, heard)
     return jax.vmap(function, (0, None if game.meets is None else 0))(game.q, heard)
 
 
-def _heard(game: WordGame, Q: Float[Array, "*groups words"]) -> Float[Array, "*groups words words"]:
+def _heard(game: WordGame, Q: Float[Array, "*apart words"]) -> Float[Array, "*apart words words"]:
     """The probability that an agent who says a hears b, where all others say words with probabilities Q."""
     n_words = Q.shape[-1]
     if game.groups is None:
         return jnp.broadcast_to(Q[..., None, :], (*Q.shape[:-1], n_words, n_words))
     weight, said, heard = game.groups
     others = said[:, None, :] - jnp.eye(n_words, dtype=said.dtype)  # a row for each word that an agent says
-    taking_part = said / said[0].sum() * jnp.prod(Q ** jnp.maximum(others, 0), axis=-1)
-    return jnp.einsum("r,ra,rab->ab", weight, taking_part.astype(Q.dtype), heard)
+    own = said.astype(Q.dtype) / said[0].sum().astype(Q.dtype)
+    return jnp.einsum("r,ra,rab->ab", weight, own * jnp.prod(Q ** jnp.maximum(others, 0), axis=-1), heard)

@@ -38,7 +38,7 @@ class FixedPoint(NamedTuple):
 
 
 @eqx.filter_jit
-def fixed_point(game: WordGame, word_share: Float[Array, "*groups words"], *, max_steps: int = 32) -> FixedPoint:
+def fixed_point(game: WordGame, word_share: Float[Array, "*apart words"], *, max_steps: int = 32) -> FixedPoint:
     """The fixed point to which Newton's method leads from a guess of the word share, with implicit derivatives.
 
     The guess lies inside the simplex, and near the fixed point: from further off another one may be found. In a game
@@ -197,7 +197,7 @@ def implicit_fixed_point(game: Game, x: Float[Array, ...]) -> Float[Array, ...]:
     return lax.custom_root(lambda x: drift(game, x), lax.stop_gradient(x), lambda _, x: x, slope)
 
 
-def _shares(u: Float[Array, "*groups ratios"]) -> Float[Array, "*groups words"]:
+def _shares(u: Float[Array, "*apart ratios"]) -> Float[Array, "*apart words"]:
     return jax.nn.softmax(jnp.concatenate([u, jnp.zeros((*u.shape[:-1], 1), u.dtype)], -1))
 
 

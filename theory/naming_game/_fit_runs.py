@@ -28,6 +28,7 @@ LEAST = 0.1  # of information, where a search of an end begins
 FURTHEST = 12.0  # distance of a coordinate from its estimate at which the search of an end is given up
 TRIES, NEAR = 15, 0.01  # of that search, and the relative error of the root of the deviance at which it ends
 KICK = 0.1  # away from saddles of likelihoods that are even functions of a coordinate, such as `shift`
+USUAL = {"initial": "empty memories", "committed": "none", "topology": "none"}  # options of simulations
 BARRIER, INSIDE = 0.05, np.arange(1, 8) / 8  # nats between two modes, and where between them it is looked for
 
 
@@ -49,19 +50,21 @@ def fit_runs(
 
         ln L(θ) = -½ Σ_runs [ln det(2πΣ) + (y - μ)ᵀ Σ⁻¹ (y - μ)],   μ = Q + V/N,   Σ = C/N + 1/(48N²).
 
-    The last term is from rounding to multiples of 1/(2N). Fisher scoring with exact derivatives starts at five points.
+    The last term, the variance of rounding to multiples of 1/(2N), keeps Σ regular where all say the same. Fisher
+    scoring with exact derivatives starts at five points.
 
-    This holds for rounds in which runs have not yet spread. Where they split between conventions or wait near a saddle
-    their shares are not Gaussian, and after a consensus with hardly any other word, fewer than some ten in a round,
-    neither. By default rounds are used up to the first in which the standard deviation between runs of this size is
-    above 0.15. Groups of fewer than some 20 agents need a simulation.
+    Shares are Gaussian as long as runs have not spread. They are not where runs split between conventions or wait near
+    a saddle, nor at a consensus in which fewer than some ten words in a round are others. By default the rounds before
+    the first one are used in which the standard deviation between runs of this size is above 0.15. Groups of fewer than
+    some 20 agents need a simulation.
 
     Parameters
     ----------
     said
         Result of `validation.simulate` with `record=["said"]`, or its variable `said` over run and round, and over
         n_agents and word if there are several: shares of what is said in a round of N interactions, in all rounds from
-        the first on. Or an array, shape (R, T), of shares of the first word. At least 2 runs and 2 rounds.
+        the first on. Or an array, shape (R, T), of shares of the first word. At least 2 runs and 2 rounds, of agents
+        who meet in random pairs, none of them committed.
     rule
         Name of the rule.
     memory_length
@@ -85,8 +88,9 @@ def fit_runs(
     - `identified`: whether both ends are finite, and not such a 0;
     - `log_likelihood`, and over `mode`, all maxima within that reach, the best first: `mode_estimate` and `mode_loss`,
       by how much the log-likelihood is below the best;
-    - `chi_squared` of standardised residuals: squares of their means, variances and covariances of successive rounds,
-      each over its variance, with `degrees` of freedom and `p_value`. A small one says that another rule was played;
+    - `chi_squared` of residuals: squares of their means, variances (cube roots, Wilson and Hilferty 1931) and
+      correlations of successive rounds, all standardised, with `degrees` of freedom and `p_value`. A small one says
+      that another rule was played. NaN with no more squares than parameters;
     - `mean` (n_agents, round), the predicted mean, and `residual`, the observed mean less the predicted one in standard
       errors. NaN in rounds that are not used.
 
@@ -115,11 +119,11 @@ def fit_runs(
     bias           0.19  0.17  0.21  determined
     strength       1.57  1.36  1.82  determined
     >>> fit["p_value"].round(2).item(), fit.sizes["mode"]
-    (0.22, 1)
+    (0.32, 1)
 
     A constant choice does not explain them:
 
-    >>> bool(fit_runs(runs, rule="constant", memory_length=1)["p_value"] < 1e-100)
+    >>> bool(fit_runs(runs, rule="constant", memory_length=1)["p_value"] < 1e-90)
     True
     """
     checks: list[Callable[[], Any]] = [
@@ -263,6 +267,9 @@ def _groups(said: Any, n_agents: int | None, rounds: int | None) -> list[Group]:
     if isinstance(said, xr.Dataset):
         if "said" not in said:
             raise InputError('said is a Dataset without said: expected validation.simulate(..., record=["said"])')
+        played = {name: said.attrs.get(f"option_{name}", usual) for name, usual in USUAL.items()}
+        if played != USUAL:
+            raise InputError(f"said was simulated with {shown(played)}: expected {USUAL}")
         said = said["said"]
     if not isinstance(said, xr.DataArray):
         values = real_numbers(said, "said")
@@ -271,7 +278,7 @@ def _groups(said: Any, n_agents: int | None, rounds: int | None) -> list[Group]:
         raise InputError(f"said has the dims {dict(said.sizes)}: expected run and round, or also n_agents and 2 words")
     said = canonical_order(said, "said").isel(word=0) if "word" in said.dims else said
     if "round" in said.coords:
-        said = said.isel(round=said["round"].values > 0).sortby("round")
+        said = said.isel(round=real_numbers(said["round"].values, "round of said") > 0).sortby("round")
         if not np.array_equal(said["round"], np.arange(said.sizes["round"]) + 1):
             raise InputError(f"said has the rounds {shown(said['round'].values)}: expected all from 1 on")
     known = "n_agents" in said.coords
@@ -279,10 +286,10 @@ def _groups(said: Any, n_agents: int | None, rounds: int | None) -> list[Group]:
         raise InputError(
             f"n_agents = {n_agents}: expected {'None, as said has it' if known else 'the number of agents'}"
         )
-    sizes = np.atleast_1d(said["n_agents"].values) if known else [n_agents]
     each = said if "n_agents" in said.dims else said.expand_dims("n_agents")
-    values = each.transpose("n_agents", "run", "round").values
-    if min(values.shape[1:]) < 2 or not ((values >= 0) & (values <= 1)).all():
+    values = real_numbers(each.transpose("n_agents", "run", "round").values, "said")
+    sizes = np.atleast_1d(said["n_agents"].values) if known else [n_agents] * len(values)
+    if not values.size or min(values.shape[1:]) < 2 or not ((values >= 0) & (values <= 1)).all():
         raise InputError(f"said = {shown(values)}: expected shares from 0 to 1 of at least 2 runs in 2 rounds")
     last = whole_number("rounds", values.shape[2] if rounds is None else rounds, 2, values.shape[2])
     groups = []
@@ -325,15 +332,16 @@ def _fit_columns(likelihood: Likelihood, point: np.ndarray) -> dict[str, tuple]:
         runs, cut = shares.shape
         table[:, row, :cut] = mean, (shares.mean(0) - mean) / np.sqrt(np.diag(covariance) / runs)
         white = np.linalg.solve(np.linalg.cholesky(covariance), (shares - mean).T)
-        products = white[1:] * white[:-1]
-        statistics += [*(white.sum(1) ** 2 / runs), *(((white**2).sum(1) - runs) ** 2 / (2 * runs))]
-        statistics += [*(products.sum(1) ** 2 / runs)]
+        size, spread = np.maximum((white**2).sum(1), FLAT), 2 / (9 * runs)
+        products = (white[1:] * white[:-1]).sum(1)
+        statistics += [*(white.sum(1) ** 2 / runs), *(((size / runs) ** (1 / 3) - 1 + spread) ** 2 / spread)]
+        statistics += [*(runs * products**2 / (size[1:] * size[:-1]))]
     degrees = len(statistics) - len(point)
     over, total = ("n_agents", "round"), sum(statistics)
     return {
         "chi_squared": ((), total, "sum of squares of standardised residuals"),
         "degrees": ((), degrees, "degrees of freedom"),
-        "p_value": ((), chdtrc(degrees, total), "probability of as large a chi-squared"),
+        "p_value": ((), chdtrc(degrees, total) if degrees > 0 else np.nan, "probability of as large a chi-squared"),
         "mean": (over, table[0], "predicted mean share of the first word"),
         "residual": (over, table[1], "observed mean less the predicted one, in standard errors"),
     }

@@ -130,7 +130,7 @@ def rare_event(
     >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
     >>> rare = validation.rare_event(policy, "B", n_agents=200, runs=100, seed=1)
     >>> print(f"{rare['probability'].item():.1e}", rare["relative_error"].round(2).item())
-    4.1e-07 0.13
+    4.2e-07 0.13
     """
     population = as_population(policy)
     target = word_number(population.words, word)

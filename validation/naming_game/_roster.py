@@ -86,9 +86,12 @@ class Cast:
         return whole_numbers(exact, round(exact.sum()))
 
     def edges(self, n_agents: int) -> Edges:
-        """Who meets whom among the agents of `states`, as in `theory.pairs`; InputError if some have nobody to meet."""
+        """Who meets whom among the agents of `states`, as in `theory.pairs`; InputError if they are too few."""
         if self.population.in_groups:
-            return self._groups(n_agents)
+            size, hears = self.population.group, self.population.hears
+            if (there := self.numbers(n_agents).sum()) < size:
+                raise InputError(f"n_agents = {n_agents}: too few, since {there} agents are no group of {size}")
+            return *NO_EDGES[:4], np.array([size, HEARS.index(hears)])
         if self.population.meets is None:
             return NO_EDGES
         numbers = self.numbers(n_agents).astype(float)
@@ -100,12 +103,6 @@ class Cast:
                 f"n_agents = {n_agents}: too few, since the one of kind {name!r} would have nobody to meet"
             )
         return between_groups(self.numbers(n_agents), weight)
-
-    def _groups(self, n_agents: int) -> Edges:
-        size, hears = self.population.group, self.population.hears
-        if n_agents < size:
-            raise InputError(f"n_agents = {n_agents}: expected at least {size}, who meet in a group")
-        return *NO_EDGES[:4], np.array([size, HEARS.index(hears)])
 
     def states(self, n_agents: int, composition: np.ndarray) -> np.ndarray:
         """Memory of each agent at the start, kind after kind, as kind · S + state; shape (agents,)."""

@@ -52,10 +52,9 @@ def simulate(
     """Simulate the naming game among agents of one policy or several, with or without committed agents.
 
     In an interaction two distinct agents, uniformly at random, at the rates of a population with `meets` or at the ends
-    of an edge of a graph, or the `group` of a population, each say a word by their policy and remember what they said
-    and heard. A round is N interactions. A run converges, and stops, when the mean success rate of its last three
-    rounds is high enough; in a group neighbours in a circle succeed where they say the same.
-    Source: [004] Methods.
+    of an edge of a graph, each say a word by their policy and remember what they said and heard. In a population with a
+    `group` it is that many agents, who hear as its `hears` says. A round is N interactions. A run converges, and stops,
+    when the mean success rate of its last three rounds is high enough. Source: [004] Methods.
 
     Parameters
     ----------
@@ -123,10 +122,10 @@ def simulate(
 
     - `word_share` (n_agents, run, round, word), the probability Q that a random agent says the word at the end of the
       round;
-    - `said` (n_agents, run, round, word), the share of the word in the 2N words said in the round, which the papers
-      plot ([004] Fig. 1, the frequency in the previous N interactions); NaN in round 0;
+    - `said` (n_agents, run, round, word), the share of the word in the 2N words (in groups of k kN) said in the round,
+      which the papers plot ([004] Fig. 1, the frequency in the previous N interactions); NaN in round 0;
     - `success_rate` (n_agents, run, round), the share of the N interactions in which both said the same word ([001]
-      Fig. 1); NaN in round 0;
+      Fig. 1), in groups the share of neighbours who did, with the group in a circle; NaN in round 0;
     - `kind_word_share` (n_agents, run, round, agent_kind, word), the word share among the agents of each kind.
 
     Committed agents count like all others, in words and in interactions, as they do for consensus in [001].

@@ -225,7 +225,7 @@ def report(table: pd.DataFrame) -> list[str]:
     >>> import textwrap
     >>> table = validation.populations.power(0.1, n_agents=24, runs=40)
     >>> print(textwrap.fill(validation.populations.report(table)[0], 100))
-    40 runs of 24 agents call a bias κ of 0.1 (the strong word wins with probability 0.688) with probability
+    40 runs of 24 agents call a bias κ of 0.1 (the strong word wins with chance 0.688) with probability
     0.64 at 95 % confidence; 61 runs are needed for 0.8
     """
     if isinstance(table, pd.DataFrame) and table.attrs.get("kind") == "power":

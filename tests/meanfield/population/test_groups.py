@@ -113,13 +113,14 @@ def test_a_group_of_all_agents_moves_as_enumerated(rule):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_large_populations_follow_the_rate_equation(rule):
-    population = Population(policy_of(2, 2, 5), committed={"A": 0.1}, group=5, hears=rule)
+    policies, options = [policy_of(3, 1, 5), policy_of(3, 1, 6)], {"fractions": [0.7, 0.3], "committed": {"A": 0.1}}
+    population = Population(policies, **options, group=4, hears=rule)
     theory = meanfield.solve(population, times=np.arange(0, 9.0, 2))["word_share"].sel(word="A")
     runs = validation.simulate(population, n_agents=40_000, runs=4, seed=1, max_rounds=4, record_rounds=4)
     found = runs["word_share"].sel(word="A").mean("run").squeeze("n_agents")
     limit = 4 * 0.3 / np.sqrt(4 * 40_000)  # what agents say differs by 0.3 (standard deviation of a uniform q)
     assert np.abs(found.values - theory.values).max() < limit
-    pairs = meanfield.solve(Population(policy_of(2, 2, 5), committed={"A": 0.1}), times=np.arange(0, 9.0, 2))
+    pairs = meanfield.solve(Population(policies, **options), times=np.arange(0, 9.0, 2))
     assert np.abs(found.values - pairs["word_share"].sel(word="A").values).max() > 2 * limit, "the control"
 
 
@@ -170,8 +171,35 @@ def test_exact_populations_and_graphs_refuse():
         validation.naming_game.exact_population(population, n_agents=4)
     with pytest.raises(InputError, match="which meets in groups"):
         validation.simulate(population, n_agents=3, runs=1, seed=1, topology=np.array([[0, 1], [1, 2]]))
-    with pytest.raises(InputError, match="n_agents = 2: expected at least 3"):
+    with pytest.raises(InputError, match="n_agents = 2: too few, since 2 agents are no group of 3"):
         validation.simulate(population, n_agents=2, runs=1, seed=1)
+    options = {"committed": {"A": 1}, "committed_are_extra": True, "max_rounds": 1}
+    assert validation.simulate(population, n_agents=2, runs=1, seed=1, **options).sizes["agent_kind"] == 2
+
+
+def test_the_core_refuses_what_holds_for_pairs():
+    """The derivative of the action takes any game: two who hear each other are a pair."""
+    policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    path = meanfield.escape_path(policy, fixed_point=0)
+    with jax.enable_x64(True):
+        q, two, three = (
+            jnp.asarray(policy["q"].values),
+            core.Hearing.of(2, 2, "majority"),
+            core.Hearing.of(3, 2, "vote"),
+        )
+        by_groups, by_pairs = (
+            jax.grad(lambda q, g=g: core.action(core.WordGame(q, groups=g), path))(q) for g in (two, None)
+        )
+        np.testing.assert_allclose(by_groups, by_pairs, rtol=1e-9, atol=1e-9)
+        game = core.WordGame(q, groups=three)
+        for function, arguments in ((core.log_lifetime, (path, 50.0)), (core.reaction_tensor, ())):
+            with pytest.raises(ValueError, match="game has groups: expected pairs"):
+                function(game, *arguments)
+        with pytest.raises(ValueError, match="said has shape"):
+            core.WordGame(q, groups=core.Hearing.of(3, 3, "vote"))
+    for size, hears in ((1, "vote"), (3, "all")):
+        with pytest.raises(ValueError, match=f"group = {size}, hears = '{hears}': expected at least 2, and one of maj"):
+            core.Hearing.of(size, 2, hears)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +207,7 @@ def test_exact_populations_and_graphs_refuse():
     [
         ({"group": 1}, "group = 1"),
         ({"group": 65}, "group = 65"),
+        ({"group": True}, "group = True: expected a whole number"),
         ({"hears": "all"}, "hears = 'all': expected one of majority, vote, speaker"),
         ({"group": 3, "degree": 4.0}, "with meets or degree: expected one of them"),
     ],
@@ -188,6 +217,11 @@ def test_arguments_are_checked(options, complaint):
         Population(policy_of(2, 1, 1), **options)
     with pytest.raises(InputError, match="group = 20 of 10 words: expected at most 10000 ways"):
         Population(meanfield.make_policy(np.full((101, 10), 0.1), [*"ABCDEFGHIJ"]), group=20)
+
+
+def test_pairs_may_have_many_words():
+    words = [f"word {k}" for k in range(142)]
+    assert not Population(meanfield.make_policy(np.full((1 + 142**2, 142), 1 / 142), words)).in_groups
 
 
 def test_a_population_keeps_its_groups():

@@ -117,6 +117,7 @@ def test_wrong_input_is_refused_in_one_message():
     for part in parts:
         assert part in str(told.value)
     labelled = xr.DataArray(said, dims=("run", "round"))
+    simulated = labelled.to_dataset(name="said")
     wrong = {
         "expected the number of agents": {"said": said, "n_agents": None},
         "None, as said has it": {"said": labelled.assign_coords(n_agents=20)},
@@ -127,7 +128,14 @@ def test_wrong_input_is_refused_in_one_message():
         "rounds = 5: expected a whole number from 2 to 4": {"said": said, "rounds": 5},
         "expected all from 1 on": {"said": labelled.assign_coords(round=[2, 3, 4, 5])},
         "expected larger groups": {"said": np.tile([[0.0], [1.0]], (4, 6))},
-        "dtype": {"said": np.array([["A"]])},
+        "said has dtype <U1": {"said": np.array([["A"]])},
+        "said has dtype object": {"said": labelled.astype(object)},
+        "round of said has dtype": {"said": labelled.assign_coords(round=[*"abcd"])},
+        "said = array.*nan": {"said": labelled.where(labelled.run > 0)},
+        "in 2 rounds": {"said": labelled.expand_dims(n_agents=[]), "n_agents": None},
+        "n_agents = 20.0: expected a whole number": {"said": labelled, "n_agents": 20.0},
+        "simulated with .*'A:5'": {"said": simulated.assign_attrs(option_committed="A:5")},
+        "simulated with .*'B'": {"said": simulated.assign_attrs(option_initial="B")},
     }
     for message, arguments in wrong.items():
         with pytest.raises(meanfield.InputError, match=message):
