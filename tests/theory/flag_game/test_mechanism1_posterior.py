@@ -73,7 +73,10 @@ def test_groups_are_those_of_arviz(drawn: xr.DataTree) -> None:
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_draws() -> None:
     options = {"free": ["J"], "draws": 20, "warmup": 20, "chains": 1}
-    one, again, other = (posterior(ends({4: (4, 3, 3, 0)}), seed=seed, **options)["posterior"] for seed in (1, 1, 2))
+    one, _, again, other = (
+        posterior(ends({4: (4, 3, 3, 0)} | more), seed=seed, **options)["posterior"]
+        for seed, more in ((1, {}), (1, {6: (4, 3, 3, 0)}), (1, {}), (2, {}))  # the second has data of another shape
+    )
     assert one.identical(again) and not one.equals(other)
 
 

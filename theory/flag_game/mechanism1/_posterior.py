@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -197,7 +197,8 @@ def _chains(
         smooth = Surrogate(coordinates, numbers).moments(point)
         ratio = np.where(measured.possible, exact[:, :4] / np.maximum(smooth[:, :4], LEAST_PROBABILITY), 0.0)
         values = held, numbers, measured, ratio
-        sampler = _sampler(coordinates.free, warmup, draws, chains, progress)
+        shapes = tuple(np.shape(leaf) for leaf in jax.tree.leaves(values))
+        sampler = _sampler(coordinates.free, warmup, draws, chains, progress, shapes)
         start = {"coordinates": np.tile(point, (chains, 1)) if chains > 1 else point}
         fields = "diverging", "accept_prob", "num_steps"
         sampler.run(jax.random.key(seed), prior, *values, init_params=start, extra_fields=fields)
@@ -207,9 +208,11 @@ def _chains(
         return points, stats, np.array(smooth)
 
 
-@cache
-def _sampler(free: tuple[str, ...], warmup: int, draws: int, chains: int, progress: bool) -> Any:
-    """NUTS over coordinates, compiled once for all data of one shape."""
+@lru_cache(maxsize=8)
+def _sampler(
+    free: tuple[str, ...], warmup: int, draws: int, chains: int, progress: bool, shapes: tuple[tuple[int, ...], ...]
+) -> Any:
+    """NUTS over coordinates, compiled once for all data of these shapes: numpyro's sampler takes no others after."""
     import numpyro
     from numpyro.distributions import Normal
     from numpyro.infer import MCMC, NUTS
