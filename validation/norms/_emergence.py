@@ -79,7 +79,6 @@ def simulate(
 
     See Also
     --------
-    paper_figs.norm_society.simulate_society : agents who decide for themselves
     theory.norms.emergence : the limit of many agents
 
     Examples

@@ -7,7 +7,9 @@ Error budget: means and standard deviations of ln J within 0.03, of which 400 dr
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,12 +18,13 @@ from scipy.stats import kstest
 
 from meanfield import InputError
 from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, PARAMETERS, play, posterior
-from theory.flag_game.mechanism1._coordinates import Coordinates
+from theory.flag_game.mechanism1._coordinates import Coordinates, theta_at, theta_of
 from theory.flag_game.mechanism1._counts import read_counts
 from theory.flag_game.mechanism1._endpoints import endpoints_of_votes
 from theory.flag_game.mechanism1._likelihood import log_likelihood
 from theory.flag_game.mechanism1._posterior import PRIOR
 from theory.flag_game.mechanism1._simulated import simulated_moments
+from theory.flag_game.mechanism1._surrogate import make_draws, surrogate_moments
 
 
 def ends(rows: dict[int, tuple[int, ...]]) -> pd.DataFrame:
@@ -124,3 +127,17 @@ def test_ranks_of_the_truth_are_uniform() -> None:
 def test_every_parameter_has_a_prior() -> None:
     assert set(PRIOR) == set(PARAMETERS)
     Coordinates.of(PARAMETERS, replace(APPENDIX_E)).parameters(np.array([PRIOR[name][0] for name in PARAMETERS]))
+
+
+@pytest.mark.parametrize("n_agents", [5, 6, 8])
+def test_derivatives_in_reverse_are_those_forward(n_agents: int) -> None:
+    """NUTS needs them; slots that no agent fills must not spoil them."""
+    coordinates = Coordinates.of(["J", "mean_R"], APPENDIX_E)
+    with jax.enable_x64(True):
+        draws, held = make_draws((n_agents,), 16, 1, 400), theta_of(coordinates.held)
+        moments = partial(surrogate_moments, draws=draws)
+        both = [
+            slope(lambda at: moments(theta_at(coordinates.free, held, at)))(np.array([0.7, 0.1]))
+            for slope in (jax.jacrev, jax.jacfwd)
+        ]
+    np.testing.assert_allclose(*both, atol=1e-13)

@@ -171,7 +171,8 @@ def _of_one_size(theta: jax.Array, draws: Draws) -> jax.Array:
 
     def mean_of_others(belief: jax.Array) -> jax.Array:
         said = jnp.tanh(beta * belief)
-        return (total(said) - said) / (n - 1)
+        mean = (total(said) - said) / (n - 1)
+        return jnp.where(used, mean, 0.0)  # of idle slots it could pass 1, whose NaN would spoil derivatives in reverse
 
     @jax.checkpoint  # a derivative in reverse then keeps beliefs only, and is twice as fast
     def listen(belief: jax.Array, z: jax.Array) -> tuple[jax.Array, None]:
