@@ -355,7 +355,7 @@ def _at_times(times: np.ndarray, found: tuple[np.ndarray, ...]) -> list[np.ndarr
 def _next_order(
     arrays: tuple[Any, ...], x: np.ndarray, seen: np.ndarray, times: np.ndarray, pause: float, progress: bool | None
 ) -> list[np.ndarray]:
-    """What mean and variance have in order 1/N² at these times, each (times, observables)."""
+    """The parts of mean and variance in order 1/N² at these times, each (times, observables)."""
     n = x.size
     seen = seen.reshape(len(seen), n)
     now = (x.ravel(), np.zeros(n), np.zeros((n, n)), np.zeros(n), np.zeros((n, n)), np.zeros((n, n, n)))

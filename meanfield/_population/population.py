@@ -22,7 +22,7 @@ from meanfield.toolbox._labels import real_numbers, values_in_order, word_coords
 ROUNDING = 1e-9
 MOST_NAMED = 8  # kinds in a name
 LARGEST_GROUP = 64  # members are drawn one by one and compared with all before
-MOST_OUTCOMES = 10_000  # of a meeting: a solution takes as many products a step
+MOST_HEARD = 10**7  # ways in which a group may speak, times pairs of words: 80 MB, for a speaker up to `group` times
 MOST_STATES = 1365  # of memories on a graph, where pairs of them are followed
 
 
@@ -34,9 +34,9 @@ class Population:
 
         Q_w = (1 - Σ_v c_v) Σ_m φ_m Σ_i x_m(i) q_m(i, w) + c_w.
 
-    Kinds may also be communities, whose members meet more or less often (`meets`). `solve` follows
-    those and `validation.simulate` plays them; of their `reaction_model` there are fixed points, spectra, critical
-    masses, lifetimes and noise.
+    Kinds may also be communities, whose members meet more or less often (`meets`). `solve` follows those and
+    `validation.simulate` plays them; of their `reaction_model` there are fixed points, spectra, critical masses,
+    lifetimes and noise.
 
     Parameters
     ----------
@@ -153,11 +153,11 @@ class Population:
         self.hears = one_of("hears", hears, HEARS)
         if self.in_groups and (meets is not None or degree is not None):
             raise InputError(f"group = {self.group}, hears = {hears!r} with meets or degree: expected one of them")
-        outcomes = math.comb(self.group + len(self.words) - 1, self.group)
-        if self.in_groups and outcomes > MOST_OUTCOMES:
+        ways, most = math.comb(self.group + len(self.words) - 1, self.group), MOST_HEARD // len(self.words) ** 2
+        if self.in_groups and ways > most:
             raise InputError(
-                f"group = {self.group} of {len(self.words)} words: expected at most {MOST_OUTCOMES} ways in which a "
-                f"group may speak, not {outcomes}"
+                f"group = {self.group} of {len(self.words)} words: expected at most {most} ways in which a group may "
+                f"speak, not {ways}"
             )
         bound = {} if committed is None else committed
         self.committed = MappingProxyType(_validate_committed(bound, self.words, kinds))
@@ -277,8 +277,8 @@ class Population:
             (policy,) = self.policies
             kinds = str(policy["model"].item()) if "model" in policy.coords else ""
         bound = [f"{share:.3g} committed to '{word}'" for word, share in self.committed.items() if share > 0]
-        graph = f"groups of {self.group}, {self.hears}" if self.in_groups else ""
-        graph = graph if self.degree is None else f"degree {self.degree:g}"
+        graph = "" if self.degree is None else f"degree {self.degree:g}"
+        graph = f"groups of {self.group}, {self.hears}" if self.in_groups else graph
         return ", ".join([part for part in (kinds, *bound, graph) if part])
 
     @property

@@ -1,8 +1,7 @@
-"""What agents hear who meet in groups: a majority of voices, a vote, or one who speaks to all."""
+"""Agents who meet in groups and hear a majority of voices, a vote, or one who speaks to all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations_with_replacement
 from math import factorial, prod
 from typing import NamedTuple
@@ -54,10 +53,11 @@ class Hearing(NamedTuple):
                 others = np.maximum(said - np.eye(n_words, dtype=int), 0)  # a row for each word that a member says
                 rows.append((ways, said, np.array([_mode(one) for one in others])))
                 continue
-            for word, chance in _common(said, hears):
+            chances = _mode(said) if hears == "vote" else said / group
+            for word in np.flatnonzero(chances):  # all hear the same one
                 heard = np.zeros((n_words, n_words))
                 heard[:, word] = 1
-                rows.append((ways * chance, said, heard))
+                rows.append((ways * chances[word], said, heard))
         return cls(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
@@ -65,10 +65,3 @@ def _mode(said: Int[np.ndarray, " words"]) -> Float[np.ndarray, " words"]:
     """The probability of each word to be the most frequent one, of equals one at random."""
     most = said == said.max()
     return most / most.sum()
-
-
-def _common(said: Int[np.ndarray, " words"], hears: str) -> Iterator[tuple[int, float]]:
-    """Words that the whole group may hear, and their probabilities."""
-    chances = _mode(said) if hears == "vote" else said / said.sum()
-    for word in np.flatnonzero(chances).tolist():
-        yield word, float(chances[word])

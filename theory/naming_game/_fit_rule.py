@@ -190,7 +190,7 @@ def _checked(
 
 
 def checked(checks: Sequence[Callable[[], Any]]) -> list[Any]:
-    """What the checks return; InputError with the complaints of all."""
+    """The results of the checks; InputError with the complaints of all."""
     found, wrong = [], []
     for check in checks:
         try:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 
 def first_passage(up, start, end):
-    """Of rational rates `up` and their complements, from a number of agents to a larger one, reflected at 0."""
+    """The exact time from one number of agents to a larger one, reflected at 0, for rational rates of both steps."""
     higher, total = Fraction(0), Fraction(0)
     for n in range(end):
         rise, fall = up(n)
@@ -103,7 +103,7 @@ def test_an_epidemic_of_fifty(pairs, exact):
 
 
 def test_numbers_that_tell_nothing_apart_are_missing():
-    """Of five agents nobody is infected at a prevalence of 0.05; two million are left to theory."""
+    """Nobody of five agents is infected at a prevalence of 0.05; two million are left to theory."""
     found = transition_rates(voters(0.12), n_agents=[4, 5, 2_000_000])
     assert found.attrs["reason"] == "" and (found["reason"] == "").all()
     assert lifetime(voters(0.12), n_agents=[2_000_000]).attrs["method"].startswith("instantons")

@@ -40,7 +40,7 @@ def heard_by_all(words, rule, n_words):
 
 
 def meetings(q, states, rule):
-    """What becomes of a group in these memories: all outcomes, by enumeration."""
+    """All outcomes of a meeting of agents in these memories, by enumeration."""
     space, n_words = MemorySpace.from_sizes(*q.shape), q.shape[1]
     for words in itertools.product(range(n_words), repeat=len(states)):
         said = np.prod([q[state, word] for state, word in zip(states, words, strict=True)])
@@ -215,7 +215,7 @@ def test_the_core_refuses_what_holds_for_pairs():
 def test_arguments_are_checked(options, complaint):
     with pytest.raises(InputError, match=complaint):
         Population(policy_of(2, 1, 1), **options)
-    with pytest.raises(InputError, match="group = 20 of 10 words: expected at most 10000 ways"):
+    with pytest.raises(InputError, match="group = 20 of 10 words: expected at most 100000 ways"):
         Population(meanfield.make_policy(np.full((101, 10), 0.1), [*"ABCDEFGHIJ"]), group=20)
 
 
