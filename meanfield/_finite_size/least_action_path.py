@@ -144,7 +144,7 @@ def least_action_path(
             if first_time == FIRST:
                 reason = path
                 break
-    if reason == NO_PATH and scale == 0:  # κ may be next to nothing
+    if reason == NO_PATH and not noticed and scale == 0:  # κ may be next to nothing
         nearly = least_action_path(mixture, saddle, left, growth, BALANCED)
         if not isinstance(nearly, str) and abs(nearly.kappa) < BALANCED:
             return nearly
