@@ -109,12 +109,7 @@ def open_vocabulary(
     columns: dict[str, tuple] = {
         "lexicon_size": (("words_held",), y, "fraction of agents who hold so many words, no word being ahead"),
         "mean_words": ((), held @ y, "mean number of words held, no word being ahead"),
-        "growth_rate": (
-            (),
-            _growth_rate(y, n_words, (pi, phi), rule),
-            "rate at which a word that is ahead gains",
-            "1/round",
-        ),
+        "growth_rate": ((), growth, "rate at which a word that is ahead gains", "1/round"),
     }
     coords: dict[str, Any] = {"words_held": held}
     if when is not None:
@@ -150,7 +145,7 @@ def _equal_words(n_words: int, accepts: Answers, rule: str) -> Float[np.ndarray,
 
     def excess(accepted: float) -> float:
         y, yes = sizes(accepted)
-        return y @ yes - accepted
+        return float(y @ yes) - accepted
 
     most = 2
     while True:  # enough sizes
@@ -213,7 +208,7 @@ def _growth_rate(y: np.ndarray, n_words: int, accepts: Answers, rule: str) -> fl
 
     with jax.enable_x64(True):
         matrix = np.asarray(jax.jit(jax.jacfwd(holders))(jnp.zeros(len(y))))
-    return np.linalg.eigvals(matrix).real.max()
+    return float(np.linalg.eigvals(matrix).real.max())
 
 
 def _trajectory(
