@@ -12,11 +12,14 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, Population
-from meanfield.toolbox import LARGEST_SEED, as_population, stamp, whole_number, word_coords
+from meanfield.core import HEARS
+from meanfield.toolbox import LARGEST_SEED, as_population, one_of, stamp, whole_number, word_coords
+from theory.pairs import MATCHED, NO_EDGES
 from validation._engine.arguments import LARGEST_POPULATION, check_ensembles, names_of, population_sizes
-from validation._engine.topology import Graph, Topology
+from validation._engine.node_groups import NodeGroups
+from validation._engine.topology import PAIRWISE, Graph, Topology
 from validation.naming_game._convention import Convention, convention_of
-from validation.naming_game._ensemble import OBSERVABLES, Ensemble, Plan, Recording, Rules, play_ensemble
+from validation.naming_game._ensemble import OBSERVABLES, OF_AGENTS, Ensemble, Plan, Recording, Rules, play_ensemble
 from validation.naming_game._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
 from validation.naming_game._roster import Cast, kind_names, make_cast, start_composition, start_options
 
@@ -27,7 +30,13 @@ RECORDED = {
     "said": "share of the word in what is said in the round",
     "success_rate": "share of the round's interactions that succeed",
     "kind_word_share": "probability that a random agent of the kind says the word",
+    "interface_density": "probability that the ends of a random edge say different words",
+    "group_word_share": "probability that a random agent of the group of nodes says the word",
+    "node_word_share": "probability that the agent at the node says the word",
 }
+# Of the axes after run and round
+AXES = {"kind_word_share": "agent_kind", "group_word_share": "node_group", "node_word_share": "node"}
+SCHEDULES = ("asynchronous", "matching")
 
 
 def simulate(
@@ -47,6 +56,8 @@ def simulate(
     topology: Any = None,
     pick: str = "edge",
     committed_nodes: Sequence[Any] | str | None = None,
+    node_groups: Sequence[Any] | Mapping[Any, Any] | None = None,
+    schedule: str = "asynchronous",
     progress: bool = False,
 ) -> xr.Dataset:
     """Simulate the naming game among agents of one policy or several, with or without committed agents.
@@ -173,22 +184,31 @@ def simulate(
         raise InputError(f"record_rounds = {record_rounds}: expected None beside trajectories=True, which records all")
     if record_rounds is not None:
         record_rounds = whole_number("record_rounds", record_rounds, 0, max_rounds)
-    recording = _recording(record_rounds, record)
-    if lazy and "kind_word_share" in recording.observables:
-        raise InputError(
-            f"record = {record!r} beside a LazyPolicy: expected no 'kind_word_share', which takes a policy"
-        )
+    recording = _recording(record_rounds, record, node_groups)
+    if lazy and (wrong := [name for name in recording.observables if name in OF_AGENTS]):
+        raise InputError(f"record = {record!r} beside a LazyPolicy: expected no {wrong[0]!r}, which takes a policy")
     rule = convention_of(convention)
     cast = make_cast(population, committed, sizes=sizes, extra=committed_are_extra)
     agents = [int(cast.numbers(n).sum()) for n in sizes]
     if max(agents) > LARGEST_POPULATION:
         raise InputError(f"n_agents = {sizes} with committed agents: expected at most {LARGEST_POPULATION} agents")
-    graph = _topology(topology, pick, committed_nodes, agents, population)
+    matched = one_of("schedule", schedule, SCHEDULES) == "matching"
     edges = [cast.edges(n) for n in sizes]
+    if matched:
+        if lazy or any(part[4].size or part[0].size for part in edges):
+            which = "a LazyPolicy" if lazy else f"{population!r}, whose agents meet in groups or at rates of their own"
+            raise InputError(f"schedule = 'matching' beside {which}: expected 'asynchronous'")
+        edges = [(*NO_EDGES[:4], np.array([2, MATCHED]), NO_EDGES[5])] * len(sizes)
+    meeting = edges[0][4] if matched else PAIRWISE
+    graph = _topology(topology, pick, committed_nodes, agents, population, meeting)
+    _check_nodes(recording, graph, sizes)
     n_words = len(cast.population.words)
     sharing_words = n_words if "word_share" in recording.observables else 0
     check_ensembles(
-        agents, runs, records=recording.numbers(n_words, len(kind_names(cast))), sharing_words=sharing_words
+        agents,
+        runs,
+        records=recording.numbers(n_words, len(kind_names(cast)), max(agents)),
+        sharing_words=sharing_words,
     )
     if not progress and (interactions := sum(agents) * runs) >= LONG_ROUND:
         told = f"n_agents = {sizes}, runs = {runs}: {interactions:.1g} interactions a round, up to {max_rounds} rounds"
@@ -212,6 +232,8 @@ def simulate(
             there = (graph, int(cast.numbers(n)[len(population.kinds) :].sum()))
             ensembles.append(play(start, plan, report, *(() if lazy else (*there, meeting))))
     result = _labelled(ensembles, policy, cast, sizes, plan)
+    if "node_word_share" in recording.observables:
+        result = result.assign_coords(node=_node_names(graph, agents[0]))
     options = {"n_agents": " ".join(map(str, sizes)), "runs": runs, "seed": seed, "max_rounds": max_rounds}
     options |= {"record_rounds": record_rounds, "record": " ".join(recording.observables) or None}
     options |= start_options(initial, cast, sizes)
@@ -219,6 +241,7 @@ def simulate(
         "topology": graph and graph.option(),
         "pick": graph and pick,
         "committed_nodes": graph and graph.places(),
+        "schedule": "matching" if matched else None,
     }
     options |= {"convention": str(convention), "committed_are_extra": committed_are_extra}
     result = stamp(result, "simulation", None if lazy else policy, **options)
@@ -226,7 +249,12 @@ def simulate(
 
 
 def _topology(
-    topology: Any, pick: str, committed_nodes: Any, agents: list[int], population: Population | LazyPolicy
+    topology: Any,
+    pick: str,
+    committed_nodes: Any,
+    agents: list[int],
+    population: Population | LazyPolicy,
+    meeting: np.ndarray,
 ) -> Topology | None:
     """Who meets whom, from arguments of `simulate`; None for everybody."""
     if topology is None:
@@ -236,18 +264,43 @@ def _topology(
         return None
     if isinstance(population, LazyPolicy):
         raise InputError("topology beside a LazyPolicy: expected None, or a policy")
-    if population.meets is not None or population.in_groups:
-        which = "has meets" if population.meets is not None else "meets in groups"
+    if population.meets is not None or population.group > 2:
+        which = "has meets" if population.meets is not None else "meets in groups of one size"
         raise InputError(f"topology beside {population!r}, which {which}: expected one of the two")
-    found = Topology.of(topology, pick, committed_nodes)
+    if population.in_groups:
+        meeting = np.array([0, HEARS.index(population.hears)])
+    found = Topology.of(topology, pick, committed_nodes, meeting)
     for n in agents:
         if isinstance(found.graph, Graph):
             found.of_size(found.graph, n)
     return found
 
 
-def _recording(record_rounds: int | None, record: Sequence[str] | None) -> Recording:
+def _check_nodes(recording: Recording, graph: Topology | None, sizes: list[int]) -> None:
+    """InputError where nodes are recorded that there are not."""
+    by_node = "node_word_share" in recording.observables
+    if graph is None and (by_node or recording.groups):
+        asked = "record of 'node_word_share'" if by_node else "node_groups"
+        raise InputError(f"{asked} without a topology: expected one beside it")
+    if by_node and len(sizes) > 1:
+        raise InputError(f"record of 'node_word_share' with n_agents = {sizes}: expected one number of agents")
+    if graph is not None and recording.groups and isinstance(graph.graph, Graph):
+        recording.groups.of(graph.graph)
+
+
+def _node_names(topology: Topology | None, n_agents: int) -> list[Any]:
+    """Names of nodes as results have them: numbers where all are, or where each run has a graph of its own."""
+    nodes = topology.graph.nodes if topology and isinstance(topology.graph, Graph) else None
+    if nodes is None or all(isinstance(node, int) for node in nodes):
+        return list(range(n_agents)) if nodes is None else nodes
+    return [str(node) for node in nodes]
+
+
+def _recording(record_rounds: int | None, record: Sequence[str] | None, node_groups: Any) -> Recording:
     """Records to keep, from arguments of `simulate`; `record_rounds` is checked already."""
+    if (node_groups is not None) != (record is not None and "group_word_share" in record):
+        raise InputError("node_groups without record = ['group_word_share'], or the other way round: expected both")
+    groups = None if node_groups is None else NodeGroups.checked(node_groups)
     if record is None:
         return Recording() if record_rounds is None else Recording(record_rounds, OBSERVABLES[:1])
     several = isinstance(record, Sequence) and not isinstance(record, str) and len(record) > 0
@@ -255,7 +308,7 @@ def _recording(record_rounds: int | None, record: Sequence[str] | None) -> Recor
         raise InputError(f"record = {record!r}: expected a sequence of some of {', '.join(OBSERVABLES)}")
     if record_rounds is None:
         raise InputError(f"record = {record!r} without rounds: expected record_rounds or trajectories=True beside it")
-    return Recording(record_rounds, tuple(name for name in OBSERVABLES if name in record))
+    return Recording(record_rounds, tuple(name for name in OBSERVABLES if name in record), groups)
 
 
 def _labelled(
@@ -291,8 +344,11 @@ def _labelled(
         result = result.assign_coords(agent_kind=kinds)
     for name in plan.recording.observables:
         values = np.stack([getattr(ensemble, name) for ensemble in ensembles])
-        dims = ("n_agents", "run", "round", *["agent_kind"] * (values.ndim == 5), "word")[: values.ndim]
+        axes = [AXES[name]] if name in AXES else []
+        dims = ("n_agents", "run", "round", *axes, "word")[: values.ndim]
         result[name] = (dims, values, {"long_name": RECORDED[name], "units": "1"})
+    if plan.recording.groups:
+        result = result.assign_coords(node_group=plan.recording.groups.labels)
     if plan.recording.observables:
         result = result.assign_coords(round=np.arange(plan.recording.rounds + 1))
     return result
