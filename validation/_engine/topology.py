@@ -24,8 +24,8 @@ MOST_TOLD = 3
 SAME = 1e-12  # weights of edges
 PICKS, HUBS = ("edge", "agent"), "hubs"
 EXPECTED = (
-    "expected a graph of networkx, a SciPy sparse matrix, an array of edges (E, 2), a list of hyperedges that are sets, a "
-    "hypergraph of XGI, or a function that makes one"
+    "expected a graph of networkx, a SciPy sparse matrix, an array of edges (E, 2), a list of hyperedges that are "
+    "sets, a hypergraph of XGI, or a function that makes one"
 )
 PAIRWISE = NO_EDGES[4]
 
@@ -63,8 +63,8 @@ class Topology:
 
     graph: Graph | Callable[[int, int], Any]
     pick: str
-    committed_nodes: Sequence[Any] | str | None = None
-    meeting: np.ndarray = PAIRWISE
+    committed_nodes: Sequence[Any] | str | None
+    meeting: np.ndarray
 
     @classmethod
     def of(

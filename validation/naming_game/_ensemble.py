@@ -15,8 +15,8 @@ from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
 from validation._engine.collection_paused import collection_paused
 from validation._engine.ensemble import play_to_end, portions
-from validation._engine.thresholds import word_thresholds
 from validation._engine.node_groups import NodeGroups
+from validation._engine.thresholds import word_thresholds
 from validation._engine.topology import Edges, Topology, pairs_met, placed
 from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
 from validation.naming_game._kernel import advance, group_word_share
@@ -172,7 +172,7 @@ def _play_portion(
     ensemble: Ensemble,
     report: Callable[[int], object],
 ) -> None:
-    """Plays the runs of `streams` to their ends, writing into `ensemble`; each run has its edges and groups of nodes."""
+    """Plays the runs of `streams` to their ends, writing into `ensemble`; each run has its edges and groups."""
     (runs, n_agents), min_rounds = states.shape, plan.recording.rounds
     agreed = np.zeros((runs, ROUNDS_AVERAGED, rules.q.shape[1]), dtype=np.int64)
     played = np.zeros(runs, dtype=np.int64)
