@@ -16,7 +16,7 @@ from theory.streams import ONE, next_bits
 from validation._engine.batches import draw_below
 from validation.naming_game._convention import ROUNDS_AVERAGED
 
-MAJORITY, VOTE = HEARS.index("majority"), HEARS.index("vote")
+MAJORITY, VOTE, SPEAKER = map(HEARS.index, ("majority", "vote", "speaker"))
 ALL_BITS = np.uint64(2**64 - 1)
 
 
@@ -83,7 +83,10 @@ def play_groups(n_interactions, states, stream, n_words, met, edges, thresholds,
             words[k] = np.int64(draw_word(thresholds, np.uint64(states[agent]), bits))
             counts[words[k]] += 1
             k += 1
-        heard = words[0]  # of the speaker
+        heard = words[0]  # of the speaker, who is drawn first
+        if on_edges and rule == SPEAKER:
+            speaker, s0, s1, s2, s3 = next_edge(edge_limits(size), s0, s1, s2, s3)
+            heard = words[speaker]
         if rule == VOTE:
             heard, s0, s1, s2, s3 = most_frequent(counts, s0, s1, s2, s3)
         for k in range(size):
