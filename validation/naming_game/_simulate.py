@@ -64,8 +64,9 @@ def simulate(
 
     In an interaction two distinct agents, uniformly at random, at the rates of a population with `meets` or at the ends
     of an edge of a graph, each say a word by their policy and remember what they said and heard. In a population with a
-    `group` it is that many agents, who hear as its `hears` says. A round is N interactions. A run converges, and stops,
-    when the mean success rate of its last three rounds is high enough. Source: [004] Methods.
+    `group` it is that many agents, and along a hyperedge its members, who hear as `hears` of the population says. A
+    round is N interactions. A run converges, and stops, when the mean success rate of its last three rounds is high
+    enough. Source: [004] Methods.
 
     Parameters
     ----------
@@ -101,20 +102,30 @@ def simulate(
         Record this many rounds, at most `max_rounds`. While they are recorded a run continues beyond its consensus,
         because a mean over runs without the first to converge would be biased.
     record
-        Observables to record: some of 'word_share' (the default), 'said', 'success_rate' and 'kind_word_share'. They
-        don't change the runs.
+        Observables to record: some of 'word_share' (the default), 'said', 'success_rate', 'kind_word_share',
+        'interface_density', 'group_word_share' and 'node_word_share'. They don't change the runs.
     topology
         Who meets whom. None: everybody. A connected graph of `networkx`, with its attribute `weight`, a SciPy sparse
         matrix, or an array of edges between numbers of nodes, (E, 2), or (E, 3) with weights. Directions do not matter;
         edges that are listed several times, or in both directions where others are not, count as often. Or a function
         of the number of agents and of a seed that makes a graph for each run. Agents are placed at random in each run.
+        Or hyperedges, all of whose members meet: a list of sets of numbers of nodes, as ``[{0, 1, 2}, {2, 3}]``, or a
+        hypergraph of `xgi`. They hear as `hears` of the population says, by default the majority of the others.
     pick
         'edge': the two who meet are the ends of an edge at random, in proportion to its weight. 'agent': an agent at
-        random and one of its neighbours, in proportion to the weights of their edges. Where all nodes have edges of the
-        same total weight both are the same.
+        random and one of its neighbours, in proportion to the weights of their edges, or one of its hyperedges. Where
+        all nodes have edges of the same total weight both are the same.
     committed_nodes
-        Where on the graph committed agents are, the first word of `committed` first: a sequence of nodes, or
-        'hubs', the nodes with the most neighbours. Default: anywhere, in each run.
+        Where on the graph committed agents are, the first word of `committed` first: a sequence of nodes, such as those
+        of a community, or 'hubs', the nodes with the most neighbours. Default: anywhere, in each run.
+    node_groups
+        A label for each node of the graph, strings or whole numbers: in the order of the nodes, or a mapping from nodes
+        to labels. For the record 'group_word_share'.
+    schedule
+        'asynchronous': one interaction after the other. 'matching': all pairs of a random matching of the agents at
+        once, in which no agent is twice. On a graph it is made of its edges, in a random order, where both ends are
+        free. A round is still N interactions: two matchings without a graph for even N, and as many as it takes
+        otherwise, of which the last one is cut short.
     progress
         Show a progress bar.
 
@@ -136,8 +147,15 @@ def simulate(
     - `said` (n_agents, run, round, word), the share of the word in the 2N words (in groups of k kN) said in the round,
       which the papers plot ([004] Fig. 1, the frequency in the previous N interactions); NaN in round 0;
     - `success_rate` (n_agents, run, round), the share of the N interactions in which both said the same word ([001]
-      Fig. 1), in groups the share of neighbours who did, with the group in a circle; NaN in round 0;
-    - `kind_word_share` (n_agents, run, round, agent_kind, word), the word share among the agents of each kind.
+      Fig. 1), in groups and hyperedges the share of neighbours who did, with all in a circle; NaN in round 0;
+    - `kind_word_share` (n_agents, run, round, agent_kind, word), the word share among the agents of each kind;
+    - `interface_density` (n_agents, run, round), the mean of 1 - Σ_w q_i(w) q_j(w) over the edges (i, j) of the graph,
+      each counted once, or over all pairs of agents without one: the probability that both ends of a random edge would
+      say different words. Of hyperedges it is the probability that not all members would say the same;
+    - `group_word_share` (n_agents, run, round, node_group, word), the word share among the agents at the nodes of each
+      of `node_groups`, near 0 or 1 where the group agrees;
+    - `node_word_share` (n_agents, run, round, node, word), the probability q_i that the agent at the node says the
+      word, for one number of agents.
 
     Committed agents count like all others, in words and in interactions, as they do for consensus in [001].
 
