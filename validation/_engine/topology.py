@@ -223,7 +223,7 @@ def _places(sizes: np.ndarray) -> np.ndarray:
 
 def pairs_met(edges: Edges) -> int:
     """Pairs of words that are counted in an interaction; 0 where their number varies."""
-    return 1 if _matched(edges[4]) or not edges[4].size else int(edges[4][0])
+    return int(edges[4][0]) if edges[4].size else 1
 
 
 def between_groups(numbers: np.ndarray, weight: np.ndarray) -> Edges:

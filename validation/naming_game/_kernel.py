@@ -47,18 +47,23 @@ def most_frequent(counts, s0, s1, s2, s3):
 
 @njit(cache=True)
 def play_groups(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
-    """As `play`, in groups or along hyperedges.
+    """As `play`, in groups, along hyperedges or in matchings, whose pairs are hyperedges that are taken in their order.
 
     `met` counts each member and the next one in a circle, so that every word said is in two pairs.
     """
     ends, threshold, other, _, group, listed = edges
+    size, rule, first = group[0], group[1], 0
+    matched = rule == MATCHED
+    if matched:
+        listed, rule = matchings(n_interactions, states.size, ends, stream).ravel(), MAJORITY
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
-    limits, among = edge_limits(states.size), edge_limits(len(ends))
-    on_edges, size, rule, first = listed.size > 0, group[0], group[1], 0
-    largest = (ends[:, 1] - ends[:, 0]).max() if on_edges else size
+    limits, among, on_edges = edge_limits(states.size), edge_limits(len(ends)), listed.size > 0
+    largest = max(size, (ends[:, 1] - ends[:, 0]).max() if size == 0 else 0)
     members, words, counts = np.empty(largest, np.uint64), np.empty(largest, np.int64), np.empty(n_words, np.int64)
-    for _ in range(n_interactions):
-        if on_edges:
+    for meeting in range(n_interactions):
+        if matched:
+            first = size * meeting
+        elif on_edges:
             edge, s0, s1, s2, s3 = next_edge(among, s0, s1, s2, s3)
             if threshold.size > 0:
                 bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
@@ -138,19 +143,15 @@ def matchings(n_pairs, n_agents, ends, stream):
 def play(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
     """Interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
     ends, threshold, other, sizes, group, _ = edges
-    matched = group.size > 0 and group[1] == MATCHED
-    if group.size > 0 and not matched:
+    if group.size:
         play_groups(n_interactions, states, stream, n_words, met, edges, thresholds, successors)
         return
-    pairs = matchings(n_interactions if matched else 0, states.size, ends, stream)
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_words = np.uint64(n_words)
     limits = pair_limits(states.size)
     on_graph, weighted, grouped, among = len(ends) > 0, threshold.size > 0, sizes.size > 0, edge_limits(len(ends))
-    for k in range(n_interactions):
-        if matched:
-            i, j = np.uint64(pairs[k, 0]), np.uint64(pairs[k, 1])
-        elif on_graph:
+    for _ in range(n_interactions):
+        if on_graph:
             edge, s0, s1, s2, s3 = next_edge(among, s0, s1, s2, s3)
             if weighted:
                 bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
