@@ -43,7 +43,7 @@ def test_on_a_star_a_matching_is_one_edge():
 
 @pytest.mark.parametrize("complete", [False, True])
 def test_each_agent_meets_once_in_a_matching(complete):
-    """After a round of 24 agents all have met twice. Of 25 one is left out of each matching, and two of them meet more."""
+    """After a round of 24 agents all have met twice. Of 25 one is left out of each matching."""
     policy = meanfield.make_policy(lambda memory: 1 - 0.2 * len(memory), ["A", "B"], memory_length=4)
     for n, times in ((24, [2]), (25, [1, 2, 3])):
         topology = np.array(list(itertools.combinations(range(n), 2))) if complete else None
@@ -181,7 +181,7 @@ def test_matchings_are_of_pairs_who_meet_alike():
     lazy = LazyPolicy(lambda memory: [[0.5, 0.5]] * len(memory), ["a", "b"], 1)
     meets = Population([POLICY, POLICY], [0.5, 0.5], meets=np.array([[2.0, 1.0], [1.0, 2.0]]))
     for policy in (lazy, meets, Population(POLICY, group=3), Population(POLICY, hears="vote")):
-        with pytest.raises(InputError, match="schedule = 'matching' beside .*: expected 'asynchronous'"):
+        with pytest.raises(InputError, match=r"schedule = 'matching' beside .*: expected 'asynchronous'"):
             validation.simulate(policy, n_agents=4, runs=2, seed=1, schedule="matching")
-    with pytest.raises(InputError, match="topology beside .* meets in groups of one size: expected one of the two"):
+    with pytest.raises(InputError, match=r"topology beside .* meets in groups of one size: expected one of the two"):
         validation.simulate(Population(POLICY, group=3), n_agents=4, runs=2, seed=1, topology=[{0, 1, 2}, {2, 3}])
