@@ -27,7 +27,7 @@ class NodeGroups(NamedTuple):
             labels = list(dict.fromkeys(given.values() if isinstance(given, dict) else given))
         except (TypeError, ValueError):
             raise InputError(f"node_groups = {shown(node_groups)}: {expected}") from None
-        if not labels or not any(all(isinstance(label, kind) for label in labels) for kind in (str, int)):
+        if not labels or not any(all(isinstance(label, kind) for label in labels) for kind in (str, (int, np.integer))):
             raise InputError(f"node_groups = {shown(node_groups)}: {expected}")
         return cls(given, labels)
 

@@ -320,5 +320,5 @@ def advance(
                 group_word_share(states[run], q, states[run] // (q.shape[0] // share.shape[0]), share)
             record_shares(now, run, states[run], q, edges, groups, records)
             total = counted[run].sum()  # meetings along hyperedges have more words or fewer
-            needed = test[1] if total == test[2] else np.int64(np.ceil(test[1] / test[2] * total))
+            needed = test[1] if total == test[2] else (test[1] * total + test[2] - 1) // test[2]
             note_consensus(consensus, now, test[0], needed, agreed[run], states[run], q)

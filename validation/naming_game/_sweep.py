@@ -290,7 +290,12 @@ def _try(plan: _Plan) -> None:
     for place in itertools.product(*map(range, plan.shape)):
         if plan.applies(*place[:2]) and not place[2] and (plan.topologies or not place[3]):
             member, options = _arguments(plan, place)
-            simulate(member, **{**options, "runs": 1, "max_rounds": 1})
+            try:
+                simulate(member, **{**options, "runs": 1, "max_rounds": 1})
+            except InputError as error:
+                if plan.topologies:
+                    raise InputError(f"topologies, {list(plan.topologies)[place[4]]}: {error}") from None
+                raise
 
 
 def _members(policies: Member | Iterable[Member]) -> list[Member]:

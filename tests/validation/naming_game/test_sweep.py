@@ -175,7 +175,7 @@ def test_saved_and_loaded(finished: Path, tmp_path: Path) -> None:
         ({"convention": Convention(0.9)}, "convention = Convention"),
         ({"max_rounds": 0}, "max_rounds = 0"),
         ({"topologies": {}}, "topologies = {}: expected a mapping of names to graphs"),
-        ({"topologies": {"ring": RING}}, "topology has 8 nodes: expected one for each of 6 agents"),
+        ({"topologies": {"ring": RING}}, "topologies, ring: topology has 8 nodes: expected one for each of 6 agents"),
         ({"topologies": {"path": RING[:5]}}, "topology has 6 nodes: expected one for each of 20"),
     ],
 )
