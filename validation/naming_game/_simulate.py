@@ -316,17 +316,19 @@ def _node_names(topology: Topology | None, n_agents: int) -> list[Any]:
 
 def _recording(record_rounds: int | None, record: Sequence[str] | None, node_groups: Any) -> Recording:
     """Records to keep, from arguments of `simulate`; `record_rounds` is checked already."""
-    if (node_groups is not None) != (record is not None and "group_word_share" in record):
+    names = () if record_rounds is None else OBSERVABLES[:1]
+    if record is not None:
+        several = isinstance(record, Sequence) and not isinstance(record, str) and len(record) > 0
+        if not several or not all(isinstance(name, str) and name in OBSERVABLES for name in record):
+            raise InputError(f"record = {record!r}: expected a sequence of some of {', '.join(OBSERVABLES)}")
+        if record_rounds is None:
+            raise InputError(
+                f"record = {record!r} without rounds: expected record_rounds or trajectories=True beside it"
+            )
+        names = tuple(name for name in OBSERVABLES if name in record)
+    if (node_groups is not None) != ("group_word_share" in names):
         raise InputError("node_groups without record = ['group_word_share'], or the other way round: expected both")
-    groups = None if node_groups is None else NodeGroups.checked(node_groups)
-    if record is None:
-        return Recording() if record_rounds is None else Recording(record_rounds, OBSERVABLES[:1])
-    several = isinstance(record, Sequence) and not isinstance(record, str) and len(record) > 0
-    if not several or not all(isinstance(name, str) and name in OBSERVABLES for name in record):
-        raise InputError(f"record = {record!r}: expected a sequence of some of {', '.join(OBSERVABLES)}")
-    if record_rounds is None:
-        raise InputError(f"record = {record!r} without rounds: expected record_rounds or trajectories=True beside it")
-    return Recording(record_rounds, tuple(name for name in OBSERVABLES if name in record), groups)
+    return Recording(record_rounds or 0, names, None if node_groups is None else NodeGroups.checked(node_groups))
 
 
 def _labelled(
