@@ -13,14 +13,18 @@ from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
 # Edges of a graph: the agents at both ends (E, 2), and for edges that are not equally likely the random bits from which
 # on another edge takes their place (E,), and which one (the alias method; Walker 1977, ACM Trans. Math. Softw. 3, 253).
 # Edges between communities have the first agents of both at their ends, and the numbers to draw from (E, 2): their
-# sizes, in one community without the agent drawn first. Without edges everybody may meet everybody, in pairs, or in
-# groups: their size and the number in `core.HEARS` of the rule by which they hear each other (2,).
+# sizes, in one community without the agent drawn first. Without edges everybody may meet everybody. Unless they meet in
+# pairs one by one, two numbers follow: the size of groups and the number in `core.HEARS` of the rule by which they hear
+# each other, or 2 and MATCHED. Groups of size 0 are hyperedges, with their members one after the other in a last array,
+# where ends are the first place of each and the one after its last.
+MATCHED = -1
 NO_EDGES = (
     np.empty((0, 2), np.uint32),
     np.empty(0, np.uint64),
     np.empty(0, np.uint32),
     np.empty((0, 2), np.uint32),
     np.empty(0, np.int64),
+    np.empty(0, np.uint32),
 )
 
 

@@ -63,7 +63,7 @@ class Population:
     hears
         'majority': the most frequent word of the others. 'vote': the most frequent word of the group, the same for all.
         'speaker': the word of one of the group, at random, the same for all. Of equally frequent words it is one at
-        random.
+        random. `validation.simulate` has members of hyperedges hear like this, too.
 
     Raises
     ------

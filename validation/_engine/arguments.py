@@ -18,6 +18,9 @@ ENSEMBLE_VARIABLES = (
     "said",
     "success_rate",
     "kind_word_share",
+    "interface_density",
+    "group_word_share",
+    "node_word_share",
     "agents",
 )
 

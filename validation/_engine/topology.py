@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -13,8 +13,9 @@ from scipy.sparse import coo_array, csr_array, issparse, triu
 from scipy.sparse.csgraph import connected_components
 
 from meanfield import InputError
+from meanfield.core import HEARS
 from meanfield.toolbox import one_of, shown
-from theory.pairs import NO_EDGES
+from theory.pairs import MATCHED, NO_EDGES
 from theory.streams import HALF_BITS, seed_streams
 from validation._engine.batches import draw_below
 
@@ -22,13 +23,17 @@ LARGEST = 2**32 - 1  # edges are drawn from 32 random bits
 MOST_TOLD = 3
 SAME = 1e-12  # weights of edges
 PICKS, HUBS = ("edge", "agent"), "hubs"
-EXPECTED = "expected a graph of networkx, a SciPy sparse matrix, an array of edges (E, 2), or a function that makes one"
+EXPECTED = (
+    "expected a graph of networkx, a SciPy sparse matrix, an array of edges (E, 2), a list of hyperedges that are "
+    "sets, a hypergraph of XGI, or a function that makes one"
+)
+PAIRWISE = NO_EDGES[4]
 
-Edges = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+Edges = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Graph(NamedTuple):
-    """A connected graph of agents 0 to N - 1."""
+    """A connected graph or hypergraph of agents 0 to N - 1."""
 
     edges: Edges  # as in `theory.pairs`
     degree: np.ndarray  # shape (N,)
@@ -52,15 +57,23 @@ class Graph(NamedTuple):
 class Topology:
     """Who meets whom, and where agents are who always say one word.
 
-    `graph` is one for all runs, or a function of the number of agents and of a seed that makes one for each.
+    `graph` is one for all runs, or a function of the number of agents and of a seed that makes one for each. `meeting`
+    is how agents meet along edges, as in `theory.pairs`.
     """
 
     graph: Graph | Callable[[int, int], Any]
     pick: str
     committed_nodes: Sequence[Any] | str | None
+    meeting: np.ndarray
 
     @classmethod
-    def of(cls, topology: Any, pick: str, committed_nodes: Sequence[Any] | str | None) -> Topology:
+    def of(
+        cls,
+        topology: Any,
+        pick: str = "edge",
+        committed_nodes: Sequence[Any] | str | None = None,
+        meeting: np.ndarray = PAIRWISE,
+    ) -> Topology:
         """From arguments of `simulate`; InputError where they are none."""
         one_of("pick", pick, PICKS)
         if isinstance(committed_nodes, str) and committed_nodes != HUBS:
@@ -71,7 +84,8 @@ class Topology:
                 set(committed_nodes)
             except TypeError:
                 raise InputError(f"committed_nodes = {shown(committed_nodes)}: expected a sequence of nodes") from None
-        return cls(topology if callable(topology) else graph_of(topology, pick), pick, committed_nodes)
+        graph = topology if callable(topology) else graph_of(topology, pick, meeting)
+        return cls(graph, pick, committed_nodes, meeting)
 
     def graphs(self, n_agents: int, seed: int, runs: np.ndarray) -> list[Graph]:
         """The graph of each run."""
@@ -86,7 +100,7 @@ class Topology:
                     f"topology({n_agents}, {run_seed}) fails with {type(error).__name__} ({shown(str(error))}): "
                     "expected a function of the number of agents and of a seed that returns a graph"
                 ) from error
-            made.append(self.of_size(graph_of(one, self.pick), n_agents))
+            made.append(self.of_size(graph_of(one, self.pick, self.meeting), n_agents))
         return made
 
     @staticmethod
@@ -123,13 +137,19 @@ class Topology:
     def option(self) -> str:
         """For the stamp of a result."""
         if isinstance(self.graph, Graph):
-            digest = sha256(b"".join(part.tobytes() for part in self.graph.edges)).hexdigest()[:16]
-            return f"graph of {self.graph.n_agents} nodes and {self.graph.n_edges} edges, {digest}"
+            return f"graph of {self.graph.n_agents} nodes and {self.graph.n_edges} edges, {digest(self.graph)}"
         return f"graphs of {getattr(self.graph, '__name__', type(self.graph).__name__)}"
 
 
-def graph_of(topology: Any, pick: str) -> Graph:
+def digest(graph: Graph) -> str:
+    """A hash of the edges of a graph and of their weights."""
+    return sha256(b"".join(part.tobytes() for part in graph.edges)).hexdigest()[:16]
+
+
+def graph_of(topology: Any, pick: str, meeting: np.ndarray = PAIRWISE) -> Graph:
     """The graph of an argument; InputError where it is none, or where some agents can't reach others."""
+    if hyperedges := _hyperedges(topology):
+        return _hypergraph(*hyperedges, pick, meeting)
     matrix, nodes = _matrix(topology)
     if complaints := _complaints(matrix, nodes):
         raise InputError(f"topology {'; '.join(complaints)}")
@@ -144,11 +164,65 @@ def graph_of(topology: Any, pick: str) -> Graph:
         strength = matrix.sum(axis=1)
         weight = weight / strength[upper.row] + weight / strength[upper.col]
     ends = np.column_stack([upper.row, upper.col]).astype(np.uint32)
-    return Graph((ends, *_aliases(weight), *NO_EDGES[3:]), np.diff(matrix.indptr), nodes)
+    aliases, members = _aliases(weight), NO_EDGES[5]
+    if _matched(meeting) and len(aliases[0]):
+        raise InputError("topology has edges that meet at different rates: expected none beside schedule = 'matching'")
+    if len(meeting) and not _matched(meeting):
+        members, ends = ends.ravel(), _places(np.full(len(ends), 2))
+    return Graph((ends, *aliases, NO_EDGES[3], meeting, members), np.diff(matrix.indptr), nodes)
+
+
+def _hyperedges(topology: Any) -> tuple[list[Any], list[Any] | None] | None:
+    """Hyperedges of an argument and names of their nodes, None for numbers; None where it is no hypergraph."""
+    if hasattr(getattr(topology, "edges", None), "members"):
+        return list(topology.edges.members()), list(topology.nodes)
+    if isinstance(topology, Sequence) and len(topology) and all(isinstance(one, Set) for one in topology):
+        return list(topology), None
+    return None
+
+
+def _hypergraph(hyperedges: list[Any], nodes: list[Any] | None, pick: str, meeting: np.ndarray) -> Graph:
+    """The hypergraph of sets of nodes; InputError as in `graph_of`."""
+    if _matched(meeting):
+        raise InputError("topology has hyperedges: expected edges of two beside schedule = 'matching'")
+    sizes = np.array([len(one) for one in hyperedges])
+    if not len(sizes) or sizes.min() < 2:
+        raise InputError("topology has no hyperedges, or some of fewer than two nodes: expected at least two in each")
+    listed = [node for one in hyperedges for node in one]
+    if nodes is None and not all(isinstance(node, (int, np.integer)) and node >= 0 for node in listed):
+        raise InputError(
+            "topology has hyperedges of other nodes than numbers from 0 on: xgi.Hypergraph(topology) takes names"
+        )
+    if nodes is None and max(listed) >= len(listed):
+        raise InputError(
+            f"topology has {len(listed)} places in hyperedges and a node {max(listed)}: expected all nodes"
+        )
+    number = {node: k for k, node in enumerate(nodes)} if nodes is not None else range(max(listed) + 1)
+    members = np.concatenate([np.sort([number[node] for node in one]) for one in hyperedges]).astype(np.uint32)
+    if len(members) > LARGEST:
+        raise InputError(f"topology has {len(members)} places in hyperedges: expected at most {LARGEST}")
+    degree, ends = np.bincount(members, minlength=len(number)), _places(sizes)
+    chain = np.delete(np.arange(len(members)), ends[:, 1] - 1)  # each member and the next one
+    linked = coo_array((np.ones(len(chain)), (members[chain], members[chain + 1])), shape=2 * (len(number),))
+    if complaints := _complaints(csr_array(linked), nodes):
+        raise InputError(f"topology {'; '.join(complaints)}")
+    weight = np.add.reduceat(1 / degree[members], ends[:, 0]) if pick == "agent" else np.ones(len(sizes))
+    rule = meeting if len(meeting) else np.array([0, HEARS.index("majority")])
+    return Graph((ends, *_aliases(weight), NO_EDGES[3], rule, members), degree, nodes)
+
+
+def _matched(meeting: np.ndarray) -> bool:
+    return len(meeting) > 0 and meeting[1] == MATCHED
+
+
+def _places(sizes: np.ndarray) -> np.ndarray:
+    """The first place of hyperedges of these sizes among all members, and the one after their last, shape (E, 2)."""
+    last = np.cumsum(sizes)
+    return np.column_stack([last - sizes, last]).astype(np.uint32)
 
 
 def pairs_met(edges: Edges) -> int:
-    """Pairs of words that are counted in an interaction."""
+    """Pairs of words that are counted in an interaction; 0 where their number varies."""
     return int(edges[4][0]) if edges[4].size else 1
 
 
@@ -161,7 +235,7 @@ def between_groups(numbers: np.ndarray, weight: np.ndarray) -> Edges:
         first[ends].astype(np.uint32),
         *_aliases(weight[one, other] / (1 + same)),
         sizes.astype(np.uint32),
-        NO_EDGES[4],
+        *NO_EDGES[4:],
     )
 
 

@@ -15,13 +15,24 @@ from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
 from validation._engine.collection_paused import collection_paused
 from validation._engine.ensemble import play_to_end, portions
+from validation._engine.node_groups import NodeGroups
 from validation._engine.thresholds import word_thresholds
 from validation._engine.topology import Edges, Topology, pairs_met, placed
 from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
-from validation.naming_game._kernel import advance, kind_word_share
+from validation.naming_game._kernel import advance, group_word_share
 from validation.naming_game._roster import combined_successors
 
-OBSERVABLES = ("word_share", "said", "success_rate", "kind_word_share")
+OBSERVABLES = (
+    "word_share",
+    "said",
+    "success_rate",
+    "kind_word_share",
+    "interface_density",
+    "group_word_share",
+    "node_word_share",
+)
+OF_AGENTS = OBSERVABLES[3:]  # those that take a policy
+HYPEREDGE_PAIRS = 10**6  # pairs of words in a round, of which their numbers vary; shares of successes to 6 digits
 
 
 @dataclass(frozen=True)
@@ -46,15 +57,18 @@ class Recording(NamedTuple):
 
     rounds: int = 0
     observables: tuple[str, ...] = ()
+    groups: NodeGroups | None = None
 
-    def shapes(self, n_words: int, n_kinds: int) -> list[tuple[int, ...]]:
+    def shapes(self, n_words: int, n_kinds: int, n_agents: int) -> list[tuple[int, ...]]:
         """Shapes of the records of a run, one for each of the `OBSERVABLES`."""
-        shares, said, rates, by_kind = (self.rounds + 1 if name in self.observables else 0 for name in OBSERVABLES)
-        return [(shares, n_words), (said, n_words), (rates,), (by_kind, n_kinds, n_words)]
+        n_groups = len(self.groups.labels) if self.groups else 0
+        each = [(n_words,), (n_words,), (), (n_kinds, n_words), (), (n_groups, n_words), (n_agents, n_words)]
+        rounds = [self.rounds + 1 if name in self.observables else 0 for name in OBSERVABLES]
+        return [(number, *one) for number, one in zip(rounds, each, strict=True)]
 
-    def numbers(self, n_words: int, n_kinds: int) -> int:
+    def numbers(self, n_words: int, n_kinds: int, n_agents: int) -> int:
         """Number of numbers recorded in a run."""
-        return sum(math.prod(shape) for shape in self.shapes(n_words, n_kinds))
+        return sum(math.prod(shape) for shape in self.shapes(n_words, n_kinds, n_agents))
 
 
 class Plan(NamedTuple):
@@ -66,9 +80,11 @@ class Plan(NamedTuple):
     max_rounds: int
     recording: Recording
 
-    def test(self, n_agents: int) -> np.ndarray:
-        """First round after which convergence is tested, and successes that it takes in three rounds."""
-        return np.array([self.convention.first_test, self.convention.successes_needed(n_agents)])
+    def test(self, n_pairs: int) -> np.ndarray:
+        """First round after which convergence is tested, and successes that it takes in three rounds of `n_pairs`."""
+        return np.array(
+            [self.convention.first_test, self.convention.successes_needed(n_pairs), ROUNDS_AVERAGED * n_pairs]
+        )
 
 
 class Ensemble(NamedTuple):
@@ -79,17 +95,21 @@ class Ensemble(NamedTuple):
     said: np.ndarray  # (run, round, word), NaN in round 0
     success_rate: np.ndarray  # (run, round), NaN in round 0
     kind_word_share: np.ndarray  # (run, round, kind, word)
+    interface_density: np.ndarray  # (run, round)
+    group_word_share: np.ndarray  # (run, round, node_group, word)
+    node_word_share: np.ndarray  # (run, round, node, word)
 
     @classmethod
     def unplayed(cls, plan: Plan, q: np.ndarray, start: np.ndarray, n_kinds: int = 1) -> Ensemble:
         """Before the first round, to be written into; agent k speaks by the row start[k] of `q`."""
-        recorded = [np.empty((plan.runs, *shape)) for shape in plan.recording.shapes(q.shape[1], n_kinds)]
+        shapes = plan.recording.shapes(q.shape[1], n_kinds, len(start))
+        recorded = [np.empty((plan.runs, *shape)) for shape in shapes]
         for values in recorded:
             values[:, :1] = np.nan
         if "word_share" in plan.recording.observables:
             recorded[0][:, 0] = q[start].mean(0)
         if "kind_word_share" in plan.recording.observables:
-            kind_word_share(start, q, first := np.empty(recorded[3].shape[2:]))
+            group_word_share(start, q, start // (len(q) // n_kinds), first := np.empty(recorded[3].shape[2:]))
             recorded[3][:, 0] = first
         return cls(np.tile(np.array([0, -1]), (plan.runs, 1)), *recorded)
 
@@ -130,12 +150,15 @@ def play_ensemble(
         runs = np.arange(part.start, part.stop)
         streams = seed_streams(plan.seed, len(start), runs)
         states, edges_of = np.tile(start.astype(rules.successors.dtype), (len(runs), 1)), [edges] * len(runs)
+        groups_of = [np.empty(0, np.int64)] * len(runs)
         if topology is not None:
             graphs = topology.graphs(len(start), plan.seed, runs)
             for run, graph in enumerate(graphs):
                 placed(states[run].copy(), topology.committed(graph, n_committed), streams[run], states[run])
             edges_of = [graph.edges for graph in graphs]
-        _play_portion(rules, states, edges_of, plan, streams, ensemble.part(part), report)
+            if plan.recording.groups:
+                groups_of = [plan.recording.groups.of(graph) for graph in graphs]
+        _play_portion(rules, states, edges_of, groups_of, plan, streams, ensemble.part(part), report)
     return ensemble
 
 
@@ -143,23 +166,26 @@ def _play_portion(
     rules: Rules,
     states: np.ndarray,
     edges: list[Edges],
+    groups: list[np.ndarray],
     plan: Plan,
     streams: np.ndarray,
     ensemble: Ensemble,
     report: Callable[[int], object],
 ) -> None:
-    """Plays the runs of `streams` to their ends, writing into `ensemble`; each run has its edges."""
+    """Plays the runs of `streams` to their ends, writing into `ensemble`; each run has its edges and groups."""
     (runs, n_agents), min_rounds = states.shape, plan.recording.rounds
     agreed = np.zeros((runs, ROUNDS_AVERAGED, rules.q.shape[1]), dtype=np.int64)
     played = np.zeros(runs, dtype=np.int64)
-    test, tables = plan.test(n_agents * pairs_met(edges[0])), (rules.thresholds, rules.successors, rules.q)
-
+    counted = np.zeros((runs, ROUNDS_AVERAGED), dtype=np.int64)
+    test = plan.test(n_agents * pairs_met(edges[0]) or HYPEREDGE_PAIRS)
+    tables = (rules.thresholds, rules.successors, rules.q)
     same = all(one is edges[0] for one in edges)
 
     def more(active: np.ndarray, n_rounds: int) -> None:
         for some in [active] if same else active[:, None]:
+            where = edges[some[0]], groups[some[0]]
             advance(
-                some, states, streams, agreed, *ensemble, played, n_rounds, min_rounds, test, edges[some[0]], *tables
+                some, states, streams, agreed, counted, ensemble, played, n_rounds, min_rounds, test, *where, *tables
             )
 
     def ended() -> np.ndarray:

@@ -11,11 +11,12 @@ from numba import njit
 
 from meanfield.core import HEARS
 from meanfield.toolbox import summed
-from theory.pairs import edge_limits, next_edge, next_pair, next_two, pair_limits
+from theory.pairs import MATCHED, edge_limits, next_edge, next_pair, next_two, pair_limits
 from theory.streams import ONE, next_bits
+from validation._engine.batches import draw_below
 from validation.naming_game._convention import ROUNDS_AVERAGED
 
-MAJORITY, VOTE = HEARS.index("majority"), HEARS.index("vote")
+MAJORITY, VOTE, SPEAKER = map(HEARS.index, ("majority", "vote", "speaker"))
 ALL_BITS = np.uint64(2**64 - 1)
 
 
@@ -45,30 +46,52 @@ def most_frequent(counts, s0, s1, s2, s3):
 
 
 @njit(cache=True)
-def play_groups(n_interactions, states, stream, n_words, met, size, rule, thresholds, successors):
-    """As `play`, in groups of `size` by the rule of this number in `HEARS`.
+def play_groups(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
+    """As `play`, in groups, along hyperedges or in matchings, whose pairs are hyperedges that are taken in their order.
 
     `met` counts each member and the next one in a circle, so that every word said is in two pairs.
     """
+    ends, threshold, other, _, group, listed = edges
+    size, rule, first = group[0], group[1], 0
+    matched = rule == MATCHED
+    if matched:
+        listed, rule = matchings(n_interactions, states.size, ends, stream).ravel(), MAJORITY
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
-    limits = edge_limits(states.size)
-    members, words, counts = np.empty(size, np.uint64), np.empty(size, np.int64), np.empty(n_words, np.int64)
-    for _ in range(n_interactions):
+    limits, among, on_edges = edge_limits(states.size), edge_limits(len(ends)), listed.size > 0
+    largest = max(size, (ends[:, 1] - ends[:, 0]).max() if size == 0 else 0)
+    members, words, counts = np.empty(largest, np.uint64), np.empty(largest, np.int64), np.empty(n_words, np.int64)
+    for meeting in range(n_interactions):
+        if matched:
+            first = size * meeting
+        elif on_edges:
+            edge, s0, s1, s2, s3 = next_edge(among, s0, s1, s2, s3)
+            if threshold.size > 0:
+                bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+                if bits >= threshold[edge]:
+                    edge = np.uint64(other[edge])
+            first = np.int64(ends[edge, 0])
+            size = np.int64(ends[edge, 1]) - first
         counts[:] = 0
         k = 0
-        while k < size:  # agents who are not in the group yet
-            agent, s0, s1, s2, s3 = next_edge(limits, s0, s1, s2, s3)
-            known = False
-            for before in range(k):
-                known |= members[before] == agent
-            if known:
-                continue
+        while k < size:
+            if on_edges:
+                agent = np.uint64(listed[first + k])
+            else:
+                agent, s0, s1, s2, s3 = next_edge(limits, s0, s1, s2, s3)
+                known = False
+                for before in range(k):
+                    known |= members[before] == agent
+                if known:  # agents who are not in the group yet
+                    continue
             members[k] = agent
             bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
             words[k] = np.int64(draw_word(thresholds, np.uint64(states[agent]), bits))
             counts[words[k]] += 1
             k += 1
-        heard = words[0]  # of the speaker
+        heard = words[0]  # of the speaker, who is drawn first
+        if on_edges and rule == SPEAKER:
+            speaker, s0, s1, s2, s3 = next_edge(edge_limits(size), s0, s1, s2, s3)
+            heard = words[speaker]
         if rule == VOTE:
             heard, s0, s1, s2, s3 = most_frequent(counts, s0, s1, s2, s3)
         for k in range(size):
@@ -83,11 +106,45 @@ def play_groups(n_interactions, states, stream, n_words, met, size, rule, thresh
 
 
 @njit(cache=True)
+def matchings(n_pairs, n_agents, ends, stream):
+    """Pairs of random maximal matchings, one after the other, shape (n_pairs, 2); the last one is cut short.
+
+    On a graph edges are taken in a random order where both ends are free. Without one, agents in a random order are
+    pairs, all but one at most.
+    """
+    pairs, on_graph = np.empty((n_pairs, 2), np.uint32), len(ends) > 0
+    order = np.arange(len(ends) if on_graph else n_agents).astype(np.uint32)
+    taken = np.zeros(n_agents if on_graph else 0, np.int64)  # the last matching in which each agent is
+    found, matching = 0, 0
+    while found < n_pairs:
+        matching += 1
+        free = n_agents
+        for k in range(order.size):
+            drawn = k + draw_below(stream, order.size - k)
+            order[k], order[drawn] = order[drawn], order[k]
+            if on_graph:
+                one, two = ends[order[k], 0], ends[order[k], 1]
+                if taken[one] == matching or taken[two] == matching:
+                    continue
+                taken[one], taken[two] = matching, matching
+            elif k % 2 == 0:
+                continue
+            else:
+                one, two = order[k - 1], order[k]
+            pairs[found, 0], pairs[found, 1] = one, two
+            found += 1
+            free -= 2
+            if found == n_pairs or free < 2:
+                break
+    return pairs
+
+
+@njit(cache=True)
 def play(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
     """Interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
-    ends, threshold, other, sizes, group = edges
+    ends, threshold, other, sizes, group, _ = edges
     if group.size:
-        play_groups(n_interactions, states, stream, n_words, met, group[0], group[1], thresholds, successors)
+        play_groups(n_interactions, states, stream, n_words, met, edges, thresholds, successors)
         return
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_words = np.uint64(n_words)
@@ -133,16 +190,50 @@ def mean_word_share(states, q, share):
 
 
 @njit(cache=True)
-def kind_word_share(states, q, share):
-    """Writes Q[word] of the agents of each kind into `share` (kinds, W); NaN for a kind without agents."""
-    numbers, n_states = np.zeros(share.shape[0]), q.shape[0] // share.shape[0]
+def group_word_share(states, q, groups, share):
+    """Writes Q[word] of the agents of each of the `groups` (N,) into `share` (groups, W); NaN for none."""
+    numbers = np.zeros(share.shape[0])
     share[:] = 0.0
     for agent in range(states.size):
-        kind = states[agent] // n_states
-        numbers[kind] += 1
+        numbers[groups[agent]] += 1
         for word in range(share.shape[1]):
-            share[kind, word] += q[states[agent], word]
+            share[groups[agent], word] += q[states[agent], word]
     share /= numbers.reshape(-1, 1)
+
+
+@njit(cache=True)
+def interface_density(states, q, edges):
+    """The mean of 1 - Σ_w Π_i q_w(i) over edges of agents i, of hyperedges, or of pairs of agents without edges."""
+    ends, _, _, sizes, _, members = edges
+    on_edges, alike, n = len(ends) > 0 and sizes.size == 0, 0.0, states.size
+    for word in range(q.shape[1]):
+        if on_edges:
+            for edge in range(len(ends)):
+                if members.size > 0:
+                    all_say = 1.0
+                    for k in range(ends[edge, 0], ends[edge, 1]):
+                        all_say *= q[states[members[k]], word]
+                else:
+                    all_say = q[states[ends[edge, 0]], word] * q[states[ends[edge, 1]], word]
+                alike += all_say / len(ends)
+        else:
+            total, squares = 0.0, 0.0
+            for agent in range(n):
+                share = q[states[agent], word]
+                total, squares = total + share, squares + share * share
+            alike += (total * total - squares) / (n * (n - 1.0))
+    return 1.0 - alike
+
+
+@njit(cache=True)
+def record_shares(now, run, states, q, edges, groups, records):
+    """Records what depends on the places of the agents, at the end of the round `now`."""
+    if now < records.interface_density.shape[1]:
+        records.interface_density[run, now] = interface_density(states, q, edges)
+    if now < records.group_word_share.shape[1]:
+        group_word_share(states, q, groups, records.group_word_share[run, now])
+    if now < records.node_word_share.shape[1]:
+        group_word_share(states, q, np.arange(states.size), records.node_word_share[run, now])
 
 
 @njit(cache=True)
@@ -169,9 +260,9 @@ def agreed_word(agreements, states, q):
 
 
 @njit(cache=True)
-def note_consensus(consensus, played, test, agreed, states, q):
+def note_consensus(consensus, played, first, needed, agreed, states, q):
     """Writes the round and the word into `consensus` (2,) if there is one for the first time; as in `advance`."""
-    if consensus[0] == 0 and played >= test[0] and agreed.sum() >= test[1]:
+    if consensus[0] == 0 and played >= first and agreed.sum() >= needed:
         consensus[0] = played
         consensus[1] = agreed_word(summed(agreed), states, q)
 
@@ -182,48 +273,52 @@ def advance(
     states,
     streams,
     agreed,
-    consensus,
-    shares,
-    said,
-    success_rate,
-    kind_shares,
+    counted,
+    records,
     played,
     n_rounds,
     min_rounds,
     test,
     edges,
+    groups,
     thresholds,
     successors,
     q,
 ):
     """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, and counts them in `played` (run,).
 
-    `edges` are as in `theory.pairs`. `test` (2,) is the first round after which convergence is tested, and the
-    successes that it takes in three rounds. `agreed` (run, 3, W) holds the agreements of the last rounds, `consensus`
-    (run, 2) the round and the word of consensus (0 and -1 before it). A run stops at consensus, but not before it has
-    played `min_rounds`. As many rounds are recorded as the following have: `shares` (run, rounds + 1, W), the word
-    share at the end of each, `said` (run, rounds + 1, W), the share of each word said, `success_rate` (run, rounds + 1)
-    and `kind_shares` (run, rounds + 1, kinds, W), the word share of each kind.
+    `edges` are as in `theory.pairs`. `test` (3,) is the first round after which convergence is tested, and the
+    successes that it takes in three rounds among so many pairs of words. `agreed` (run, 3, W) holds the agreements of
+    the last rounds and `counted` (run, 3) the pairs of words in them. A run stops at consensus, but not before it has
+    played `min_rounds`. Of each of the `records`, an `Ensemble`, as many rounds are recorded as it has. `groups` (N,)
+    has the group of each node.
     """
     n_agents, n_words = states.shape[1], agreed.shape[2]
     met = np.empty(n_words * n_words, np.int64)
     for k in range(active.size):
         run = active[k]
-        last = played[run] + n_rounds
-        while played[run] < last and (consensus[run, 0] == 0 or played[run] < min_rounds):
+        last, consensus = played[run] + n_rounds, records.consensus[run]
+        if played[run] == 0:
+            record_shares(0, run, states[run], q, edges, groups, records)
+        while played[run] < last and (consensus[0] == 0 or played[run] < min_rounds):
             latest = agreed[run, played[run] % ROUNDS_AVERAGED]
             met[:] = 0
             play(n_agents, states[run], streams[run], n_words, met, edges, thresholds, successors)
             for word in range(n_words):
                 latest[word] = met[(n_words + 1) * word]
+            counted[run, played[run] % ROUNDS_AVERAGED] = met.sum()
             played[run] += 1
             now = played[run]
-            if now < shares.shape[1]:
-                mean_word_share(states[run], q, shares[run, now])
-            if now < said.shape[1]:
-                share_of_said(met, said[run, now])
-            if now < success_rate.shape[1]:
-                success_rate[run, now] = latest.sum() / met.sum()
-            if now < kind_shares.shape[1]:
-                kind_word_share(states[run], q, kind_shares[run, now])
-            note_consensus(consensus[run], now, test, agreed[run], states[run], q)
+            if now < records.word_share.shape[1]:
+                mean_word_share(states[run], q, records.word_share[run, now])
+            if now < records.said.shape[1]:
+                share_of_said(met, records.said[run, now])
+            if now < records.success_rate.shape[1]:
+                records.success_rate[run, now] = latest.sum() / met.sum()
+            if now < records.kind_word_share.shape[1]:
+                share = records.kind_word_share[run, now]
+                group_word_share(states[run], q, states[run] // (q.shape[0] // share.shape[0]), share)
+            record_shares(now, run, states[run], q, edges, groups, records)
+            total = counted[run].sum()  # meetings along hyperedges have more words or fewer
+            needed = test[1] if total == test[2] else (test[1] * total + test[2] - 1) // test[2]
+            note_consensus(consensus, now, test[0], needed, agreed[run], states[run], q)

@@ -91,7 +91,7 @@ class Cast:
             size, hears = self.population.group, self.population.hears
             if (there := self.numbers(n_agents).sum()) < size:
                 raise InputError(f"n_agents = {n_agents}: too few, since {there} agents are no group of {size}")
-            return *NO_EDGES[:4], np.array([size, HEARS.index(hears)])
+            return *NO_EDGES[:4], np.array([size, HEARS.index(hears)]), NO_EDGES[5]
         if self.population.meets is None:
             return NO_EDGES
         numbers = self.numbers(n_agents).astype(float)

@@ -12,11 +12,14 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, Population
-from meanfield.toolbox import LARGEST_SEED, as_population, stamp, whole_number, word_coords
+from meanfield.core import HEARS
+from meanfield.toolbox import LARGEST_SEED, as_population, one_of, stamp, whole_number, word_coords
+from theory.pairs import MATCHED, NO_EDGES
 from validation._engine.arguments import LARGEST_POPULATION, check_ensembles, names_of, population_sizes
-from validation._engine.topology import Graph, Topology
+from validation._engine.node_groups import NodeGroups
+from validation._engine.topology import PAIRWISE, Graph, Topology
 from validation.naming_game._convention import Convention, convention_of
-from validation.naming_game._ensemble import OBSERVABLES, Ensemble, Plan, Recording, Rules, play_ensemble
+from validation.naming_game._ensemble import OBSERVABLES, OF_AGENTS, Ensemble, Plan, Recording, Rules, play_ensemble
 from validation.naming_game._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
 from validation.naming_game._roster import Cast, kind_names, make_cast, start_composition, start_options
 
@@ -27,7 +30,13 @@ RECORDED = {
     "said": "share of the word in what is said in the round",
     "success_rate": "share of the round's interactions that succeed",
     "kind_word_share": "probability that a random agent of the kind says the word",
+    "interface_density": "probability that the ends of a random edge say different words",
+    "group_word_share": "probability that a random agent of the group of nodes says the word",
+    "node_word_share": "probability that the agent at the node says the word",
 }
+# Of the axes after run and round
+AXES = {"kind_word_share": "agent_kind", "group_word_share": "node_group", "node_word_share": "node"}
+SCHEDULES = ("asynchronous", "matching")
 
 
 def simulate(
@@ -47,14 +56,17 @@ def simulate(
     topology: Any = None,
     pick: str = "edge",
     committed_nodes: Sequence[Any] | str | None = None,
+    node_groups: Sequence[Any] | Mapping[Any, Any] | None = None,
+    schedule: str = "asynchronous",
     progress: bool = False,
 ) -> xr.Dataset:
     """Simulate the naming game among agents of one policy or several, with or without committed agents.
 
     In an interaction two distinct agents, uniformly at random, at the rates of a population with `meets` or at the ends
     of an edge of a graph, each say a word by their policy and remember what they said and heard. In a population with a
-    `group` it is that many agents, who hear as its `hears` says. A round is N interactions. A run converges, and stops,
-    when the mean success rate of its last three rounds is high enough. Source: [004] Methods.
+    `group` it is that many agents, and along a hyperedge its members, who hear as `hears` of the population says. A
+    round is N interactions. A run converges, and stops, when the mean success rate of its last three rounds is high
+    enough. Source: [004] Methods.
 
     Parameters
     ----------
@@ -90,20 +102,30 @@ def simulate(
         Record this many rounds, at most `max_rounds`. While they are recorded a run continues beyond its consensus,
         because a mean over runs without the first to converge would be biased.
     record
-        Observables to record: some of 'word_share' (the default), 'said', 'success_rate' and 'kind_word_share'. They
-        don't change the runs.
+        Observables to record: some of 'word_share' (the default), 'said', 'success_rate', 'kind_word_share',
+        'interface_density', 'group_word_share' and 'node_word_share'. They don't change the runs.
     topology
         Who meets whom. None: everybody. A connected graph of `networkx`, with its attribute `weight`, a SciPy sparse
         matrix, or an array of edges between numbers of nodes, (E, 2), or (E, 3) with weights. Directions do not matter;
         edges that are listed several times, or in both directions where others are not, count as often. Or a function
         of the number of agents and of a seed that makes a graph for each run. Agents are placed at random in each run.
+        Or hyperedges, all of whose members meet: a list of sets of numbers of nodes, as ``[{0, 1, 2}, {2, 3}]``, or a
+        hypergraph of `xgi`. They hear as `hears` of the population says, by default the majority of the others.
     pick
         'edge': the two who meet are the ends of an edge at random, in proportion to its weight. 'agent': an agent at
-        random and one of its neighbours, in proportion to the weights of their edges. Where all nodes have edges of the
-        same total weight both are the same.
+        random and one of its neighbours, in proportion to the weights of their edges, or one of its hyperedges. Where
+        all nodes have edges of the same total weight both are the same.
     committed_nodes
-        Where on the graph committed agents are, the first word of `committed` first: a sequence of nodes, or
-        'hubs', the nodes with the most neighbours. Default: anywhere, in each run.
+        Where on the graph committed agents are, the first word of `committed` first: a sequence of nodes, such as those
+        of a community, or 'hubs', the nodes with the most neighbours. Default: anywhere, in each run.
+    node_groups
+        A label for each node of the graph, strings or whole numbers: in the order of the nodes, or a mapping from nodes
+        to labels. For the record 'group_word_share'.
+    schedule
+        'asynchronous': one interaction after the other. 'matching': all pairs of a random matching of the agents at
+        once, in which no agent is twice. On a graph it is made of its edges, in a random order, where both ends are
+        free. A round is still N interactions: two matchings without a graph for even N, and as many as it takes
+        otherwise, of which the last one is cut short.
     progress
         Show a progress bar.
 
@@ -125,8 +147,15 @@ def simulate(
     - `said` (n_agents, run, round, word), the share of the word in the 2N words (in groups of k kN) said in the round,
       which the papers plot ([004] Fig. 1, the frequency in the previous N interactions); NaN in round 0;
     - `success_rate` (n_agents, run, round), the share of the N interactions in which both said the same word ([001]
-      Fig. 1), in groups the share of neighbours who did, with the group in a circle; NaN in round 0;
-    - `kind_word_share` (n_agents, run, round, agent_kind, word), the word share among the agents of each kind.
+      Fig. 1), in groups and hyperedges the share of neighbours who did, with all in a circle; NaN in round 0;
+    - `kind_word_share` (n_agents, run, round, agent_kind, word), the word share among the agents of each kind;
+    - `interface_density` (n_agents, run, round), the mean of 1 - Σ_w q_i(w) q_j(w) over the edges (i, j) of the graph,
+      each counted once, or over all pairs of agents without one: the probability that both ends of a random edge would
+      say different words. Of hyperedges it is the probability that not all members would say the same;
+    - `group_word_share` (n_agents, run, round, node_group, word), the word share among the agents at the nodes of each
+      of `node_groups`, near 0 or 1 where the group agrees;
+    - `node_word_share` (n_agents, run, round, node, word), the probability q_i that the agent at the node says the
+      word, for one number of agents.
 
     Committed agents count like all others, in words and in interactions, as they do for consensus in [001].
 
@@ -173,22 +202,31 @@ def simulate(
         raise InputError(f"record_rounds = {record_rounds}: expected None beside trajectories=True, which records all")
     if record_rounds is not None:
         record_rounds = whole_number("record_rounds", record_rounds, 0, max_rounds)
-    recording = _recording(record_rounds, record)
-    if lazy and "kind_word_share" in recording.observables:
-        raise InputError(
-            f"record = {record!r} beside a LazyPolicy: expected no 'kind_word_share', which takes a policy"
-        )
+    recording = _recording(record_rounds, record, node_groups)
+    if lazy and (wrong := [name for name in recording.observables if name in OF_AGENTS]):
+        raise InputError(f"record = {record!r} beside a LazyPolicy: expected no {wrong[0]!r}, which takes a policy")
     rule = convention_of(convention)
     cast = make_cast(population, committed, sizes=sizes, extra=committed_are_extra)
     agents = [int(cast.numbers(n).sum()) for n in sizes]
     if max(agents) > LARGEST_POPULATION:
         raise InputError(f"n_agents = {sizes} with committed agents: expected at most {LARGEST_POPULATION} agents")
-    graph = _topology(topology, pick, committed_nodes, agents, population)
+    matched = one_of("schedule", schedule, SCHEDULES) == "matching"
     edges = [cast.edges(n) for n in sizes]
+    if matched:
+        if lazy or any(part[4].size or part[0].size for part in edges):
+            which = "a LazyPolicy" if lazy else f"{population!r}, whose agents meet in groups or at rates of their own"
+            raise InputError(f"schedule = 'matching' beside {which}: expected 'asynchronous'")
+        edges = [(*NO_EDGES[:4], np.array([2, MATCHED]), NO_EDGES[5])] * len(sizes)
+    meeting = edges[0][4] if matched else PAIRWISE
+    graph = _topology(topology, pick, committed_nodes, agents, population, meeting)
+    _check_nodes(recording, graph, sizes)
     n_words = len(cast.population.words)
     sharing_words = n_words if "word_share" in recording.observables else 0
     check_ensembles(
-        agents, runs, records=recording.numbers(n_words, len(kind_names(cast))), sharing_words=sharing_words
+        agents,
+        runs,
+        records=recording.numbers(n_words, len(kind_names(cast)), max(agents)),
+        sharing_words=sharing_words,
     )
     if not progress and (interactions := sum(agents) * runs) >= LONG_ROUND:
         told = f"n_agents = {sizes}, runs = {runs}: {interactions:.1g} interactions a round, up to {max_rounds} rounds"
@@ -212,6 +250,8 @@ def simulate(
             there = (graph, int(cast.numbers(n)[len(population.kinds) :].sum()))
             ensembles.append(play(start, plan, report, *(() if lazy else (*there, meeting))))
     result = _labelled(ensembles, policy, cast, sizes, plan)
+    if "node_word_share" in recording.observables:
+        result = result.assign_coords(node=_node_names(graph, agents[0]))
     options = {"n_agents": " ".join(map(str, sizes)), "runs": runs, "seed": seed, "max_rounds": max_rounds}
     options |= {"record_rounds": record_rounds, "record": " ".join(recording.observables) or None}
     options |= start_options(initial, cast, sizes)
@@ -219,6 +259,7 @@ def simulate(
         "topology": graph and graph.option(),
         "pick": graph and pick,
         "committed_nodes": graph and graph.places(),
+        "schedule": "matching" if matched else None,
     }
     options |= {"convention": str(convention), "committed_are_extra": committed_are_extra}
     result = stamp(result, "simulation", None if lazy else policy, **options)
@@ -226,7 +267,12 @@ def simulate(
 
 
 def _topology(
-    topology: Any, pick: str, committed_nodes: Any, agents: list[int], population: Population | LazyPolicy
+    topology: Any,
+    pick: str,
+    committed_nodes: Any,
+    agents: list[int],
+    population: Population | LazyPolicy,
+    meeting: np.ndarray,
 ) -> Topology | None:
     """Who meets whom, from arguments of `simulate`; None for everybody."""
     if topology is None:
@@ -236,26 +282,53 @@ def _topology(
         return None
     if isinstance(population, LazyPolicy):
         raise InputError("topology beside a LazyPolicy: expected None, or a policy")
-    if population.meets is not None or population.in_groups:
-        which = "has meets" if population.meets is not None else "meets in groups"
+    if population.meets is not None or population.group > 2:
+        which = "has meets" if population.meets is not None else "meets in groups of one size"
         raise InputError(f"topology beside {population!r}, which {which}: expected one of the two")
-    found = Topology.of(topology, pick, committed_nodes)
+    if population.in_groups:
+        meeting = np.array([0, HEARS.index(population.hears)])
+    found = Topology.of(topology, pick, committed_nodes, meeting)
     for n in agents:
         if isinstance(found.graph, Graph):
             found.of_size(found.graph, n)
     return found
 
 
-def _recording(record_rounds: int | None, record: Sequence[str] | None) -> Recording:
+def _check_nodes(recording: Recording, graph: Topology | None, sizes: list[int]) -> None:
+    """InputError where nodes are recorded that there are not."""
+    by_node = "node_word_share" in recording.observables
+    if graph is None and (by_node or recording.groups):
+        asked = "record of 'node_word_share'" if by_node else "node_groups"
+        raise InputError(f"{asked} without a topology: expected one beside it")
+    if by_node and len(sizes) > 1:
+        raise InputError(f"record of 'node_word_share' with n_agents = {sizes}: expected one number of agents")
+    if graph is not None and recording.groups and isinstance(graph.graph, Graph):
+        recording.groups.of(graph.graph)
+
+
+def _node_names(topology: Topology | None, n_agents: int) -> list[Any]:
+    """Names of nodes as results have them: numbers where all are, or where each run has a graph of its own."""
+    nodes = topology.graph.nodes if topology and isinstance(topology.graph, Graph) else None
+    if nodes is None or all(isinstance(node, int) for node in nodes):
+        return list(range(n_agents)) if nodes is None else nodes
+    return [str(node) for node in nodes]
+
+
+def _recording(record_rounds: int | None, record: Sequence[str] | None, node_groups: Any) -> Recording:
     """Records to keep, from arguments of `simulate`; `record_rounds` is checked already."""
-    if record is None:
-        return Recording() if record_rounds is None else Recording(record_rounds, OBSERVABLES[:1])
-    several = isinstance(record, Sequence) and not isinstance(record, str) and len(record) > 0
-    if not several or not all(isinstance(name, str) and name in OBSERVABLES for name in record):
-        raise InputError(f"record = {record!r}: expected a sequence of some of {', '.join(OBSERVABLES)}")
-    if record_rounds is None:
-        raise InputError(f"record = {record!r} without rounds: expected record_rounds or trajectories=True beside it")
-    return Recording(record_rounds, tuple(name for name in OBSERVABLES if name in record))
+    names = () if record_rounds is None else OBSERVABLES[:1]
+    if record is not None:
+        several = isinstance(record, Sequence) and not isinstance(record, str) and len(record) > 0
+        if not several or not all(isinstance(name, str) and name in OBSERVABLES for name in record):
+            raise InputError(f"record = {record!r}: expected a sequence of some of {', '.join(OBSERVABLES)}")
+        if record_rounds is None:
+            raise InputError(
+                f"record = {record!r} without rounds: expected record_rounds or trajectories=True beside it"
+            )
+        names = tuple(name for name in OBSERVABLES if name in record)
+    if (node_groups is not None) != ("group_word_share" in names):
+        raise InputError("node_groups without record = ['group_word_share'], or the other way round: expected both")
+    return Recording(record_rounds or 0, names, None if node_groups is None else NodeGroups.checked(node_groups))
 
 
 def _labelled(
@@ -291,8 +364,11 @@ def _labelled(
         result = result.assign_coords(agent_kind=kinds)
     for name in plan.recording.observables:
         values = np.stack([getattr(ensemble, name) for ensemble in ensembles])
-        dims = ("n_agents", "run", "round", *["agent_kind"] * (values.ndim == 5), "word")[: values.ndim]
+        axes = [AXES[name]] if name in AXES else []
+        dims = ("n_agents", "run", "round", *axes, "word")[: values.ndim]
         result[name] = (dims, values, {"long_name": RECORDED[name], "units": "1"})
+    if plan.recording.groups:
+        result = result.assign_coords(node_group=plan.recording.groups.labels)
     if plan.recording.observables:
         result = result.assign_coords(round=np.arange(plan.recording.rounds + 1))
     return result

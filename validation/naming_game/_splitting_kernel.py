@@ -74,5 +74,5 @@ def climb(
                 agreed[run, played % ROUNDS_AVERAGED, word] = before + met[(n_words + 1) * word]
             parts[run] += 1
             if part == in_all - 1:
-                note_consensus(consensus[run], played + 1, test, agreed[run], states[run], q)
+                note_consensus(consensus[run], played + 1, test[0], test[1], agreed[run], states[run], q)
             highest[run] = max(highest[run], height(states[run], parts[run], consensus[run], target, weights))

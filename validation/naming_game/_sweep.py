@@ -20,10 +20,11 @@ from tqdm.auto import tqdm
 from meanfield import InputError, Population, StorageError, each_policy
 from meanfield.toolbox import LARGEST_SEED, check_memory, path_of, policy_hash, shown, stamp, whole_number, words_of
 from validation._engine.arguments import check_ensembles, name_in, population_sizes
+from validation._engine.topology import Topology, digest
 from validation.naming_game._simulate import ROUNDS_PLAYED, simulate
 
 BYTES_A_RUN = 30  # of a store that is read, as measured
-DIMS = ("policy", "case", "seed", "n_agents")
+DIMS = ("policy", "case", "seed", "n_agents", "topology")
 NO_CONSENSUS = -1
 
 Case = tuple[str, int]  # a word and how many agents are committed to it; ("", 0) is nobody
@@ -39,15 +40,25 @@ class _Plan(NamedTuple):
     sizes: list[int]
     runs: int
     options: dict[str, Any]
+    topologies: dict[str, Any]  # none where everybody meets everybody, which is no dimension of a store
 
     @property
-    def shape(self) -> tuple[int, int, int, int]:
-        return len(self.policies), len(self.cases), len(self.seeds), len(self.sizes)
+    def shape(self) -> tuple[int, ...]:
+        named = [len(self.topologies)] if self.topologies else []
+        return len(self.policies), len(self.cases), len(self.seeds), len(self.sizes), *named
 
     def fingerprint(self) -> str:
         """A hash of everything that must be the same for a store to be continued."""
-        content = [[_hash(p) for p in self.policies], *self[1:]]
+        graphs = {name: self.graphs(topology) for name, topology in self.topologies.items()}
+        content = [[_hash(p) for p in self.policies], *self[1:-1], *([graphs] if graphs else [])]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def graphs(self, topology: Any) -> list[str]:
+        """Hashes of a graph, or of the first one that a function makes for each size and seed."""
+        if topology is None:
+            return []
+        found, places = Topology.of(topology), itertools.product(self.sizes, self.seeds)
+        return [digest(found.graphs(size, seed, np.arange(1))[0]) for size, seed in places]
 
     def applies(self, policy: int, case: int) -> bool:
         """Whether the policy has the word of the case."""
@@ -66,6 +77,7 @@ def sweep(
     initial: str | None = None,
     convention: str = "004",
     max_rounds: int = 1000,
+    topologies: Mapping[str, Any] | None = None,
     client: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -88,6 +100,10 @@ def sweep(
     committed
         Cases: each a mapping of at most one word to a number of agents committed to it. A policy without the word is
         passed over. Populations with committed fractions allow no case but ``{}``, nobody.
+    topologies
+        Who meets whom: a mapping of names to what `simulate` takes as `topology`, or None for everybody. One more
+        dimension of the result. A store is continued where graphs have the same edges, and functions make the same
+        first graph for each size and seed.
     client
         A `distributed.Client`, whose workers simulate combinations; this process writes them. Default: one after the
         other, each on all cores.
@@ -120,12 +136,25 @@ def sweep(
     ...     found["consensus_word"].notnull().mean("run").squeeze().values.round(2)  # by pair and size
     array([[0., 0.],
            [1., 1.]])
+
+    Agents on graphs:
+
+    >>> import networkx
+    >>> def follow(memory):  # says the word that it remembers most, and errs
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.5 if lead == 0 else 0.99 if lead > 0 else 0.01
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> graphs = {"everybody": None, "ring": lambda n, seed: networkx.cycle_graph(n)}
+    >>> with tempfile.TemporaryDirectory() as store:
+    ...     found = validation.sweep(policy, store, n_agents=20, runs=200, topologies=graphs)
+    ...     found["consensus_round"].median("run").squeeze().to_series().to_dict()
+    {'everybody': 11.0, 'ring': 49.0}
     """
     if not isinstance(store, (str, os.PathLike)) or "\0" in os.fspath(store):
         raise InputError(f"store = {shown(store)}: expected the name of a folder")
     if client is not None and not hasattr(client, "submit"):
         raise InputError(f"client = {shown(client)}: expected a dask.distributed.Client")
-    plan = _plan(policies, n_agents, runs, seeds, committed)
+    plan = _plan(policies, n_agents, runs, seeds, committed, topologies)
     plan = plan._replace(options={"initial": initial, "convention": convention, "max_rounds": max_rounds})
     _try(plan)
     with _one_line(Path(store)):
@@ -149,7 +178,8 @@ def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
     Dataset over (policy, case, seed, n_agents, run) with `consensus_word` and `consensus_round` as `simulate` has them,
     and `done` (policy, case, seed, n_agents), whether the combination is finished; with the coordinates `model`,
     `pair` (policy), `word_label` (policy, word), `committed_word` and `committed_agents` (case). Combinations that are
-    not finished, or whose policy does not have the word, have no consensus.
+    not finished, or whose policy does not have the word, have no consensus. After n_agents there is the dim `topology`,
+    the names of graphs, where the sweep has `topologies`.
 
     Raises
     ------
@@ -177,12 +207,14 @@ def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
     number, rounds = np.asarray(group["consensus_number"]), np.asarray(group["consensus_round"])
     labels = np.array(about["words"], dtype=object)
     extended = np.concatenate([labels, np.full((len(labels), 1), None)], axis=1)  # -1 points to the last
-    words = extended[np.arange(len(labels)).reshape(-1, 1, 1, 1, 1), number]
+    words = extended[np.arange(len(labels)).reshape(-1, *[1] * (number.ndim - 1)), number]
+    topologies = about.get("topologies", [])
+    dims = DIMS[: number.ndim - 1]
     result = xr.Dataset(
         {
-            "consensus_word": ((*DIMS, "run"), words, {"long_name": "word of consensus", "missing": ""}),
-            "consensus_round": ((*DIMS, "run"), np.where(rounds == 0, np.nan, rounds.astype(float)), ROUNDS_PLAYED),
-            "done": (DIMS, np.asarray(group["done"]), {"long_name": "whether the combination is finished"}),
+            "consensus_word": ((*dims, "run"), words, {"long_name": "word of consensus", "missing": ""}),
+            "consensus_round": ((*dims, "run"), np.where(rounds == 0, np.nan, rounds.astype(float)), ROUNDS_PLAYED),
+            "done": (dims, np.asarray(group["done"]), {"long_name": "whether the combination is finished"}),
         },
         coords={
             "model": ("policy", about["models"]),
@@ -194,6 +226,7 @@ def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
             "seed": about["seeds"],
             "n_agents": about["sizes"],
             "run": np.arange(number.shape[-1]),
+            **({"topology": topologies} if topologies else {}),
         },
     )
     return stamp(result, "sweep", **about["options"])
@@ -205,6 +238,7 @@ def _plan(
     runs: int,
     seeds: Sequence[int],
     committed: Sequence[Mapping[str, int]],
+    topologies: Mapping[str, Any] | None,
 ) -> _Plan:
     members = _members(policies)
     if not members:
@@ -236,7 +270,11 @@ def _plan(
     most = max(number for _, number in cases)
     if most > min(sizes):
         raise InputError(f"committed has {most} agents: expected at most n_agents = {min(sizes)}")
-    return _Plan(members, cases, numbers, sizes, whole_number("runs", runs, 1), {})
+    if topologies is not None and (
+        not isinstance(topologies, Mapping) or not topologies or not all(isinstance(name, str) for name in topologies)
+    ):
+        raise InputError(f"topologies = {shown(topologies)}: expected a mapping of names to graphs")
+    return _Plan(members, cases, numbers, sizes, whole_number("runs", runs, 1), {}, dict(topologies or {}))
 
 
 def _try(plan: _Plan) -> None:
@@ -249,11 +287,15 @@ def _try(plan: _Plan) -> None:
     check_memory(BYTES_A_RUN * combinations * plan.runs, asked, "fewer runs or combinations a store")
     if not isinstance(plan.options["convention"], str):
         raise InputError(f"convention = {plan.options['convention']!r}: expected a name, as a store keeps it")
-    for policy, member in enumerate(plan.policies):
-        for case in range(len(plan.cases)):
-            if plan.applies(policy, case):
-                _, options = _arguments(plan, (policy, case, 0, 0))
+    for place in itertools.product(*map(range, plan.shape)):
+        if plan.applies(*place[:2]) and not place[2] and (plan.topologies or not place[3]):
+            member, options = _arguments(plan, place)
+            try:
                 simulate(member, **{**options, "runs": 1, "max_rounds": 1})
+            except InputError as error:
+                if plan.topologies:
+                    raise InputError(f"topologies, {list(plan.topologies)[place[4]]}: {error}") from None
+                raise
 
 
 def _members(policies: Member | Iterable[Member]) -> list[Member]:
@@ -296,12 +338,12 @@ def _open_or_create(store: Path, plan: _Plan) -> zarr.Group:
     elif store.exists() and any(store.iterdir()):
         raise InputError(f"store = {store} is not empty and holds no sweep: expected a new folder")
     group = zarr.open_group(store, mode="a")
-    shape, one = (*plan.shape, plan.runs), (1, 1, 1, 1, plan.runs)
+    shape, one = (*plan.shape, plan.runs), (*(1 for _ in plan.shape), plan.runs)
     group.create_array(
         "consensus_number", shape=shape, chunks=one, dtype="int16", fill_value=NO_CONSENSUS, overwrite=True
     )
     group.create_array("consensus_round", shape=shape, chunks=one, dtype="int32", fill_value=0, overwrite=True)
-    group.create_array("done", shape=plan.shape, chunks=(1, 1, 1, 1), dtype="bool", fill_value=False, overwrite=True)
+    group.create_array("done", shape=plan.shape, chunks=one[:-1], dtype="bool", fill_value=False, overwrite=True)
     group.attrs["sweep"] = json.dumps(_about(plan))
     # Last, so that a store without it is one whose making was interrupted
     group.attrs["fingerprint"] = plan.fingerprint()
@@ -317,6 +359,7 @@ def _about(plan: _Plan) -> dict[str, Any]:
         "seeds": plan.seeds,
         "sizes": plan.sizes,
         "options": plan.options,
+        **({"topologies": list(plan.topologies)} if plan.topologies else {}),
     }
 
 
@@ -326,7 +369,7 @@ def _label(member: Member, name: str) -> str:
     return name_in(member, name)
 
 
-Place = tuple[int, int, int, int]
+Place = tuple[int, ...]  # of DIMS
 Result = tuple[np.ndarray, np.ndarray]  # number of the word of consensus, and its round, for each run
 
 
@@ -349,9 +392,11 @@ def _results(plan: _Plan, tasks: list[Place], client: Any) -> Iterator[tuple[Pla
 
 
 def _arguments(plan: _Plan, place: Place) -> tuple[Member, dict[str, Any]]:
-    policy, case, seed, size = place
+    policy, case, seed, size = place[:4]
     word, number = plan.cases[case]
     options = {"n_agents": plan.sizes[size], "runs": plan.runs, "seed": plan.seeds[seed]}
+    if plan.topologies:
+        options["topology"] = list(plan.topologies.values())[place[4]]
     return plan.policies[policy], {**options, "committed": {word: number} if word else None, **plan.options}
 
 

@@ -89,6 +89,39 @@ def test_goes_on_after_it_was_killed(finished: Path, tmp_path: Path) -> None:
     assert len(kept) >= len(times) - 1, "all but one that may have been written and not marked"
 
 
+RING = np.column_stack([np.arange(8), (np.arange(8) + 1) % 8])
+GRAPHS = {"everybody": None, "ring": RING, "triples": [{k, (k + 1) % 8, (k + 2) % 8} for k in range(8)]}
+
+
+def random_ring(n_agents: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).permutation(n_agents)[RING % n_agents]
+
+
+def test_topologies_are_one_more_dimension(tmp_path: Path) -> None:
+    options = {"n_agents": 8, "runs": 20, "max_rounds": 30, "committed": [{}, {"a": 2}]}
+    graphs = {**GRAPHS, "random": random_ring}
+    result = sweep(policies()[0], tmp_path / "store.zarr", topologies=graphs, **options)
+    assert result["consensus_round"].dims == ("policy", "case", "seed", "n_agents", "topology", "run")
+    assert result["done"].all() and result["topology"].values.tolist() == list(graphs)
+    for name, topology in graphs.items():
+        alone = simulate(
+            policies()[0], n_agents=8, runs=20, seed=0, max_rounds=30, committed={"a": 2}, topology=topology
+        )
+        ours = result.isel(policy=0, case=1, seed=0).sel(topology=name)
+        np.testing.assert_array_equal(ours["consensus_round"], alone["consensus_round"])
+    assert meanfield.load(meanfield.save(result, tmp_path / "sweep.nc")).identical(result)
+    before = contents(tmp_path / "store.zarr")
+    (chunk,) = (path for path in (tmp_path / "store.zarr" / "done" / "c").glob("0/1/0/0/2"))
+    chunk.unlink()
+    rounds = tmp_path / "store.zarr" / "consensus_round" / "c" / "0" / "1" / "0" / "0" / "2" / "0"
+    rounds.write_bytes(b"left by a kill")
+    sweep(policies()[0], tmp_path / "store.zarr", topologies={**graphs, "ring": RING.copy()}, **options)
+    assert contents(tmp_path / "store.zarr") == before
+    for other in ({**graphs, "ring": RING[:-1]}, {**graphs, "random": lambda n, seed: RING}, GRAPHS, None):
+        with pytest.raises(meanfield.InputError, match="holds a sweep with other arguments"):
+            sweep(policies()[0], tmp_path / "store.zarr", topologies=other, **options)
+
+
 def test_a_store_of_other_arguments_is_refused(finished: Path, tmp_path: Path) -> None:
     before = contents(finished)
     with pytest.raises(meanfield.InputError, match="holds a sweep with other arguments"):
@@ -141,6 +174,9 @@ def test_saved_and_loaded(finished: Path, tmp_path: Path) -> None:
         ({"convention": "002"}, "convention = '002'"),
         ({"convention": Convention(0.9)}, "convention = Convention"),
         ({"max_rounds": 0}, "max_rounds = 0"),
+        ({"topologies": {}}, "topologies = {}: expected a mapping of names to graphs"),
+        ({"topologies": {"ring": RING}}, "topologies, ring: topology has 8 nodes: expected one for each of 6 agents"),
+        ({"topologies": {"path": RING[:5]}}, "topology has 6 nodes: expected one for each of 20"),
     ],
 )
 def test_wrong_input_is_named(arguments: dict, message: str, tmp_path: Path) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from scipy.stats import chi2_contingency, chisquare
+from scipy.stats import chi2_contingency
 
+import _exact_games
 import meanfield
 import validation
+from _exact_games import ExactGame
 from _metastable import follower
 from _policies import random_policy
 from meanfield import InputError
-from meanfield.toolbox import space_of
 from validation._engine.topology import graph_of
 from validation.naming_game import LazyPolicy
 
@@ -25,48 +24,10 @@ CONNECTED = [graph for graph in networkx.graph_atlas_g()[8:19] if networkx.is_co
 WEIGHTED = np.array([(0, 1, 0.2), (1, 2, 3.0), (2, 3, 1.0), (0, 2, 1.0)])
 
 
-def exact_shares(agents, weights, rounds):
-    """Values of the share of the first word after so many rounds from empty memories, and their probabilities.
-
-    The chain of all memories of all `agents`, who have a policy each and of whom the edges (i, j) meet with
-    probabilities in proportion to `weights`.
-    """
-    q, space, n_agents = np.stack([policy["q"].values for policy in agents]), space_of(agents[0]), len(agents)
-    places = space.n_states ** np.arange(n_agents)
-    total, rows = sum(weights.values()), []
-    for state in itertools.product(range(space.n_states), repeat=n_agents):
-        here = np.dot(state, places)
-        for (i, j), weight in weights.items():
-            for a, b in itertools.product(range(2), repeat=2):
-                after = list(state)
-                after[i] = space.successors()[state[i]] + 2 * a + b
-                after[j] = space.successors()[state[j]] + 2 * b + a
-                rows.append((here, np.dot(after, places), weight / total * q[i, state[i], a] * q[j, state[j], b]))
-    here, there, chance = zip(*rows, strict=True)
-    size = space.n_states**n_agents
-    step = csr_array((chance, (here, there)), shape=(size, size))
-    law = np.zeros(size)
-    law[0] = 1.0
-    for _ in range(rounds * n_agents):
-        law = step.T @ law
-    digits = np.arange(size)[:, None] // places % space.n_states
-    values, which = np.unique(q[range(n_agents), digits, 0].mean(1).round(9), return_inverse=True)
-    return values, np.bincount(which, law)
-
-
-def agreement(policy, chances, rounds=2, runs=20_000, agents=None, **options):
-    """The p-value of χ² for shares of words in simulated runs."""
-    values, law = exact_shares(agents or [policy] * 4, chances, rounds)
-    found = validation.simulate(policy, n_agents=4, runs=runs, seed=5, max_rounds=9, record_rounds=rounds, **options)
-    shares = found["word_share"].isel(n_agents=0, round=rounds, word=0).values.round(9)
-    places = np.searchsorted(values, shares - 1e-8)
-    assert np.abs(values[places] - shares).max() < 1e-8
-    counts, expected = np.bincount(places, minlength=len(values)), runs * law
-    common = expected > 5
-    rest = [expected[~common].sum()] if expected[~common].sum() > 5 else []
-    counted = np.append(counts[common], [counts[~common].sum()] * len(rest))
-    expected = np.append(expected[common], rest)
-    return chisquare(counted, expected * counted.sum() / expected.sum()).pvalue
+def agreement(policy, weights, rounds=2, agents=None, **options):
+    """As in `_exact_games`, for pairs of agents who meet with probabilities in proportion to `weights`."""
+    exact = ExactGame(agents or [policy] * 4).one_by_one(weights, 4 * rounds)
+    return _exact_games.agreement(policy, exact, rounds, **options)
 
 
 def of_agents(graph):
