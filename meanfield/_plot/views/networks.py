@@ -42,8 +42,8 @@ def network(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
             f"view 'network' of {n_nodes} nodes: expected {MOST_NODES} at most; view 'node_groups' draws large networks"
         )
     ends = part["edge_node"].transpose("edge", "end").values.astype(int)
-    if not ends.size or ends.max() >= n_nodes:
-        raise InputError(f"result has {n_nodes} nodes and {len(ends)} edges to others: expected all nodes and edges")
+    if ends.shape[1] != 2 or ends.max(initial=0) >= n_nodes:
+        raise InputError(f"result has {n_nodes} nodes, and edges with other ends: expected all nodes and both ends")
     graph = networkx.empty_graph(n_nodes)
     graph.add_edges_from(ends.tolist())
     place = networkx.spring_layout(graph, seed=0, k=3 / np.sqrt(max(n_nodes, 1)), iterations=200)
