@@ -141,12 +141,9 @@ def matchings(n_pairs, n_agents, ends, stream):
 
 
 @njit(cache=True)
-def play(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
-    """Interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
-    ends, threshold, other, sizes, group, _ = edges
-    if group.size:
-        play_groups(n_interactions, states, stream, n_words, met, edges, thresholds, successors)
-        return
+def play_pairs(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
+    """As `play`, one pair of agents after the other."""
+    ends, threshold, other, sizes = edges[:4]
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_words = np.uint64(n_words)
     limits = pair_limits(states.size)
@@ -176,6 +173,15 @@ def play(n_interactions, states, stream, n_words, met, edges, thresholds, succes
         # One counter, whatever is recorded: it takes no longer than counting the agreements alone
         met[n_words * word_i + word_j] += 1
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
+
+
+@njit(cache=True)
+def play(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
+    """Interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
+    if edges[4].size:
+        play_groups(n_interactions, states, stream, n_words, met, edges, thresholds, successors)
+    else:
+        play_pairs(n_interactions, states, stream, n_words, met, edges, thresholds, successors)
 
 
 @njit(cache=True)
