@@ -52,6 +52,21 @@ def runs(n_words: int = 2, number: int = 6) -> xr.Dataset:
 
 
 @cache
+def on_network() -> xr.Dataset:
+    return validation.simulate(
+        random_policy(1, 2, 1),
+        n_agents=6,
+        runs=3,
+        seed=1,
+        max_rounds=4,
+        topology=np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]),
+        record_rounds=4,
+        record=["node_word_share", "group_word_share"],
+        node_groups=["one", "one", "one", "two", "two", "two"],
+    )
+
+
+@cache
 def bias() -> xr.Dataset:
     return validation.collective_bias([conformist(), stack("two words")], n_agents=[6, 24], runs=8, seed=1)
 
@@ -362,7 +377,7 @@ RESULTS: dict[str, list[Callable[[], Any]]] = {
         lambda: meanfield.sensitivity(random_policy(1), of="eigenvalue", fixed_point=0),
     ],
     "sharpness": [lambda: validation.populations.sharpness(populations())],
-    "simulation": [runs, lambda: runs(3), lambda: runs(2, 1)],
+    "simulation": [runs, lambda: runs(3), lambda: runs(2, 1), on_network],
     "solution": [
         lambda: meanfield.solve(random_policy(1)),
         lambda: meanfield.solve(random_policy(1, 3, 1)),

@@ -1,5 +1,6 @@
 """The naming game with memory: its rate equation for two words and H = 1, derived with sympy, and rules of choice."""
 
+from theory.naming_game._fingerprints import fingerprints as fingerprints
 from theory.naming_game._fit_rule import fit_rule as fit_rule
 from theory.naming_game._fit_rule import summary as summary
 from theory.naming_game._fit_runs import fit_runs as fit_runs

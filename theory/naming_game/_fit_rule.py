@@ -17,8 +17,9 @@ from scipy.special import expit, ndtri, xlogy
 from tqdm.auto import tqdm
 
 import meanfield
-from meanfield import ConvergenceError, InputError, MemorySpace
+from meanfield import InputError, MemorySpace
 from meanfield.toolbox import check_level, instance, labelled, one_of, one_or_several, stamp, whole_number
+from theory.naming_game._collective import collective_numbers, labels_of, other_word, stacked
 from theory.naming_game._rule_data import Data, Weights, check_weights, count_data, policy_data
 from theory.naming_game._rules import MOST, PARAMETERS, RULES, Memories, logits, natural
 
@@ -159,8 +160,8 @@ def fit_rule(
                 columns |= _collective_columns(read, fitted, names, bar.update)
             coords = {"rule": names, "parameter": list(PARAMETERS), "bound": ["low", "high"]}
             coords |= {"state": np.arange(read.space.n_states), "missed": np.arange(MISSED)}
-            results.append(labelled(columns, coords).assign_coords(_labels(one)))
-    result = results[0] if len(results) == 1 else _stacked(results)
+            results.append(labelled(columns, coords).assign_coords(labels_of(one)))
+    result = results[0] if len(results) == 1 else stacked(results)
     options = {"weights": weights if isinstance(weights, str) else "given", "folds": folds, "level": level}
     return stamp(result, "rule_fit", None, **options, seed=seed)
 
@@ -208,24 +209,6 @@ def _check_rule(rule: object) -> None:
         raise InputError(f"rule = {rule!r}: expected names of rules")
     for name in names:
         one_of("rule", name, RULES)
-
-
-def _labels(one: xr.Dataset | xr.DataArray) -> dict[str, str]:
-    return {dim: one[dim].item() for dim in ("model", "pair") if dim in one.coords and one[dim].ndim == 0}
-
-
-def _stacked(results: list[xr.Dataset]) -> xr.Dataset:
-    """Results along the dims in which their labels differ."""
-    dims = [
-        dim for dim in ("model", "pair") if len({one.coords[dim].item() for one in results if dim in one.coords}) > 1
-    ]
-    whole = xr.merge([one.expand_dims(dims) for one in results], join="outer", compat="no_conflicts")
-    for name, values in whole.data_vars.items():  # what is absent is NaN
-        if results[0][name].dtype.kind == "b":
-            whole[name] = (values == 1).assign_attrs(values.attrs)
-        elif results[0][name].dtype.kind == "U":
-            whole[name] = values.fillna("").astype(str).assign_attrs(values.attrs)
-    return whole
 
 
 @jax.jit  # traced once, not at each of its places in the search
@@ -387,11 +370,11 @@ def _parameter_columns(data: Data, fitted: Fitted, names: list[str], level: floa
 
 def _collective_columns(data: Data, fitted: Fitted, names: list[str], report: Callable[[], object]) -> dict[str, tuple]:
     """Numbers of populations that play the rules, and of the policy itself."""
-    table = None if data.policy is None else _collective(data.policy, data.words, "")
-    weak = "" if table is None else _other(data.words, table["strong_word"])
+    table = None if data.policy is None else collective_numbers(data.policy, data.words, "")
+    weak = "" if table is None else other_word(data.words, table["strong_word"])
     rows = []
     for logit in fitted.logit:
-        rows.append(_collective(meanfield.make_policy(expit(logit), data.words), data.words, weak))
+        rows.append(collective_numbers(meanfield.make_policy(expit(logit), data.words), data.words, weak))
         report()
     labels = {
         "kappa": ("κ of the group-size law",),
@@ -404,33 +387,6 @@ def _collective_columns(data: Data, fitted: Fitted, names: list[str], report: Ca
     if table is not None:
         columns |= {f"table_{name}": ((), table[name], *label) for name, label in labels.items()}
     return columns
-
-
-def _other(words: tuple[str, ...], strong: str) -> str:
-    return "" if not strong else words[1 - words.index(strong)]
-
-
-def _collective(policy: xr.Dataset, words: tuple[str, ...], weak: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"kappa": np.nan, "strong_word": "", "critical_mass": np.nan, "conventions": ""}
-    reasons = []
-    try:
-        points = meanfield.fixed_points(policy)
-        found["conventions"] = "; ".join(points["label"].values[points["stability"].values == "stable"])
-        law = meanfield.group_size_law(policy, n_agents=[2])
-        found |= {"kappa": law["kappa"].item(), "strong_word": law["strong_word"].item()}
-        if np.isnan(found["kappa"]):
-            reasons.append(f"κ: {law.attrs['reason']}")
-        weak = weak or _other(words, found["strong_word"])
-        if weak:
-            mass = meanfield.critical_mass(policy, word=weak)
-            found["critical_mass"] = mass["critical_mass"].item()
-            if np.isnan(found["critical_mass"]):
-                reasons.append(f"critical mass: {mass.attrs['reason']}")
-        else:
-            reasons.append("critical mass: there is no weak word")
-    except ConvergenceError as error:
-        reasons.append(str(error))
-    return found | {"reason": "; ".join(reasons)}
 
 
 def summary(fit: xr.Dataset) -> pd.DataFrame:

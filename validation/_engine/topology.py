@@ -48,6 +48,11 @@ class Graph(NamedTuple):
         return len(self.edges[0])
 
     @property
+    def is_pairwise(self) -> bool:
+        """Whether all edges have two ends."""
+        return not self.edges[5].size
+
+    @property
     def nbytes(self) -> int:
         """About, with a name for each node."""
         return sum(part.nbytes for part in self.edges) + 2 * self.degree.nbytes

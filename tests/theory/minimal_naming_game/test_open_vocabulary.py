@@ -1,0 +1,129 @@
+"""Many exchangeable words against two words, all lexicons of four words, and simulations of twenty.
+
+Error budget: the simulation test has 10 comparisons at 4.5 standard errors, so that it fails falsely for less than one
+seed in 10,000; its control is the same theory for other listeners.
+"""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from meanfield import InputError
+from theory.minimal_naming_game import Agent, interactions, open_vocabulary
+from validation import minimal_naming_game
+
+POINTS = [(1, 0), (0.9, 0.1), (0.7, 0.4), (0.5, 0.25), (0.6, 0.4), (0.4, 0.3), (0.3, 0)]
+RULES = pytest.mark.parametrize("rule", ["both", "listener"])
+
+
+@pytest.mark.parametrize("accepts", POINTS)
+def test_two_words_have_the_known_eigenvalue(accepts: tuple[float, float]) -> None:
+    pi, phi = accepts
+    game = open_vocabulary(2, accepts=accepts)
+    both = game["lexicon_size"].sel(words_held=2).item()
+    assert game["growth_rate"].item() == pytest.approx(both * (3 * pi - 2 * phi - 1) / 2, abs=1e-13)
+
+
+def all_lexicons(n_words: int, accepts: tuple[float, float], rule: str) -> tuple[list[frozenset[int]], np.ndarray]:
+    """All lexicons, and dx/dt = Σ_ij T[i, j] x_i x_j per round."""
+    lexicons = [frozenset(c) for n in range(1, n_words + 1) for c in combinations(range(n_words), n)]
+    change = np.zeros((len(lexicons),) * 3)
+    events = interactions(
+        [Agent(lexicon) for lexicon in lexicons], lambda held: dict.fromkeys(held, 1 / len(held)), rule, accepts=accepts
+    )
+    for before, after, probability, _ in events:
+        for state in before:
+            change[(*before, state)] -= probability
+        for state in after:
+            change[(*before, state)] += probability
+    return lexicons, change
+
+
+@RULES
+@pytest.mark.parametrize("accepts", [(1, 0), (0.8, 0.1), (0.4, 0.3)])
+def test_all_lexicons_of_four_words(accepts: tuple[float, float], rule: str) -> None:
+    """The fractions are at rest among all 15 lexicons, and the growth rate is an eigenvalue of three words apart."""
+    lexicons, change = all_lexicons(4, accepts, rule)
+    game = open_vocabulary(4, accepts=accepts, rule=rule)
+    y = game["lexicon_size"].values
+    same = np.array([4, 6, 4, 1])
+    x = np.array([y[len(held) - 1] / same[len(held) - 1] for held in lexicons])
+    assert np.abs(np.einsum("ijk,i,j", change, x, x)).max() < 1e-14
+    jacobian = (np.einsum("ijk,i->kj", change, x) + np.einsum("ijk,j->ki", change, x)).T
+    eigenvalues = np.linalg.eigvals(jacobian)
+    assert np.sum(np.abs(eigenvalues - game["growth_rate"].item()) < 1e-8) == 3
+    elsewhere = eigenvalues[np.abs(eigenvalues - game["growth_rate"].item()) > 1e-8]
+    assert not game["growth_rate"] > 0 or elsewhere.real.max() < game["growth_rate"]
+
+
+@RULES
+def test_trajectory_of_all_lexicons(rule: str) -> None:
+    """Four words, 5 % committed: a Runge-Kutta solution of all lexicons."""
+    accepts, committed, lead = (0.8, 0.1), 0.05, 0.3
+    agents = [Agent(frozenset(c)) for n in range(1, 5) for c in combinations(range(4), n)]
+    agents.append(Agent(frozenset({0}), committed=True))
+    x = np.zeros(len(agents))
+    x[:4] = (1 - committed) * np.array([lead, *[(1 - lead) / 3] * 3])
+    x[-1] = committed
+    events = list(interactions(agents, lambda held: dict.fromkeys(held, 1 / len(held)), rule, accepts=accepts))
+    before = np.array([event.before for event in events])
+    after = np.array([event.after for event in events])
+    probability = np.array([event.probability for event in events])
+
+    def rate(x: np.ndarray) -> np.ndarray:
+        flow = probability * x[before[:, 0]] * x[before[:, 1]]
+        moved = np.zeros_like(x)
+        for side in (0, 1):
+            np.add.at(moved, before[:, side], -flow)
+            np.add.at(moved, after[:, side], flow)
+        return moved
+
+    step = 0.02
+    for _ in range(500):
+        k1 = rate(x)
+        k2 = rate(x + step / 2 * k1)
+        k3 = rate(x + step / 2 * k2)
+        x = x + step / 6 * (k1 + 2 * k2 + 2 * k3 + rate(x + step * k3))
+    game = open_vocabulary(4, accepts=accepts, rule=rule, lead=lead, committed=committed, times=[0, 10]).isel(time=1)
+    held = np.array([len(agent.lexicon) for agent in agents])
+    has = np.array([0 in agent.lexicon for agent in agents])
+    assert game["said"].item() == pytest.approx((x * has / held).sum(), abs=1e-7)
+    assert game["single_share"].item() == pytest.approx(x[0] + x[-1], abs=1e-7)
+    assert game["mean_words_held"].item() == pytest.approx((x * held)[:-1].sum() / (1 - committed), abs=1e-6)
+
+
+def test_twenty_words_against_simulation() -> None:
+    words, n, accepts = 20, 20_000, (0.8, 0.1)
+    first = 4010
+    initial = [first, *[(n - first) // 19] * 18]
+    initial.append(n - sum(initial))
+    when = [5, 10, 15, 20, 25]
+    options = {"n_words": words, "initial": initial, "accepts": accepts, "record_rounds": 25}
+    runs = minimal_naming_game.simulate(n, runs=12, seed=1, max_rounds=25, **options)
+    found = runs["single_share"].isel(word=0).sel(round=when)
+    error = found.std("run", ddof=1) / np.sqrt(12)
+
+    def z(listeners: tuple[float, float]) -> np.ndarray:
+        game = open_vocabulary(words, accepts=listeners, lead=first / n, times=when)
+        return np.abs((found.mean("run").values - game["single_share"].values) / error.values)
+
+    assert (z(accepts) < 4.5).all()
+    assert (z((0.85, 0.1)) > 4.5).any()
+
+
+def test_many_words_move_the_critical_line() -> None:
+    """Listeners (0.3, 0) have no conventions of two words and have them of three; (0.2, 0.1) of no number."""
+    assert open_vocabulary(2, accepts=(0.3, 0))["growth_rate"] < 0 < open_vocabulary(3, accepts=(0.3, 0))["growth_rate"]
+    assert open_vocabulary(2000, accepts=(0.2, 0.1))["growth_rate"] < 0
+
+
+def test_refusals() -> None:
+    with pytest.raises(InputError, match="n_words = 1"):
+        open_vocabulary(1)
+    with pytest.raises(InputError, match="lead and committed without times: expected times beside it"):
+        open_vocabulary(5, lead=0.1, committed=0.1)
+    with pytest.raises(InputError, match=r"times = .*: expected increasing numbers from 0 on"):
+        open_vocabulary(5, times=[2, 1])
+    with pytest.raises(InputError, match=r"n_words = 1000000 .* expected 3000 at most"):
+        open_vocabulary(10**6, accepts=(0.1, 0))
