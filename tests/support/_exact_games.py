@@ -30,17 +30,16 @@ class ExactGame:
 
     def meeting(self, members: Sequence[int]) -> csr_array:
         """Probabilities of memories before and after a meeting of these agents."""
-        rows = []
-        for here, state in enumerate(self.states.tolist()):
-            for said in itertools.product(range(2), repeat=len(members)):
-                chance = np.prod([self.q[i, state[i], word] for i, word in zip(members, said, strict=True)])
-                for p, heard in self._heard(said):
-                    after = list(state)
-                    for i, own, other in zip(members, said, heard, strict=True):
-                        after[i] = self.space.successors()[state[i]] + 2 * own + other
-                    rows.append((here, np.dot(after, self.places), p * chance))
-        here, there, chance = zip(*rows, strict=True)
-        return csr_array((chance, (here, there)), shape=(self.size, self.size))
+        here, successors, total = np.arange(self.size), self.space.successors(), csr_array((self.size, self.size))
+        for said in itertools.product(range(2), repeat=len(members)):
+            chance = np.prod([self.q[i, self.states[:, i], own] for i, own in zip(members, said, strict=True)], axis=0)
+            for p, heard in self._heard(said):
+                after = here.copy()
+                for i, own, other in zip(members, said, heard, strict=True):
+                    state = self.states[:, i]
+                    after += (successors[state] + 2 * own + other - state) * self.places[i]
+                total += csr_array((p * chance, (here, after)), shape=total.shape)
+        return total
 
     def _heard(self, said: Sequence[int]) -> list[tuple[float, tuple[int, ...]]]:
         if self.hears == "majority":

@@ -19,8 +19,9 @@ from validation._engine.node_groups import NodeGroups
 from validation._engine.thresholds import word_thresholds
 from validation._engine.topology import Edges, Topology, pairs_met, placed
 from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
-from validation.naming_game._kernel import advance, group_word_share
+from validation.naming_game._kernel import advance
 from validation.naming_game._roster import combined_successors
+from validation.naming_game._shares_kernel import group_word_share
 
 OBSERVABLES = (
     "word_share",

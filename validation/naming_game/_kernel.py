@@ -15,6 +15,7 @@ from theory.pairs import MATCHED, edge_limits, next_edge, next_pair, next_two, p
 from theory.streams import ONE, next_bits
 from validation._engine.batches import draw_below
 from validation.naming_game._convention import ROUNDS_AVERAGED
+from validation.naming_game._shares_kernel import mean_word_share, record_said, record_shares, rounds_recorded
 
 MAJORITY, VOTE, SPEAKER = map(HEARS.index, ("majority", "vote", "speaker"))
 ALL_BITS = np.uint64(2**64 - 1)
@@ -140,12 +141,9 @@ def matchings(n_pairs, n_agents, ends, stream):
 
 
 @njit(cache=True)
-def play(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
-    """Interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
-    ends, threshold, other, sizes, group, _ = edges
-    if group.size:
-        play_groups(n_interactions, states, stream, n_words, met, edges, thresholds, successors)
-        return
+def play_pairs(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
+    """As `play`, one pair of agents after the other."""
+    ends, threshold, other, sizes = edges[:4]
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_words = np.uint64(n_words)
     limits = pair_limits(states.size)
@@ -178,72 +176,12 @@ def play(n_interactions, states, stream, n_words, met, edges, thresholds, succes
 
 
 @njit(cache=True)
-def mean_word_share(states, q, share):
-    """Writes Q[word] = Σ_i q_word(i) / N over the agents into `share` (W,)."""
-    share[:] = 0.0
-    for agent in range(states.size):
-        state = np.uint64(states[agent])
-        for word in range(share.size):
-            share[word] += q[state, word]
-    for word in range(share.size):
-        share[word] /= states.size
-
-
-@njit(cache=True)
-def group_word_share(states, q, groups, share):
-    """Writes Q[word] of the agents of each of the `groups` (N,) into `share` (groups, W); NaN for none."""
-    numbers = np.zeros(share.shape[0])
-    share[:] = 0.0
-    for agent in range(states.size):
-        numbers[groups[agent]] += 1
-        for word in range(share.shape[1]):
-            share[groups[agent], word] += q[states[agent], word]
-    share /= numbers.reshape(-1, 1)
-
-
-@njit(cache=True)
-def interface_density(states, q, edges):
-    """The mean of 1 - Σ_w Π_i q_w(i) over edges of agents i, of hyperedges, or of pairs of agents without edges."""
-    ends, _, _, sizes, _, members = edges
-    on_edges, alike, n = len(ends) > 0 and sizes.size == 0, 0.0, states.size
-    for word in range(q.shape[1]):
-        if on_edges:
-            for edge in range(len(ends)):
-                if members.size > 0:
-                    all_say = 1.0
-                    for k in range(ends[edge, 0], ends[edge, 1]):
-                        all_say *= q[states[members[k]], word]
-                else:
-                    all_say = q[states[ends[edge, 0]], word] * q[states[ends[edge, 1]], word]
-                alike += all_say / len(ends)
-        else:
-            total, squares = 0.0, 0.0
-            for agent in range(n):
-                share = q[states[agent], word]
-                total, squares = total + share, squares + share * share
-            alike += (total * total - squares) / (n * (n - 1.0))
-    return 1.0 - alike
-
-
-@njit(cache=True)
-def record_shares(now, run, states, q, edges, groups, records):
-    """Records what depends on the places of the agents, at the end of the round `now`."""
-    if now < records.interface_density.shape[1]:
-        records.interface_density[run, now] = interface_density(states, q, edges)
-    if now < records.group_word_share.shape[1]:
-        group_word_share(states, q, groups, records.group_word_share[run, now])
-    if now < records.node_word_share.shape[1]:
-        group_word_share(states, q, np.arange(states.size), records.node_word_share[run, now])
-
-
-@njit(cache=True)
-def share_of_said(met, share):
-    """Writes the share of each word among those said in the interactions `met` (W²,) into `share` (W,)."""
-    share[:] = 0.0
-    for pair in range(met.size):
-        share[pair // share.size] += met[pair]
-        share[pair % share.size] += met[pair]
-    share /= 2 * met.sum()
+def play(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
+    """Interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
+    if edges[4].size:
+        play_groups(n_interactions, states, stream, n_words, met, edges, thresholds, successors)
+    else:
+        play_pairs(n_interactions, states, stream, n_words, met, edges, thresholds, successors)
 
 
 @njit(cache=True)
@@ -289,16 +227,16 @@ def advance(
 
     `edges` are as in `theory.pairs`. `test` (3,) is the first round after which convergence is tested, and the
     successes that it takes in three rounds among so many pairs of words. `agreed` (run, 3, W) holds the agreements of
-    the last rounds and `counted` (run, 3) the pairs of words in them. A run stops at consensus, but not before it has
-    played `min_rounds`. Of each of the `records`, an `Ensemble`, as many rounds are recorded as it has. `groups` (N,)
-    has the group of each node.
+    the last rounds and, on hyperedges, `counted` (run, 3) the pairs of words in them. A run stops at consensus, but not
+    before it has played `min_rounds`. Of each of the `records`, an `Ensemble`, as many rounds are recorded as it has.
+    `groups` (N,) has the group of each node.
     """
-    n_agents, n_words = states.shape[1], agreed.shape[2]
-    met = np.empty(n_words * n_words, np.int64)
+    n_agents, n_words, on_hyperedges = states.shape[1], agreed.shape[2], edges[5].size > 0
+    met, recorded = np.empty(n_words * n_words, np.int64), rounds_recorded(records)
     for k in range(active.size):
         run = active[k]
         last, consensus = played[run] + n_rounds, records.consensus[run]
-        if played[run] == 0:
+        if recorded and played[run] == 0:
             record_shares(0, run, states[run], q, edges, groups, records)
         while played[run] < last and (consensus[0] == 0 or played[run] < min_rounds):
             latest = agreed[run, played[run] % ROUNDS_AVERAGED]
@@ -306,19 +244,13 @@ def advance(
             play(n_agents, states[run], streams[run], n_words, met, edges, thresholds, successors)
             for word in range(n_words):
                 latest[word] = met[(n_words + 1) * word]
-            counted[run, played[run] % ROUNDS_AVERAGED] = met.sum()
+            needed = test[1]
+            if on_hyperedges:  # whose meetings have more words or fewer
+                counted[run, played[run] % ROUNDS_AVERAGED] = met.sum()
+                needed = (test[1] * counted[run].sum() + test[2] - 1) // test[2]
             played[run] += 1
             now = played[run]
-            if now < records.word_share.shape[1]:
-                mean_word_share(states[run], q, records.word_share[run, now])
-            if now < records.said.shape[1]:
-                share_of_said(met, records.said[run, now])
-            if now < records.success_rate.shape[1]:
-                records.success_rate[run, now] = latest.sum() / met.sum()
-            if now < records.kind_word_share.shape[1]:
-                share = records.kind_word_share[run, now]
-                group_word_share(states[run], q, states[run] // (q.shape[0] // share.shape[0]), share)
-            record_shares(now, run, states[run], q, edges, groups, records)
-            total = counted[run].sum()  # meetings along hyperedges have more words or fewer
-            needed = test[1] if total == test[2] else (test[1] * total + test[2] - 1) // test[2]
+            if now < recorded:
+                record_said(now, run, met, records)
+                record_shares(now, run, states[run], q, edges, groups, records)
             note_consensus(consensus, now, test[0], needed, agreed[run], states[run], q)

@@ -21,7 +21,8 @@ from theory.pairs import next_pair, pair_limits
 from theory.streams import GOLDEN, HALF_BITS, ONE, next_bits
 from validation._engine.thresholds import word_thresholds
 from validation.naming_game._convention import ROUNDS_AVERAGED
-from validation.naming_game._kernel import agreed_word, draw_word, mean_word_share
+from validation.naming_game._kernel import agreed_word, draw_word
+from validation.naming_game._shares_kernel import mean_word_share
 
 
 class Asked(NamedTuple):

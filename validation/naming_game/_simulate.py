@@ -144,7 +144,7 @@ def simulate(
 
     - `word_share` (n_agents, run, round, word), the probability Q that a random agent says the word at the end of the
       round;
-    - `said` (n_agents, run, round, word), the share of the word in the 2N words (in groups of k kN) said in the round,
+    - `said` (n_agents, run, round, word), the share of the word in the 2N words said in the round (in groups of k kN),
       which the papers plot ([004] Fig. 1, the frequency in the previous N interactions); NaN in round 0;
     - `success_rate` (n_agents, run, round), the share of the N interactions in which both said the same word ([001]
       Fig. 1), in groups and hyperedges the share of neighbours who did, with all in a circle; NaN in round 0;
