@@ -42,12 +42,12 @@ def network(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
             f"view 'network' of {n_nodes} nodes: expected {MOST_NODES} at most; view 'node_groups' draws large networks"
         )
     ends = part["edge_node"].transpose("edge", "end").values.astype(int)
-    if ends.shape[1] != 2 or ends.max(initial=0) >= n_nodes:
-        raise InputError(f"result has {n_nodes} nodes, and edges with other ends: expected all nodes and both ends")
+    if not share.size or ends.shape[1] != 2 or ends.max(initial=0) >= n_nodes:
+        raise InputError("node_word_share is nowhere known, or edge_node has other nodes: expected all nodes and edges")
     graph = networkx.empty_graph(n_nodes)
     graph.add_edges_from(ends.tolist())
     place = networkx.spring_layout(graph, seed=0, k=3 / np.sqrt(max(n_nodes, 1)), iterations=200)
-    at = np.array([place[node] for node in range(n_nodes)])
+    at = np.array([place[node] for node in range(n_nodes)]
     axes.plot(*at[ends].transpose(2, 1, 0), color=NEUTRAL, linewidth=0.4, alpha=0.5, zorder=1)
     q, words = share.values[0, -1], words_in(part)
     likeliest, surest = q.argmax(1), q.max(1)
