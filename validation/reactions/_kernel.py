@@ -187,13 +187,13 @@ def chosen_change(first, reach, row, state, bits):
 
 
 @njit(cache=True)
-def draw_meetings(meetings, n_agents, threshold, drawn, s0, s1, s2, s3):
-    """Writes the pairs of agents of the next interactions into `drawn` (2, ·), one agent twice if it moves alone.
+def draw_meetings(meetings, n_agents, threshold, number, drawn, s0, s1, s2, s3):
+    """Writes the agents of the next `number` interactions into `drawn` (2, ·), one agent twice if it moves alone.
 
     They are drawn ahead of what depends on states, so that the processor waits for many edges at once.
     """
     ends, pair_threshold, other = meetings.ends, meetings.threshold, meetings.other
-    among, everyone, places = edge_limits(2 * len(ends)), edge_limits(n_agents), np.empty(drawn.shape[1], np.uint64)
+    among, everyone, places = edge_limits(2 * len(ends)), edge_limits(n_agents), np.empty(number, np.uint64)
     for k in range(places.size):
         places[k], s0, s1, s2, s3 = next_edge(among, s0, s1, s2, s3)
     if pair_threshold.size > 0:
@@ -236,7 +236,8 @@ def play_agents(agents, counts, stream, absorbed, final, others, outcomes, meeti
         if on_graph:
             place = step % DRAWN_AHEAD
             if place == 0:
-                s0, s1, s2, s3 = draw_meetings(meetings, agents.size, threshold, drawn, s0, s1, s2, s3)
+                number = min(DRAWN_AHEAD, agents.size - step)
+                s0, s1, s2, s3 = draw_meetings(meetings, agents.size, threshold, number, drawn, s0, s1, s2, s3)
             i, j = np.uint64(drawn[0, place]), np.uint64(drawn[1, place])
             alone = i == j
         else:
