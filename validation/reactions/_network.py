@@ -91,15 +91,15 @@ class Network:
         """States of the agents at the start (run, N), and who meets whom in each of these runs."""
         order = [k for k in range(len(self.start)) if k not in self.nodes] + [*self.nodes]
         agents = np.repeat(np.array(order, np.uint8), self.start[order])
-        states, meetings = np.empty((len(runs), len(agents)), np.uint8), []
-        before = None
-        for run, graph in enumerate(self.topology.graphs(len(agents), seed, runs)):
-            if graph is not before:
-                places, met = self.places(graph), Meetings(*graph.edges[:3], self.group_of(graph))
-            placed(agents, places, streams[run], states[run])
-            meetings.append(met)
-            before = graph
-        return states, meetings
+        graphs = self.topology.graphs(len(agents), seed, runs)
+        known = {
+            key: (self.places(graph), Meetings(*graph.edges[:3], self.group_of(graph)))
+            for key, graph in {id(graph): graph for graph in graphs}.items()
+        }
+        states = np.empty((len(runs), len(agents)), np.uint8)
+        for run, graph in enumerate(graphs):
+            placed(agents, known[id(graph)][0], streams[run], states[run])
+        return states, [known[id(graph)][1] for graph in graphs]
 
     def nbytes(self, seed: int) -> int:
         """About, of graphs that belong to one run only."""

@@ -265,17 +265,14 @@ def play_protocol(
     agents = np.repeat(np.arange(n_states, dtype=np.uint8), start * (not in_batches))
     round_cost = int(np.sqrt(n_agents) / BATCH_LENGTH * (50 + 20 * n_states**2)) if in_batches else n_agents
 
-    def more(active: np.ndarray, part: Runs, agents: np.ndarray, n_rounds: int, min_rounds: int) -> None:
-        advance(active, part, agents, outcomes, table, epoch, EVERYBODY, n_rounds, min_rounds)
+    def more(active: np.ndarray, part: Runs, arranged: Any, n_rounds: int, min_rounds: int) -> None:
+        agents, meetings = (arranged, [EVERYBODY]) if network is None else arranged
+        same = meetings[0] is meetings[-1]
+        for some in [active] if same else active[:, None]:
+            met = meetings[0 if same else some[0]]
+            advance(some, part, agents, outcomes, table, epoch, met, n_rounds, min_rounds)
 
-    def more_on_graphs(active: np.ndarray, part: Runs, arranged: Any, n_rounds: int, min_rounds: int) -> None:
-        agents, meetings = arranged
-        for some in [active] if meetings[0] is meetings[-1] else active[:, None]:
-            advance(some, part, agents, outcomes, table, epoch, meetings[some[0]], n_rounds, min_rounds)
-
-    if network is None:
-        return play_runs(plan, start, start, n_watched, agents, round_cost, more)
-    return play_runs(plan, start, start, n_watched, agents, round_cost, more_on_graphs, network)
+    return play_runs(plan, start, start, n_watched, agents, round_cost, more, network)
 
 
 def play_runs(
