@@ -140,9 +140,10 @@ def watch_graph(agents, n_states, meetings, observed):
     """Writes how many edges there are, and between agents in different states, and agents by group and state."""
     ends, group = meetings.ends, meetings.group
     observed[:] = 0
-    observed[0] = len(ends)
+    between = 0
     for edge in range(len(ends)):
-        observed[1] += agents[ends[edge, 0]] != agents[ends[edge, 1]]
+        between += agents[ends[edge, 0]] != agents[ends[edge, 1]]
+    observed[0], observed[1] = len(ends), between
     for node in range(group.size):
         observed[2 + group[node] * n_states + agents[node]] += 1
 

@@ -55,8 +55,8 @@ def simulate(
 ) -> xr.Dataset:
     """Simulate a population protocol exactly: agents with few states meet in pairs.
 
-    In an interaction two distinct agents, a uniformly random ordered pair (initiator i, responder j), go from (i, j) to
-    (i', j') with the given probability. A round is N interactions. Both methods have this law exactly: 'agents' plays
+    In an interaction two distinct agents, a uniformly random ordered pair (initiator i, responder j), or neighbours on a
+    graph, go from (i, j) to (i', j') with the given probability. A round is N interactions. Both methods have this law exactly: 'agents' plays
     one interaction after another; 'batches' draws the interactions of agents not met before at once, and only those
     that meet an agent again one by one, 2·K² in K·sqrt(N) interactions (see `_epochs` and `_kernel`). Source:
     Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
