@@ -55,11 +55,11 @@ def simulate(
 ) -> xr.Dataset:
     """Simulate a population protocol exactly: agents with few states meet in pairs.
 
-    In an interaction two distinct agents, a uniformly random ordered pair (initiator i, responder j), or neighbours on a
-    graph, go from (i, j) to (i', j') with the given probability. A round is N interactions. Both methods have this law exactly: 'agents' plays
-    one interaction after another; 'batches' draws the interactions of agents not met before at once, and only those
-    that meet an agent again one by one, 2·K² in K·sqrt(N) interactions (see `_epochs` and `_kernel`). Source:
-    Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
+    In an interaction two distinct agents, a uniformly random ordered pair (initiator i, responder j), go from (i, j) to
+    (i', j') with the given probability; on a graph they are neighbours. A round is N interactions. Both methods have
+    this law exactly: 'agents' plays one interaction after another; 'batches' draws the interactions of agents not met
+    before at once, and only those that meet an agent again one by one, 2·K² in K·sqrt(N) interactions (see `_epochs`
+    and `_kernel`). Source: Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def simulate(
     runs
         Number of runs, ≥ 1.
     seed
-        0 to 2^63 - 1. A run depends only on (seed, N, its number), the method, `transitions` and `counts`: 1,000
-        runs are the first 1,000 of 10,000, on any number of threads. In batches it also depends on `absorbing`.
+        0 to 2^63 - 1. A run depends only on (seed, N, its number), the method, `transitions`, `counts` and the graph:
+        1,000 runs are the first 1,000 of 10,000, on any number of threads. In batches it also depends on `absorbing`.
     max_rounds
         Rounds after which a run ends without absorption.
     record_rounds
@@ -90,8 +90,8 @@ def simulate(
         'agents', 'batches' or 'auto', the faster one for N and K.
     topology
         Who meets whom: None, everybody; or a graph as `validation.simulate` takes it, or a function that makes one for
-        each run. Agents meet one by one, in N ε interactions a unit of time, and move alone at the constant rates of a
-        model wherever they are. Rates that are functions are refused.
+        each run. Of a model each edge meets at the rate 2 ε over the mean degree, for `pick` 'edge', and agents move
+        alone at the same rates wherever they are. Rates that are functions are refused.
     pick
         'edge': the two who meet are the ends of an edge at random, in proportion to its weight, either one with
         probability 1/2 the initiator. 'agent': an agent at random is the initiator, and one of its neighbours the
