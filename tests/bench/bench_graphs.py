@@ -25,7 +25,7 @@ EPIDEMIC = ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, RATES)
 INTERACTIONS = 10**8
 SEED = 1
 PEER_AGENTS = 10_000
-# Units of time, which take NDlib a minute each; an event of EoN's takes as long as a walk over its edges.
+# Units of time; one of voters takes NDlib and EoN a quarter of a minute or more.
 PEERS = ((MESA_GRAPH, None, 10), (EON, None, 1), (NDLIB, None, 1), (EON, RATES, 10))
 
 
