@@ -70,6 +70,7 @@ class Topology:
     pick: str
     committed_nodes: Sequence[Any] | str | None
     meeting: np.ndarray
+    ordered: bool
 
     @classmethod
     def of(
@@ -78,19 +79,14 @@ class Topology:
         pick: str = "edge",
         committed_nodes: Sequence[Any] | str | None = None,
         meeting: np.ndarray = PAIRWISE,
+        ordered: bool = False,
     ) -> Topology:
         """From arguments of `simulate`; InputError where they are none."""
         one_of("pick", pick, PICKS)
-        if isinstance(committed_nodes, str) and committed_nodes != HUBS:
-            raise InputError(f"committed_nodes = {committed_nodes!r}: expected {HUBS!r} or a sequence of nodes")
-        if committed_nodes is not None and not isinstance(committed_nodes, str):
-            try:
-                committed_nodes = list(committed_nodes)
-                set(committed_nodes)
-            except TypeError:
-                raise InputError(f"committed_nodes = {shown(committed_nodes)}: expected a sequence of nodes") from None
-        graph = topology if callable(topology) else graph_of(topology, pick, meeting)
-        return cls(graph, pick, committed_nodes, meeting)
+        if committed_nodes is not None:
+            committed_nodes = checked_nodes("committed_nodes", committed_nodes)
+        graph = topology if callable(topology) else graph_of(topology, pick, meeting, ordered)
+        return cls(graph, pick, committed_nodes, meeting, ordered)
 
     def graphs(self, n_agents: int, seed: int, runs: np.ndarray) -> list[Graph]:
         """The graph of each run."""
@@ -105,7 +101,7 @@ class Topology:
                     f"topology({n_agents}, {run_seed}) fails with {type(error).__name__} ({shown(str(error))}): "
                     "expected a function of the number of agents and of a seed that returns a graph"
                 ) from error
-            made.append(self.of_size(graph_of(one, self.pick, self.meeting), n_agents))
+            made.append(self.of_size(graph_of(one, self.pick, self.meeting, self.ordered), n_agents))
         return made
 
     @staticmethod
@@ -121,19 +117,7 @@ class Topology:
         """Where the committed agents are, in the order of their words; nowhere if they are anywhere."""
         if self.committed_nodes is None:
             return np.empty(0, np.int64)
-        if isinstance(self.committed_nodes, str):
-            return np.argsort(-graph.degree, kind="stable")[:number]
-        nodes = self.committed_nodes
-        if len(nodes) != number:
-            raise InputError(
-                f"committed_nodes has {len(nodes)} nodes: expected one for each of {number} committed agents"
-            )
-        known = {node: k for k, node in enumerate(range(graph.n_agents) if graph.nodes is None else graph.nodes)}
-        if unknown := [node for node in nodes if node not in known]:
-            raise InputError(f"committed_nodes has {shown(unknown)}: expected nodes of the graph")
-        if len(set(nodes)) < number:
-            raise InputError(f"committed_nodes = {shown(nodes)}: expected different nodes")
-        return np.array([known[node] for node in nodes], np.int64)
+        return places_of("committed_nodes", self.committed_nodes, graph, number, "committed agents")
 
     def places(self) -> str:
         """Where committed agents are, for the stamp of a result."""
@@ -151,9 +135,41 @@ def digest(graph: Graph) -> str:
     return sha256(b"".join(part.tobytes() for part in (*graph.edges[:4], graph.edges[5]))).hexdigest()[:16]
 
 
-def graph_of(topology: Any, pick: str, meeting: np.ndarray = PAIRWISE) -> Graph:
-    """The graph of an argument; InputError where it is none, or where some agents can't reach others."""
+def checked_nodes(name: str, nodes: Any) -> list[Any] | str:
+    """A list of nodes, or 'hubs'; InputError for anything else."""
+    if isinstance(nodes, str) and nodes != HUBS:
+        raise InputError(f"{name} = {nodes!r}: expected {HUBS!r} or a sequence of nodes")
+    try:
+        nodes = nodes if isinstance(nodes, str) else list(nodes)
+        set(nodes)
+    except TypeError:
+        raise InputError(f"{name} = {shown(nodes)}: expected a sequence of nodes") from None
+    return nodes
+
+
+def places_of(name: str, nodes: Sequence[Any] | str, graph: Graph, number: int, agents: str) -> np.ndarray:
+    """Numbers of the nodes of so many `agents`, as the argument `name` says."""
+    if isinstance(nodes, str):
+        return np.argsort(-graph.degree, kind="stable")[:number]
+    if len(nodes) != number:
+        raise InputError(f"{name} has {len(nodes)} nodes: expected one for each of {number} {agents}")
+    known = {node: k for k, node in enumerate(range(graph.n_agents) if graph.nodes is None else graph.nodes)}
+    if unknown := [node for node in nodes if node not in known]:
+        raise InputError(f"{name} has {shown(unknown)}: expected nodes of the graph")
+    if len(set(nodes)) < number:
+        raise InputError(f"{name} = {shown(nodes)}: expected different nodes")
+    return np.array([known[node] for node in nodes], np.int64)
+
+
+def graph_of(topology: Any, pick: str, meeting: np.ndarray = PAIRWISE, ordered: bool = False) -> Graph:
+    """The graph of an argument; InputError where it is none, or where some agents can't reach others.
+
+    Of `ordered` pairs the aliases are those of 2E pairs: 2e has the ends of the edge e in their order, 2e + 1 has the
+    second one first. The first of a pair is the agent that is picked.
+    """
     if hyperedges := _hyperedges(topology):
+        if ordered:
+            raise InputError("topology has hyperedges: expected edges of two for agents who meet in ordered pairs")
         return _hypergraph(*hyperedges, pick, meeting)
     matrix, nodes = _matrix(topology)
     if complaints := _complaints(matrix, nodes):
@@ -162,12 +178,15 @@ def graph_of(topology: Any, pick: str, meeting: np.ndarray = PAIRWISE) -> Graph:
     if abs(matrix - matrix.T).sum() > 0:  # who is named first does not matter
         matrix = csr_array(matrix + matrix.T)
     upper = coo_array(triu(matrix, 1))
+    most = LARGEST // 2 if ordered else LARGEST
+    if len(upper.data) > most:
+        raise InputError(f"topology has {len(upper.data)} edges: expected at most {most}")
     weight = upper.data.astype(float)
-    if len(weight) > LARGEST:
-        raise InputError(f"topology has {len(weight)} edges: expected at most {LARGEST}")
+    first, second = weight, weight
     if pick == "agent":
         strength = matrix.sum(axis=1)
-        weight = weight / strength[upper.row] + weight / strength[upper.col]
+        first, second = weight / strength[upper.row], weight / strength[upper.col]
+    weight = np.column_stack([first, second]).ravel() if ordered else first + second
     ends = np.column_stack([upper.row, upper.col]).astype(np.uint32)
     aliases, members = _aliases(weight), NO_EDGES[5]
     if _matched(meeting) and len(aliases[0]):

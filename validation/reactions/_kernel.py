@@ -1,7 +1,7 @@
 """Rounds of a population protocol, agent by agent or in batches, and the tables of outcomes that both read.
 
-Both are exact: an interaction takes a uniformly random ordered pair of distinct agents. In batches (Berenbrink et al.
-2020, arXiv 2005.03584):
+Both are exact: an interaction takes a uniformly random ordered pair of distinct agents; agent by agent it may be one of
+neighbours on a graph. In batches (Berenbrink et al. 2020, arXiv 2005.03584):
 
 - Only the counts matter for the future, since agents in one state are exchangeable. So epochs (`_epochs`) and batches
   (`_engine.batches`) may follow each other, each starting afresh, and the length of an epoch may depend on the counts
@@ -21,11 +21,13 @@ import numpy as np
 from numba import njit
 
 from meanfield.toolbox import copy_to
-from theory.pairs import next_pair, pair_limits
-from theory.streams import next_bits
+from theory.pairs import NO_EDGES, edge_limits, next_edge, next_pair, pair_limits
+from theory.streams import ONE, next_bits
 from validation._engine.batches import chosen_row, draw_entry, play_batch
 from validation._engine.thresholds import word_thresholds
 from validation.reactions._epochs import collide, draw_length, play_epoch
+
+DRAWN_AHEAD = 256  # interactions on a graph; more are no faster, as measured
 
 
 class Outcomes(NamedTuple):
@@ -60,6 +62,18 @@ class Changes(NamedTuple):
 NO_CHANGES = Changes(
     np.zeros(1, np.uint64), np.zeros(0, np.int64), np.zeros((0, 2), np.int64), np.empty((0, 0)), np.zeros(0, np.int64)
 )
+
+
+class Meetings(NamedTuple):
+    """Who meets whom in a run on a graph, and the group of each node; without edges everybody meets everybody."""
+
+    ends: np.ndarray  # (E, 2), the pair 2e + 1 has the second of the edge e first
+    threshold: np.ndarray  # (2E,), of pairs that are not equally likely, as in `theory.pairs`; else (0,)
+    other: np.ndarray  # as threshold
+    group: np.ndarray  # (N,), or (0,) if no groups are recorded
+
+
+EVERYBODY = Meetings(*NO_EDGES[:3], np.empty(0, np.int64))
 
 
 class Runs(NamedTuple):
@@ -115,10 +129,23 @@ def outcomes_of(
 @njit(cache=True)
 def watch(watched, counts, observed):
     """Writes watched @ counts into `observed`."""
-    for k in range(observed.size):
+    for k in range(watched.shape[0]):
         observed[k] = 0
         for state in range(counts.size):
             observed[k] += watched[k, state] * counts[state]
+
+
+@njit(cache=True)
+def watch_graph(agents, n_states, meetings, observed):
+    """Writes how many edges there are, and between agents in different states, and agents by group and state."""
+    ends, group = meetings.ends, meetings.group
+    observed[:] = 0
+    between = 0
+    for edge in range(len(ends)):
+        between += agents[ends[edge, 0]] != agents[ends[edge, 1]]
+    observed[0], observed[1] = len(ends), between
+    for node in range(group.size):
+        observed[2 + group[node] * n_states + agents[node]] += 1
 
 
 @njit(cache=True)
@@ -161,7 +188,35 @@ def chosen_change(first, reach, row, state, bits):
 
 
 @njit(cache=True)
-def play_agents(agents, counts, stream, absorbed, final, others, outcomes, before, goes_on):
+def draw_meetings(meetings, n_agents, threshold, number, drawn, s0, s1, s2, s3):
+    """Writes the agents of the next `number` interactions into `drawn` (2, ·), one agent twice if it moves alone.
+
+    They are drawn ahead of what depends on states, so that the processor waits for many edges at once.
+    """
+    ends, pair_threshold, other = meetings.ends, meetings.threshold, meetings.other
+    among, everyone, places = edge_limits(2 * len(ends)), edge_limits(n_agents), np.empty(number, np.uint64)
+    for k in range(places.size):
+        places[k], s0, s1, s2, s3 = next_edge(among, s0, s1, s2, s3)
+    if pair_threshold.size > 0:
+        for k in range(places.size):
+            bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+            place = places[k]  # without a branch, which would be guessed wrong
+            places[k] = place ^ ((place ^ np.uint64(other[place])) * np.uint64(bits >= pair_threshold[place]))
+    for k in range(places.size):
+        edge, side = places[k] >> ONE, places[k] & ONE
+        drawn[0, k], drawn[1, k] = ends[edge, side], ends[edge, ONE - side]
+    if threshold > 0:
+        for k in range(places.size):
+            bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+            if bits < threshold:  # anyone: the first of a pair is likelier to have many neighbours
+                agent, s0, s1, s2, s3 = next_edge(everyone, s0, s1, s2, s3)
+                drawn[0, k] = agent
+                drawn[1, k] = agent
+    return s0, s1, s2, s3
+
+
+@njit(cache=True)
+def play_agents(agents, counts, stream, absorbed, final, others, outcomes, meetings, before, goes_on):
     """A round of N interactions after `before` earlier ones, or up to absorption; returns how many were marked.
 
     Updates the states `agents` (N,), their `counts` (K,), `others` (groups,) and the stream. The first absorption is
@@ -169,7 +224,7 @@ def play_agents(agents, counts, stream, absorbed, final, others, outcomes, befor
     """
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_states = counts.size
-    limits = pair_limits(agents.size)
+    limits, on_graph, drawn = pair_limits(agents.size), len(meetings.ends) > 0, np.empty((2, DRAWN_AHEAD), np.uint32)
     watching = absorbed[0] < 0 and others.size > 0
     marked = 0
     first_row, thresholds, old, new = outcomes.first_row, outcomes.thresholds, outcomes.before, outcomes.after
@@ -179,10 +234,18 @@ def play_agents(agents, counts, stream, absorbed, final, others, outcomes, befor
     for state in range(strides.size):
         composition += strides[state] * counts[state]
     for step in range(agents.size):
-        i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
-        if strides.size > 0:
-            bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
-            alone = bits < threshold
+        if on_graph:
+            place = step % DRAWN_AHEAD
+            if place == 0:
+                number = min(DRAWN_AHEAD, agents.size - step)
+                s0, s1, s2, s3 = draw_meetings(meetings, agents.size, threshold, number, drawn, s0, s1, s2, s3)
+            i, j = np.uint64(drawn[0, place]), np.uint64(drawn[1, place])
+            alone = i == j
+        else:
+            i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
+            if strides.size > 0:
+                bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+                alone = bits < threshold
         pair = np.int64(agents[i]) * n_states + np.int64(agents[j])
         row = first_row[pair]
         if alone:
@@ -306,7 +369,7 @@ def play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before
 
 
 @njit(cache=True, nogil=True)
-def advance(active, runs, agents, outcomes, table, epoch, n_rounds, least):
+def advance(active, runs, agents, outcomes, table, epoch, meetings, n_rounds, least):
     """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, at least up to round `least`.
 
     It works on copies: threads that count references to the same arrays wait for each other.
@@ -337,17 +400,24 @@ def advance(active, runs, agents, outcomes, table, epoch, n_rounds, least):
                 write_absorbed(absorbed, final, 0, group, counts)
             if runs.recorded.shape[1] > 0:
                 watch(outcomes.watched, counts, runs.recorded[run, 0])
+                if len(meetings.ends):
+                    watch_graph(agents[run], counts.size, meetings, runs.recorded[run, 0, len(outcomes.watched) :])
         last = runs.played[run] + n_rounds
         while runs.played[run] < last and (absorbed[0] < 0 or runs.played[run] < least):
             before, goes_on = runs.played[run] * n_agents, runs.played[run] < least
             if table.size > 0:
                 marked = play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before, goes_on)
             else:
-                marked = play_agents(agents[run], counts, stream, absorbed, final, others, outcomes, before, goes_on)
+                marked = play_agents(
+                    agents[run], counts, stream, absorbed, final, others, outcomes, meetings, before, goes_on
+                )
             runs.played[run] += 1
-            if runs.played[run] < runs.recorded.shape[1]:
-                watch(outcomes.watched, counts, runs.recorded[run, runs.played[run]])
-                runs.marked[run, runs.played[run]] = marked
+            now = runs.played[run]
+            if now < runs.recorded.shape[1]:
+                watch(outcomes.watched, counts, runs.recorded[run, now])
+                if len(meetings.ends):
+                    watch_graph(agents[run], counts.size, meetings, runs.recorded[run, now, len(outcomes.watched) :])
+                runs.marked[run, now] = marked
         copy_to(runs.counts[run], counts)
         copy_to(runs.streams[run], stream)
         copy_to(runs.absorbed[run], absorbed)

@@ -7,7 +7,7 @@ the channel of an interaction and needs as many rows as outcomes, not K⁴.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 
 from meanfield import ReactionModel
 from meanfield.toolbox import check_memory
@@ -37,7 +37,6 @@ def changes_of(model: ReactionModel, n_agents: int) -> tuple[Changes, float]:
     rows = (n_agents + 1) ** free
     check_memory(8 * rows * len(order), f"counts has {n_agents} agents in {free + 1} states", "fewer of either")
     strides = np.append((n_agents + 1) ** np.arange(free), 0)
-    first = np.searchsorted(source, np.arange(model.n_states + 1))
     reach = np.zeros((rows, len(order)))
     for start in range(0, rows, COMPOSITIONS):
         some = np.arange(start, min(start + COMPOSITIONS, rows))
@@ -47,11 +46,34 @@ def changes_of(model: ReactionModel, n_agents: int) -> tuple[Changes, float]:
         padded = np.resize(counts, (min(rows, COMPOSITIONS), free + 1))  # a program is compiled for each number
         rates = model.changes.checked(padded / n_agents)[: len(some), order]
         reach[some] = np.where(counts[:, source] > 0, rates, 0.0)
-    for state in range(model.n_states):
-        part = slice(first[state], first[state + 1])
+    return _cumulated(source, target, reach, strides, interaction_rate(model))
+
+
+def moves_alone(model: ReactionModel) -> tuple[ReactionModel, Changes]:
+    """The encounters of a model, and its moves of one agent at constant rates, of an agent at random.
+
+    Where agents who are likelier to meet are not likelier to move they can't be interactions of pairs.
+    """
+    alone = csr_array(model.spontaneous)
+    alone.sort_indices()
+    encounters = ReactionModel(
+        model.states, model.alpha, model.beta, model.first, model.second, None, model.encounter_rate, model.time_unit
+    )
+    if not alone.nnz:
+        return encounters, NO_CHANGES
+    moves, strides = coo_array(alone), np.zeros(model.n_states, np.int64)
+    return encounters, _cumulated(moves.row, moves.col, alone.data[None].copy(), strides, model.encounter_rate)[0]
+
+
+def _cumulated(
+    source: np.ndarray, target: np.ndarray, reach: np.ndarray, strides: np.ndarray, rate: float
+) -> tuple[Changes, float]:
+    """Moves sorted by their source, at the rates `reach` (rows, R), beside interactions at this rate."""
+    first = np.searchsorted(source, np.arange(len(strides) + 1))
+    for part in map(slice, first[:-1], first[1:]):
         reach[:, part] = np.cumsum(reach[:, part], axis=1)
     most = float(reach.max())
-    share = most / (most + interaction_rate(model) or 1.0)
+    share = most / (most + rate or 1.0)
     threshold = np.array([min(int(share * 2.0**64), 2**64 - 1)], np.uint64)
     reach /= most if most > 0 else 1.0
     return Changes(threshold, first, np.column_stack([source, target]), reach, strides), most
@@ -59,9 +81,9 @@ def changes_of(model: ReactionModel, n_agents: int) -> tuple[Changes, float]:
 
 def reaction_outcomes(
     model: ReactionModel,
+    changes: Changes = NO_CHANGES,
     groups: np.ndarray | None = None,
     marks: np.ndarray | None = None,
-    changes: Changes = NO_CHANGES,
 ) -> Outcomes:
     """Outcomes of interactions, each channel's apart; `marks` (M,) is the count of an encounter by each channel.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -16,8 +16,9 @@ from theory.streams import seed_streams
 from validation._engine.arguments import LARGEST_POPULATION, check_protocol_runs
 from validation._engine.ensemble import play_to_end, portions
 from validation.reactions._epochs import log_survival
-from validation.reactions._kernel import NO_CHANGES, Outcomes, Runs, advance
-from validation.reactions._models import changes_of, interaction_rate, reaction_outcomes
+from validation.reactions._kernel import EVERYBODY, NO_CHANGES, Outcomes, Runs, advance
+from validation.reactions._models import changes_of, interaction_rate, moves_alone, reaction_outcomes
+from validation.reactions._network import Network
 from validation.reactions._transitions import (
     LARGEST_IN_BATCHES,
     groups_of,
@@ -46,15 +47,19 @@ def simulate(
     record_rounds: int | None = None,
     absorbing: Mapping[str, Collection[Hashable]] | None = None,
     method: str = "auto",
+    topology: Any = None,
+    pick: str = "edge",
+    initial_nodes: Mapping[str, Sequence[Any] | str] | None = None,
+    node_groups: Mapping[Any, Hashable] | Sequence[Hashable] | np.ndarray | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Simulate a population protocol exactly: agents with few states meet in pairs.
 
     In an interaction two distinct agents, a uniformly random ordered pair (initiator i, responder j), go from (i, j) to
-    (i', j') with the given probability. A round is N interactions. Both methods have this law exactly: 'agents' plays
-    one interaction after another; 'batches' draws the interactions of agents not met before at once, and only those
-    that meet an agent again one by one, 2·K² in K·sqrt(N) interactions (see `_epochs` and `_kernel`). Source:
-    Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
+    (i', j') with the given probability; on a graph they are neighbours. A round is N interactions. Both methods have
+    this law exactly: 'agents' plays one interaction after another; 'batches' draws the interactions of agents not met
+    before at once, and only those that meet an agent again one by one, 2·K² in K·sqrt(N) interactions (see `_epochs`
+    and `_kernel`). Source: Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
 
     Parameters
     ----------
@@ -71,8 +76,8 @@ def simulate(
     runs
         Number of runs, ≥ 1.
     seed
-        0 to 2^63 - 1. A run depends only on (seed, N, its number), the method, `transitions` and `counts`: 1,000
-        runs are the first 1,000 of 10,000, on any number of threads. In batches it also depends on `absorbing`.
+        0 to 2^63 - 1. A run depends only on (seed, N, its number), the method, `transitions`, `counts` and the graph:
+        1,000 runs are the first 1,000 of 10,000, on any number of threads. In batches it also depends on `absorbing`.
     max_rounds
         Rounds after which a run ends without absorption.
     record_rounds
@@ -83,6 +88,20 @@ def simulate(
         in these states. By default runs do not stop early.
     method
         'agents', 'batches' or 'auto', the faster one for N and K.
+    topology
+        Who meets whom: None, everybody; or a graph as `validation.simulate` takes it, or a function that makes one for
+        each run. Of a model each edge meets at the rate 2 ε over the mean degree, for `pick` 'edge', and agents move
+        alone at the same rates wherever they are. Rates that are functions are refused.
+    pick
+        'edge': the two who meet are the ends of an edge at random, in proportion to its weight, either one with
+        probability 1/2 the initiator. 'agent': an agent at random is the initiator, and one of its neighbours the
+        responder, in proportion to the weights of their edges.
+    initial_nodes
+        {state: nodes} where the agents of some states start: as many nodes as agents in that state, or 'hubs', the
+        nodes with the most neighbours. All others start anywhere, in each run.
+    node_groups
+        Groups of nodes whose counts are recorded: a label for each node, in their order or by node, such as
+        ``networkx.get_node_attributes(graph, "block")``.
     progress
         Show a progress bar.
 
@@ -94,6 +113,8 @@ def simulate(
       interactions by then, and `absorbed_round`, that number over N; both NaN without absorption.
     - With `record_rounds`: `count` (run, round, state) and, for marked transitions, `marked_share` (run, round) of the
       round's interactions; round 0 is the start, where the share is NaN.
+    - On a graph `interface_density` (run, round), the share of edges between agents in different states, and with
+      `node_groups` `group_share` (run, round, node_group, state), the share of each state in each group.
     - Of a model, `time` along `round` and `absorbed_time`, in its unit: the mean time of so many interactions. Where
       they happen at random times, as in `meanfield.finite_size`, variances at a given time are larger.
 
@@ -130,20 +151,30 @@ def simulate(
         counts = _of_all_states(counts, model)
     states, start = start_of(counts)
     groups = groups_of(absorbing, states)
+    network = Network.of(topology, pick, initial_nodes, node_groups, states, start)
     changes, rate_of_changes = NO_CHANGES, 0.0
-    if model is not None:
-        changes, rate_of_changes = changes_of(model, int(start.sum()))
-        outcomes = reaction_outcomes(model, groups, changes=changes)
-    else:
+    if model is None:
         rows = rows_of_array(transitions, len(states)) if isinstance(transitions, np.ndarray) else transitions
         outcomes = outcomes_of_rows(rows, states, groups, np.eye(len(states), dtype=np.int64))
+    elif network is None:
+        changes, rate_of_changes = changes_of(model, int(start.sum()))
+        outcomes = reaction_outcomes(model, changes, groups)
+    else:
+        if len(model.changes):
+            raise InputError("topology beside a model with rates that are functions: expected numbers, or None")
+        outcomes = reaction_outcomes(*moves_alone(model), groups)
     n_agents = int(start.sum())
     plan = Plan(n_agents, runs, seed, max_rounds, record_rounds, progress)
     if changes.strides.size and method == "batches":
         raise InputError(
             "method = 'batches': expected 'agents' for rates that are functions, which change at every move"
         )
-    played = play_protocol(outcomes, start, plan, "agents" if changes.strides.size and method == "auto" else method)
+    if network is not None and method == "batches":
+        raise InputError(
+            "method = 'batches' beside a topology: expected 'agents', since agents differ by their neighbours"
+        )
+    one_by_one = changes.strides.size or network is not None
+    played = play_protocol(outcomes, start, plan, "agents" if one_by_one and method == "auto" else method, network)
     state = ("state", list(states), {"long_name": "state of an agent"})
     result = labelled(
         {"final_count": (("run", "state"), played.final, "number of agents at the end")},
@@ -152,10 +183,13 @@ def simulate(
     if absorbing:
         result = result.assign(absorption(played, list(absorbing), n_agents))
     if record_rounds is not None:
-        result["count"] = (("run", "round", "state"), played.recorded, {"long_name": "number of agents", "units": "1"})
+        count = played.recorded[..., : len(states)]
+        result["count"] = (("run", "round", "state"), count, {"long_name": "number of agents", "units": "1"})
         if outcomes.marked.any():
             result["marked_share"] = marked_share(played, n_agents, "share of marked interactions")
         result = result.assign_coords(round=np.arange(played.recorded.shape[1]))
+        if network is not None:
+            result = network.with_records(result, played.recorded[..., len(states) :])
     if model is not None:
         rounds, units = interaction_rate(model) + rate_of_changes, {"long_name": "time", "units": model.time_unit}
         if "round" in result.coords:
@@ -163,7 +197,7 @@ def simulate(
         if absorbing:
             result["absorbed_time"] = ("run", result["absorbed_round"].values / rounds, units)
     options = {"runs": runs, "seed": seed, "max_rounds": max_rounds, "record_rounds": record_rounds, "method": method}
-    return stamp(result, "protocol_simulation", None, **options)
+    return stamp(result, "protocol_simulation", None, **options, **(network.options() if network is not None else {}))
 
 
 def _of_all_states(counts: Mapping[str, int] | Sequence[int] | np.ndarray, model: ReactionModel) -> dict[str, int]:
@@ -218,20 +252,27 @@ class Plan(NamedTuple):
         return Plan(self.n_agents, runs, seed, max_rounds, record, self.progress)
 
 
-def play_protocol(outcomes: Outcomes, start: np.ndarray, plan: Plan, method: str = "auto") -> Runs:
+def play_protocol(
+    outcomes: Outcomes, start: np.ndarray, plan: Plan, method: str = "auto", network: Network | None = None
+) -> Runs:
     """Runs of a protocol from the counts `start` (K,)."""
     n_agents, n_states = plan.n_agents, len(start)
-    plan = plan.checked(n_states, len(outcomes.watched))
+    n_watched = len(outcomes.watched) + (network.n_watched if network is not None else 0)
+    plan = plan.checked(n_states, n_watched)
     in_batches = takes_batches(method, n_agents, n_states)
     epoch = _epoch_length(n_agents, n_states)
     table = log_survival(n_agents, epoch) if in_batches else np.empty(0)
     agents = np.repeat(np.arange(n_states, dtype=np.uint8), start * (not in_batches))
     round_cost = int(np.sqrt(n_agents) / BATCH_LENGTH * (50 + 20 * n_states**2)) if in_batches else n_agents
 
-    def more(active: np.ndarray, part: Runs, agents: np.ndarray, n_rounds: int, min_rounds: int) -> None:
-        advance(active, part, agents, outcomes, table, epoch, n_rounds, min_rounds)
+    def more(active: np.ndarray, part: Runs, arranged: Any, n_rounds: int, min_rounds: int) -> None:
+        agents, meetings = (arranged, [EVERYBODY]) if network is None else arranged
+        same = meetings[0] is meetings[-1]
+        for some in [active] if same else active[:, None]:
+            met = meetings[0 if same else some[0]]
+            advance(some, part, agents, outcomes, table, epoch, met, n_rounds, min_rounds)
 
-    return play_runs(plan, start, start, len(outcomes.watched), agents, round_cost, more)
+    return play_runs(plan, start, start, n_watched, agents, round_cost, more, network)
 
 
 def play_runs(
@@ -241,7 +282,8 @@ def play_runs(
     n_watched: int,
     agents: np.ndarray,
     round_cost: int,
-    advance: Callable[[np.ndarray, Runs, np.ndarray, int, int], None],
+    advance: Callable[[np.ndarray, Runs, Any, int, int], None],
+    network: Network | None = None,
 ) -> Runs:
     """Runs of a checked plan of agents in the states `agents` (N,), or (0,) if they are not told apart.
 
@@ -254,7 +296,8 @@ def play_runs(
     round_cost
         Cost of a round, in interactions agent by agent: calls into compiled code can't be interrupted.
     advance
-        Plays so many more rounds of the runs with these numbers, and those that are recorded.
+        Plays so many more rounds of the runs with these numbers, and those that are recorded. It is given the states of
+        all agents (run, N), on a `network` with its meetings.
     """
     runs, max_rounds = plan.runs, plan.max_rounds
     recorded = 0 if plan.record_rounds is None else plan.record_rounds + 1
@@ -270,7 +313,10 @@ def play_runs(
 
     def play_portion(some: slice) -> None:
         part = Runs(*(values[some] for values in played))
-        states = np.tile(agents, (len(part.played), 1))
+        if network is None:
+            states = np.tile(agents, (len(part.played), 1))
+        else:
+            states = network.arrange(plan.seed, np.arange(runs)[some], part.streams)
         play_to_end(
             lambda active, n_rounds: advance(active, part, states, n_rounds, recorded - 1),
             part.played,
@@ -282,8 +328,9 @@ def play_runs(
         lasting = part.absorbed[:, 0] < 0
         part.final[lasting] = part.counts[lasting, : len(final)]
 
+    bytes_a_run = (agents.nbytes or 64 * len(counts)) + (network.nbytes(plan.seed) if network is not None else 0)
     with tqdm(total=runs * max_rounds, disable=not plan.progress, unit="round", leave=False) as bar:
-        for some in portions(runs, agents.nbytes or 64 * len(counts), numba.get_num_threads()):
+        for some in portions(runs, bytes_a_run, numba.get_num_threads()):
             play_portion(some)
     return played
 

@@ -47,7 +47,7 @@ def network(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
     graph = networkx.empty_graph(n_nodes)
     graph.add_edges_from(ends.tolist())
     place = networkx.spring_layout(graph, seed=0, k=3 / np.sqrt(max(n_nodes, 1)), iterations=200)
-    at = np.array([place[node] for node in range(n_nodes)]
+    at = np.array([place[node] for node in range(n_nodes)])
     axes.plot(*at[ends].transpose(2, 1, 0), color=NEUTRAL, linewidth=0.4, alpha=0.5, zorder=1)
     q, words = share.values[0, -1], words_in(part)
     likeliest, surest = q.argmax(1), q.max(1)

@@ -49,6 +49,15 @@ PPSIM = Peer("ppsim 1.0.2", "ppsim_peer.py", "current", (("ppsim==1.0.2",),))
 REBOP = Peer("rebop 0.9.2", "rebop_peer.py", "current", (("rebop==0.9.2",),))
 BATSS = Peer("batss 1.0.4", "batss_peer.py", "current", (("batss==1.0.4",),))
 MESA = Peer("Mesa 3.3.1", "mesa_peer.py", "current", (("mesa==3.3.1",),))
+# NDlib imports packages that it does not require.
+EON, NDLIB, MESA_GRAPH = (
+    Peer(name, "graph_peer.py", "graphs", (("networkx==3.6.1", *packages),))
+    for name, packages in (
+        ("EoN 2.0", ("eon==2.0",)),
+        ("NDlib 6.0.1", ("ndlib==6.0.1", "six", "scikit-learn")),
+        ("Mesa 3.3.1", ("mesa==3.3.1",)),
+    )
+)
 
 
 @cache
