@@ -155,8 +155,8 @@ def simulate(
     - `group_word_share` (n_agents, run, round, node_group, word), the word share among the agents at the nodes of each
       of `node_groups`, near 0 or 1 where the group agrees;
     - `node_word_share` (n_agents, run, round, node, word), the probability q_i that the agent at the node says the
-      word, for one number of agents; on one graph for all runs with `edge_node` (edge, end), the numbers of the nodes at
-      the ends of its edges.
+      word, for one number of agents; on one graph for all runs with `edge_node` (edge, end), the numbers of the nodes
+      at the ends of its edges.
 
     Committed agents count like all others, in words and in interactions, as they do for consensus in [001].
 
