@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -18,6 +15,7 @@ from meanfield.toolbox import labelled, real_number, real_numbers, stamp, whole_
 from theory.minimal_naming_game._rate_equation import SURE, check_rule, checked_answers
 
 MOST_SIZES = 3000  # of lexicons, whose eigenvalues take half a minute
+BLOCK = 64  # columns of a Jacobian at a time
 NEGLIGIBLE = 1e-16  # of the agents: lexicons larger than these many agents have are left out
 TOLERANCE = 1e-9  # of integration, relative; 1e-13 absolute
 Answers = tuple[float, float]
@@ -163,52 +161,52 @@ def _equal_words(n_words: int, accepts: Answers, rule: str) -> Float[np.ndarray,
 
 
 def _drift(
-    x: Float[jax.Array, "two sizes"], committed: jax.Array | float, n_words: int, accepts: Answers, rule: str
-) -> Float[jax.Array, "two sizes"]:
+    x: Float[np.ndarray, "*several two sizes"], committed: float, n_words: int, accepts: Answers, rule: str
+) -> Float[np.ndarray, "*several two sizes"]:
     """dx/dt per round, where x[a, l] is the fraction that holds the one word (a = 1) or not, and l of the others.
 
     The last column holds the largest lexicons that are followed; those who would add to them stay.
     """
     pi, phi = accepts
     others = n_words - 1
-    holds, rest = jnp.arange(2.0)[:, None], jnp.arange(x.shape[1] * 1.0)
-    size = jnp.maximum(holds + rest, 1.0)  # nobody has none
-    says = x * holds / size  # the one word
-    one = says.sum() + committed
-    other = (x * rest / size).sum()
-    known, room = rest / others, jnp.where(rest < rest[-1], 1 - rest / others, 0.0)
-    yes_one = jnp.where(holds == 1, pi, phi)
+    holds, rest = np.arange(2.0)[:, None], np.arange(x.shape[-1] * 1.0)
+    size = np.maximum(holds + rest, 1.0)  # nobody has none
+    known, room = rest / others, np.where(rest < rest[-1], 1 - rest / others, 0.0)
+    yes_one = np.where(holds == 1, pi, phi)
     yes_other = pi * known + phi * (1 - known)
-    to_one = x * yes_one * one
-    to_other = x * yes_other * other
-    learns_one = x[0] * (1 - phi) * one
+
+    def mean(values: np.ndarray) -> np.ndarray:
+        return (x * values).sum((-2, -1), keepdims=True)
+
+    one, other = mean(holds / size) + committed, mean(rest / size)
+    learns_one = x[..., :1, :] * (1 - phi) * one
     learns_other = x * (1 - phi) * room * other
+    to_one, to_other = x * yes_one * one, x * yes_other * other
     if rule == "both":
-        accepted_one = (x * yes_one).sum() + committed * pi
-        accepted_other = (x * yes_other).sum() + committed * phi  # who is committed holds no other word
-        to_one += says * accepted_one
-        to_other += x * rest / size * accepted_other
-    change = -to_one - to_other - learns_other
-    change = change.at[0].add(-learns_one).at[1].add(learns_one)
-    change = change.at[:, 1:].add(learns_other[:, :-1])
-    return change.at[1, 0].add(to_one.sum()).at[0, 1].add(to_other.sum())
+        to_one = to_one + x * holds / size * (mean(yes_one) + committed * pi)
+        to_other = to_other + x * rest / size * (mean(yes_other) + committed * phi)  # the committed hold no other word
+    change = np.concatenate([-learns_one, learns_one], axis=-2) - to_one - to_other - learns_other
+    change[..., 1:] += learns_other[..., :-1]
+    change[..., 1, 0] += to_one.sum((-2, -1))
+    change[..., 0, 1] += to_other.sum((-2, -1))
+    return change
 
 
 def _growth_rate(y: np.ndarray, n_words: int, accepts: Answers, rule: str) -> float:
     """The leading eigenvalue for agents who move to the one word while the sizes of lexicons stay."""
-    n = np.arange(1, len(y) + 1)
-    both = np.zeros((2, len(y) + 2))  # a column more than holders have, so that nobody is at the end
-    both[1, : len(y)] = y * n / n_words
-    both[0, 1 : len(y) + 1] = y * (1 - n / n_words)
-
-    def holders(moved: jax.Array) -> jax.Array:
-        """What those who hold the one word and n - 1 others gain, if so many more of them do."""
-        x = jnp.asarray(both).at[1, : len(y)].add(moved).at[0, 1 : len(y) + 1].add(-moved)
-        return _drift(x, 0.0, n_words, accepts, rule)[1, : len(y)]
-
-    with jax.enable_x64(True):
-        matrix = np.asarray(jax.jit(jax.jacfwd(holders))(jnp.zeros(len(y))))
-    return float(np.linalg.eigvals(matrix).real.max())
+    most, n = len(y), np.arange(1, len(y) + 1)
+    x = np.zeros((2, most + 2))  # a column more than holders have, so that nobody is at the end
+    x[1, :most] = y * n / n_words
+    x[0, 1 : most + 1] = y * (1 - n / n_words)
+    rows = []
+    for first in range(0, most, BLOCK):
+        moved = np.zeros((min(BLOCK, most - first), *x.shape))
+        k = np.arange(len(moved))
+        moved[k, 1, first + k] = 1
+        moved[k, 0, first + k + 1] = -1
+        up, down = (_drift(x + sign * moved, 0.0, n_words, accepts, rule)[:, 1, :most] for sign in (0.5, -0.5))
+        rows.append(up - down)  # differences of a quadratic function are its derivatives
+    return float(np.linalg.eigvals(np.concatenate(rows).T).real.max())
 
 
 def _trajectory(
@@ -216,25 +214,15 @@ def _trajectory(
 ) -> dict[str, tuple]:
     """Columns over time."""
 
-    @partial(jax.jit, static_argnums=1)
-    def rate(x: jax.Array, sizes: int) -> jax.Array:
-        return _drift(x.reshape(2, sizes), committed, n_words, accepts, rule).ravel()
+    def rate(_: float, x: np.ndarray) -> np.ndarray:
+        return _drift(x.reshape(2, -1), committed, n_words, accepts, rule).ravel()
 
     sizes = 2 * len(_equal_words(n_words, accepts, rule)) + 8
     while True:  # enough sizes
         sizes = min(n_words, sizes)
         start = np.zeros((2, sizes))
         start[1, 0], start[0, 1] = (1 - committed) * lead, (1 - committed) * (1 - lead)
-        with jax.enable_x64(True):
-            found = solve_ivp(
-                lambda _, x, n=sizes: np.asarray(rate(x, n)),
-                (0.0, times[-1]),
-                start.ravel(),
-                "DOP853",
-                times,
-                rtol=TOLERANCE,
-                atol=1e-4 * TOLERANCE,
-            )
+        found = solve_ivp(rate, (0.0, times[-1]), start.ravel(), "DOP853", times, rtol=TOLERANCE, atol=1e-4 * TOLERANCE)
         if sizes == n_words or np.abs(found.y.reshape(2, sizes, -1)[:, -1]).max() < TOLERANCE:
             break
         sizes *= 2
