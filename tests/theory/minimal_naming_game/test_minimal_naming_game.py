@@ -62,7 +62,7 @@ def test_drift_takes_many_compositions():
 # --- listeners who say yes or no
 
 ANSWERS = [(1, 0), (1, 0.5), (0.9, 0.1), (0.8, 0.3), (0.7, 0.4), (0.5, 0.2), (0.4, 0)]
-DISORDERED = [(0.8, 0.9), (0.5, 0.5), (0.3, 0), (0.2, 0.4)]
+DISORDERED = [(0.8, 0.9), (0.5, 0.5), (0.3, 0), (0.2, 0.4), (0.6, 0.41)]
 
 
 @pytest.mark.parametrize("accepts", [*ANSWERS, *DISORDERED])
