@@ -293,13 +293,18 @@ class Population:
 
     @cached_property
     def mixture(self) -> Mixture:
+        """The numbers of the population, as arrays; InputError unless all agents meet alike, in pairs."""
+        if isinstance(self.all_mix, Groups):
+            raise InputError(f"{self.name} meets in groups of {self.group}: expected pairs who hear each other")
+        return self.all_mix
+
+    @cached_property
+    def all_mix(self) -> Mixture | Groups:
         """The numbers of the population, as arrays; InputError unless all agents meet alike."""
         if isinstance(self.arrays, Edges):
             raise InputError(
                 f"{self.name} is on a graph, where agents meet neighbours only: expected everybody to meet everybody"
             )
-        if isinstance(self.arrays, Groups):
-            raise InputError(f"{self.name} meets in groups of {self.group}: expected pairs who hear each other")
         if isinstance(self.arrays, Blocks):
             raise InputError(
                 f"{self.name} has kinds that meet at rates of their own: expected all to meet alike, or "
@@ -335,7 +340,7 @@ class Population:
 
     def convincible_share(self, word_share: np.ndarray) -> np.ndarray:
         """The word share among agents who are not committed, from the word share of all; words on the last axis."""
-        return self.mixture.convincible_share(word_share)
+        return self.all_mix.convincible_share(word_share)
 
     def fractions_of_all(self, composition: xr.DataArray | np.ndarray) -> np.ndarray:
         """The composition of `reaction_model(population)`: fractions of all agents, the committed ones last.

@@ -7,6 +7,7 @@ from math import factorial, prod
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -59,6 +60,33 @@ class Hearing(NamedTuple):
                 heard[:, word] = 1
                 rows.append((ways * chances[word], said, heard))
         return cls(*(np.array(column) for column in zip(*rows, strict=True)))
+
+    def heard_from(self, Q: Float[Array, "*batch words"]) -> Float[Array, "*batch words words"]:
+        """P(b | a), the probability that a member who says a hears b, where the others say words with probabilities Q.
+
+        Each has full relative accuracy. Rows sum to 1. Arrays of numbers of any kind.
+        """
+        ways = self.weight[..., None] * self.said * _said_by(Q[..., None, None, :], self._others())
+        heard = (jnp if isinstance(ways, jax.Array) else np).einsum("...ra,...rab->...ab", ways, self.heard)
+        return heard / heard.sum(-1, keepdims=True)
+
+    def heard_slope(self, Q: Float[np.ndarray, "*batch words"]) -> Float[np.ndarray, "*batch words words words"]:
+        """∂P(b | a) / ∂Q_c for changes of Q that sum to 0, with axes a, b and c."""
+        others = self._others()
+        voices = others * _said_by(Q[..., None, None, None, :], others[..., None, :] - np.eye(Q.shape[-1], dtype=int))
+        ways = self.weight[..., None] * self.said
+        slope = np.einsum("...rac,...rab->...abc", ways[..., None] * voices, self.heard)
+        size = (ways * _said_by(Q[..., None, None, :], others)).sum(-2)  # the mean size of a group, for each a
+        return slope / size[..., None, None]
+
+    def _others(self) -> Int[Array, "*several outcomes words words"]:
+        """How many of the others say each word, by outcome and the word that a member says."""
+        return self.said[..., :, None, :] - np.eye(self.said.shape[-1], dtype=int)
+
+
+def _said_by(Q: Float[Array, "*batch words"], many: Int[Array, "*outcomes words"]) -> Float[Array, "*batch"]:
+    """The probability that so many say each word, of none where a number is negative, in one order."""
+    return (Q ** (many * (many > 0))).prod(-1)
 
 
 def _mode(said: Int[np.ndarray, " words"]) -> Float[np.ndarray, " words"]:
