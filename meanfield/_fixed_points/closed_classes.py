@@ -32,7 +32,9 @@ def closed_classes(
 ) -> list[np.ndarray]:
     """The closed classes of flows, one array each, if agents hear all of the words `heard` and no others.
 
-    In groups `heard` says whether one who says a may hear b. A class is left only by answers of probability at most `leak`. At 0 exact zeros of the policy count: a memory left
+    In groups `heard` says whether one who says a may hear b.
+
+    A class is left only by answers of probability at most `leak`. At 0 exact zeros of the policy count: a memory left
     with probability 2e-16 is not closed.
     """
     W, successors = space.n_words, flow_successors(space)

@@ -146,7 +146,12 @@ class Eigenvalues(NamedTuple):
 
 
 def leading_eigenvalues(
-    mixture: Mixture | Groups, x: Float[np.ndarray, "kinds states"], space: MemorySpace, k: int = 1, *, x_error: float = 0.0
+    mixture: Mixture | Groups,
+    x: Float[np.ndarray, "kinds states"],
+    space: MemorySpace,
+    k: int = 1,
+    *,
+    x_error: float = 0.0,
 ) -> Eigenvalues:
     """The k eigenvalues with the largest real parts.
 
@@ -185,7 +190,9 @@ def _paced(mixture: Mixture | Groups, found: Eigenvalues) -> Eigenvalues:
     return Eigenvalues(*(mixture.pace * values for values in found))
 
 
-def leading_of_each(mixtures: Sequence[Mixture | Groups], x: list[np.ndarray], *, x_error: float = 0.0) -> list[Eigenvalues]:
+def leading_of_each(
+    mixtures: Sequence[Mixture | Groups], x: list[np.ndarray], *, x_error: float = 0.0
+) -> list[Eigenvalues]:
     """`leading_eigenvalues` of each population at its composition (M, S); small ones are computed together."""
     found: list[Eigenvalues | None] = [None] * len(x)
     groups: dict[tuple, list[int]] = {}

@@ -170,7 +170,7 @@ def _change(law, before, share):
 @compiled
 @no_type_check
 def eliminated(heard, said, successors, members, laws):
-    """Write the laws for probabilities P(b | a) to hear b, by elimination on all flows of a closed class, which is `members`.
+    """Write the laws for probabilities P(b | a) to hear b, by elimination on all flows of a closed class, `members`.
 
     Where products of small probabilities underflow, the law is not a number.
     """

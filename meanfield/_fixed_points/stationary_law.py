@@ -31,11 +31,12 @@ class StationaryLaw:
     """Stationary distribution p(Q) of the kernel A(Q) on a closed class of memories, for one policy and many Q at once.
 
     The law of the full memories is p[flow, heard] = f[flow] Q[heard], in groups with P(heard | said) for Q, where f is
-    the stationary distribution of the chain of flows (see `flow_successors`), W^{2H-1} unknowns. Power iteration would need up to 1e16 steps on policies in
-    which an agent hardly ever changes its habit, so its steps alternate with an exact solution of the chain between
-    aggregates of flows (iterative aggregation and disaggregation; Stewart, Introduction to the Numerical Solution of
-    Markov Chains, 1994, ch. 6). Heard words are independent from interaction to interaction, so long memory resides in
-    own words: the aggregates are the own words, together with the sets of flows that agents hardly ever leave.
+    the stationary distribution of the chain of flows (see `flow_successors`), W^{2H-1} unknowns. Power iteration would
+    need up to 1e16 steps on policies in which an agent hardly ever changes its habit, so its steps alternate with an
+    exact solution of the chain between aggregates of flows (iterative aggregation and disaggregation; Stewart,
+    Introduction to the Numerical Solution of Markov Chains, 1994, ch. 6). Heard words are independent from interaction
+    to interaction, so long memory resides in own words: the aggregates are the own words, together with the sets of
+    flows that agents hardly ever leave.
 
     Laws that have not converged after about the cost of elimination on all flows are solved by elimination without
     subtraction. That bounds the cost for any policy: with 512 flows (W = 2, H = 5) elimination takes a millisecond,
@@ -83,12 +84,11 @@ class StationaryLaw:
         `tolerance` bounds the estimated relative error of the word share, and the estimated error of f, Σ|δf|.
         ConvergenceError if the iteration does not converge, and there are more than 8,192 flows.
         """
-        heard, laws = self._heard_from(Q), np.empty((len(Q), len(self._said)))
-        heard = np.array(heard, order="C")
+        laws = np.empty((len(Q), len(self._said)))
         if len(self._class) <= ELIMINATED_FLOWS or self.space.memory_length == 1:
-            self._eliminate(heard, laws)
+            self._eliminate(Q, laws)
             return laws
-        start = np.zeros(len(self._said))
+        heard, start = self._heard(Q), np.zeros(len(self._said))
         start[self._class] = 1 / len(self._class)
         max_cycles = FEWEST_CYCLES + len(self._class) // 16  # then they have cost about what elimination does
         fixed = (start, self._said, self._successors, self._aggregates)
@@ -108,18 +108,21 @@ class StationaryLaw:
                     best=laws,
                 )
             slow = laws[~converged]
-            self._eliminate(heard[~converged], slow)
+            self._eliminate(Q[~converged], slow)
             laws[~converged] = slow
         return laws
 
-    def _eliminate(self, heard: np.ndarray, laws: np.ndarray) -> None:
-        """Write the laws by elimination on all flows of the class, O(M³) for each."""
-        n = len(self._class)
+    def _heard(self, Q: Float[np.ndarray, "laws words"]) -> Float[np.ndarray, "laws words words"]:
+        return np.array(self._heard_from(Q), order="C")
+
+    def _eliminate(self, Q: np.ndarray, laws: np.ndarray) -> None:
+        """Write the laws by elimination on all flows of the class, O(M³) for each Q."""
+        heard, n = self._heard(Q), len(self._class)
 
         def solve(rows: slice) -> None:
             eliminated(heard[rows], self._said, self._successors, self._class, laws[rows])
 
-        in_threads(solve, len(heard), n**2, 1 if n > ONE_AT_A_TIME else None)
+        in_threads(solve, len(Q), n**2, 1 if n > ONE_AT_A_TIME else None)
 
     def word_share(
         self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
@@ -134,7 +137,7 @@ class StationaryLaw:
         """p(Q) over all states."""
         rows, W = Q.reshape(-1, Q.shape[-1]), Q.shape[-1]
         x = np.zeros((len(rows), self.space.n_states))
-        said = self.flow_law(rows).reshape(len(rows), -1, W, 1)
+        said = self.flow_law(rows).reshape(len(rows), len(self._said) // W, W, 1)
         x[:, -self.space.n_full :] = (said * self._heard_from(rows)[:, None]).reshape(-1, self.space.n_full)
         return x.reshape(*Q.shape[:-1], self.space.n_states)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from meanfield.core._groups import Hearing
 from meanfield.core._space import MemorySpace
@@ -45,14 +45,14 @@ class Mixture(NamedTuple):
         return 1.0
 
     @staticmethod
-    def heard_from(Q: Float[np.ndarray, "*batch words"]) -> Float[np.ndarray, "*batch words words"]:
+    def heard_from(Q: Shaped[np.ndarray, "*batch words"]) -> Shaped[np.ndarray, "*batch words words"]:
         """The probability that one who says a hears b, P(b | a), where the others say words with probabilities Q."""
         return np.broadcast_to(Q[..., None, :], (*Q.shape, Q.shape[-1]))
 
     @staticmethod
-    def heard_slope(Q: Float[np.ndarray, "*batch words"]) -> Float[np.ndarray, "words words words"]:
+    def heard_slope(Q: Shaped[np.ndarray, "*batch words"]) -> Float[np.ndarray, "words words words"]:
         """∂P(b | a) / ∂Q_c for changes of Q that sum to 0."""
-        return np.tile(np.eye(Q.shape[-1], dtype=int), (Q.shape[-1], 1, 1))
+        return np.tile(np.eye(Q.shape[-1]), (Q.shape[-1], 1, 1))
 
     @property
     def voices(self) -> int:
@@ -115,11 +115,11 @@ class Groups(NamedTuple):
         alike = ~self.said[:, 1:].any(1)
         return float(self.weight[alike] @ self.said[alike, 0] / 2)
 
-    def heard_from(self, Q: Float[np.ndarray, "*batch words"]) -> Float[np.ndarray, "*batch words words"]:
+    def heard_from(self, Q: Shaped[np.ndarray, "*batch words"]) -> Shaped[np.ndarray, "*batch words words"]:
         """As of a `Mixture`."""
         return self.hearing.heard_from(Q)
 
-    def heard_slope(self, Q: Float[np.ndarray, "*batch words"]) -> Float[np.ndarray, "*batch words words words"]:
+    def heard_slope(self, Q: Shaped[np.ndarray, "*batch words"]) -> Shaped[np.ndarray, "*batch words words words"]:
         """As of a `Mixture`."""
         return self.hearing.heard_slope(Q)
 

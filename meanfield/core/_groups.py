@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 Array = jax.Array | np.ndarray
 
@@ -61,7 +61,7 @@ class Hearing(NamedTuple):
                 rows.append((ways * chances[word], said, heard))
         return cls(*(np.array(column) for column in zip(*rows, strict=True)))
 
-    def heard_from(self, Q: Float[Array, "*batch words"]) -> Float[Array, "*batch words words"]:
+    def heard_from(self, Q: Shaped[Array, "*batch words"]) -> Shaped[Array, "*batch words words"]:
         """P(b | a), the probability that a member who says a hears b, where the others say words with probabilities Q.
 
         Each has full relative accuracy. Rows sum to 1. Arrays of numbers of any kind.
@@ -70,7 +70,7 @@ class Hearing(NamedTuple):
         heard = (jnp if isinstance(ways, jax.Array) else np).einsum("...ra,...rab->...ab", ways, self.heard)
         return heard / heard.sum(-1, keepdims=True)
 
-    def heard_slope(self, Q: Float[np.ndarray, "*batch words"]) -> Float[np.ndarray, "*batch words words words"]:
+    def heard_slope(self, Q: Shaped[np.ndarray, "*batch words"]) -> Shaped[np.ndarray, "*batch words words words"]:
         """∂P(b | a) / ∂Q_c for changes of Q that sum to 0, with axes a, b and c."""
         others = self._others()
         voices = others * _said_by(Q[..., None, None, None, :], others[..., None, :] - np.eye(Q.shape[-1], dtype=int))
@@ -84,7 +84,7 @@ class Hearing(NamedTuple):
         return self.said[..., :, None, :] - np.eye(self.said.shape[-1], dtype=int)
 
 
-def _said_by(Q: Float[Array, "*batch words"], many: Int[Array, "*outcomes words"]) -> Float[Array, "*batch"]:
+def _said_by(Q: Shaped[Array, "*batch words"], many: Int[Array, "*outcomes words"]) -> Shaped[Array, ...]:
     """The probability that so many say each word, of none where a number is negative, in one order."""
     return (Q ** (many * (many > 0))).prod(-1)
 
