@@ -32,10 +32,10 @@ class Response:
         Agents who say some words never may leave a set of memories only if they hear H rare words, whose product
         underflows if these are rarer; H rare answers in a row have had their effect before.
         """
-        mixture = self._mixture
-        q, H = mixture.q, mixture.space.memory_length
-        most = MAX_LOGIT / mixture.voices
-        return float(np.clip(-H * np.log(q[q > 0].min()), most / (H + 1), most)) if (q == 0).any() else most
+        q, H = self._mixture.q, self._mixture.space.memory_length
+        return (
+            float(np.clip(-H * np.log(q[q > 0].min()), MAX_LOGIT / (H + 1), MAX_LOGIT)) if (q == 0).any() else MAX_LOGIT
+        )
 
     def of_kinds(
         self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE

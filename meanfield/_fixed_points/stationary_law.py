@@ -24,6 +24,7 @@ CYCLES = 16  # passes over a law until it has converged, about
 TOLERANCE = 1e-13  # relative error of the word shares; sums of positive terms lose no more than this
 LEAKS = (1e-3, 1e-6, 1e-9, 1e-12)
 RARE = 1e-4  # a word that is heard less
+RAREST = 1e-270  # many voices for rare words underflow in large groups, far from where they could matter
 ONE_AT_A_TIME = 4096  # flows; a chain of them takes 0.13 GB, and for more, threads don't eliminate together
 
 
@@ -113,7 +114,9 @@ class StationaryLaw:
         return laws
 
     def _heard(self, Q: Float[np.ndarray, "laws words"]) -> Float[np.ndarray, "laws words words"]:
-        return np.array(self._heard_from(Q), order="C")
+        """P(b | a), at least so much where all words are said that products of H of them are numbers."""
+        said = (Q > 0).all(1)[:, None, None]
+        return np.maximum(self._heard_from(Q), said * RAREST ** (1 / self.space.memory_length))
 
     def _eliminate(self, Q: np.ndarray, laws: np.ndarray) -> None:
         """Write the laws by elimination on all flows of the class, O(M³) for each Q."""
