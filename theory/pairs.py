@@ -14,7 +14,8 @@ from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
 # on another edge takes their place (E,), and which one (the alias method; Walker 1977, ACM Trans. Math. Softw. 3, 253).
 # Edges between communities have the first agents of both at their ends, and the numbers to draw from (E, 2): their
 # sizes, in one community without the agent drawn first. Without edges everybody may meet everybody, in pairs, or in
-# groups: their size and the number in `core.HEARS` of the rule by which they hear each other (2,).
+# groups: the number in `core.HEARS` of the rule by which they hear each other, the sizes, and for each but the last one
+# the share of meetings of at most this size, times 2^62.
 NO_EDGES = (
     np.empty((0, 2), np.uint32),
     np.empty(0, np.uint64),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations_with_replacement
 from math import factorial, prod
 from typing import NamedTuple
@@ -17,7 +18,7 @@ HEARS = ("majority", "vote", "speaker")
 
 
 class Hearing(NamedTuple):
-    """Outcomes of a meeting of k agents: how many of them say each word, and what those hear who say it.
+    """Outcomes of a meeting: how many agents say each word, and what those hear who say it.
 
     If each says word a with probability Q_a, outcome r has the probability weight[r] Π_a Q_a^said[r, a]. A member who
     says a hears b with probability heard[r, a, b], independently of the others.
@@ -37,13 +38,21 @@ class Hearing(NamedTuple):
     heard: Float[Array, "*several outcomes words words"]
 
     @classmethod
-    def of(cls, group: int, n_words: int, hears: str) -> Hearing:
+    def of(cls, group: int | Mapping[int, float], n_words: int, hears: str) -> Hearing:
         """The outcomes among `group` agents, who hear by one of these rules.
+
+        `group` may also be the shares of meetings by size, which sum to 1.
 
         'majority': each hears the most frequent word of the others. 'vote': all hear the most frequent word of the
         group. 'speaker': all hear the word of one of the group, at random. Of equally frequent words it is one at
         random.
         """
+        if isinstance(group, Mapping):
+            parts = [cls.of(size, n_words, hears) for size in group]
+            each = [
+                part._replace(weight=share * part.weight) for part, share in zip(parts, group.values(), strict=True)
+            ]
+            return cls(*map(np.concatenate, zip(*each, strict=True)))
         if group < 2 or hears not in HEARS:
             raise ValueError(f"group = {group}, hears = {hears!r}: expected at least 2, and one of {', '.join(HEARS)}")
         rows = []

@@ -149,7 +149,7 @@ def graph_of(topology: Any, pick: str) -> Graph:
 
 def pairs_met(edges: Edges) -> int:
     """Pairs of words that are counted in an interaction."""
-    return int(edges[4][0]) if edges[4].size else 1
+    return int(edges[4][1]) if edges[4].size == 2 else 1
 
 
 def between_groups(numbers: np.ndarray, weight: np.ndarray) -> Edges:

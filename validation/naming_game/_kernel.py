@@ -16,6 +16,7 @@ from theory.streams import ONE, next_bits
 from validation.naming_game._convention import ROUNDS_AVERAGED
 
 MAJORITY, VOTE = HEARS.index("majority"), HEARS.index("vote")
+TWO = np.uint64(2)
 ALL_BITS = np.uint64(2**64 - 1)
 
 
@@ -45,15 +46,23 @@ def most_frequent(counts, s0, s1, s2, s3):
 
 
 @njit(cache=True)
-def play_groups(n_interactions, states, stream, n_words, met, size, rule, thresholds, successors):
-    """As `play`, in groups of `size` by the rule of this number in `HEARS`.
+def play_groups(n_interactions, states, stream, n_words, met, group, thresholds, successors):
+    """As `play`, in groups, which are an array as in `theory.pairs`.
 
-    `met` counts each member and the next one in a circle, so that every word said is in two pairs.
+    `met` counts each member and the next one in a circle, so that every word said is in two pairs; if sizes differ, one
+    pair of a group, since as many are counted in each interaction.
     """
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
-    limits = edge_limits(states.size)
-    members, words, counts = np.empty(size, np.uint64), np.empty(size, np.int64), np.empty(n_words, np.int64)
+    limits, rule, n_sizes = edge_limits(states.size), group[0], group.size // 2
+    most = group[n_sizes]  # sizes rise
+    members, words, counts = np.empty(most, np.uint64), np.empty(most, np.int64), np.empty(n_words, np.int64)
     for _ in range(n_interactions):
+        number = 0
+        if n_sizes > 1:
+            bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+            while number < n_sizes - 1 and np.int64(bits >> TWO) >= group[1 + n_sizes + number]:
+                number += 1
+        size = group[1 + number]
         counts[:] = 0
         k = 0
         while k < size:  # agents who are not in the group yet
@@ -78,7 +87,8 @@ def play_groups(n_interactions, states, stream, n_words, met, size, rule, thresh
                 heard, s0, s1, s2, s3 = most_frequent(counts, s0, s1, s2, s3)
                 counts[word] += 1
             states[members[k]] = successors[states[members[k]]] + n_words * word + heard
-            met[n_words * word + words[(k + 1) % size]] += 1
+            if k == 0 or n_sizes == 1:
+                met[n_words * word + words[(k + 1) % size]] += 1
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
 
 
@@ -87,7 +97,7 @@ def play(n_interactions, states, stream, n_words, met, edges, thresholds, succes
     """Interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
     ends, threshold, other, sizes, group = edges
     if group.size:
-        play_groups(n_interactions, states, stream, n_words, met, group[0], group[1], thresholds, successors)
+        play_groups(n_interactions, states, stream, n_words, met, group, thresholds, successors)
         return
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_words = np.uint64(n_words)
