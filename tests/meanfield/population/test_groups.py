@@ -2,11 +2,14 @@
 
 import itertools
 import pickle
+from collections import Counter
+from math import comb, prod
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.stats import chi2
 
 import meanfield
@@ -255,7 +258,57 @@ def test_groups_of_several_sizes_are_simulated():
     assert not Population(policy, group={2: 1.0}).in_groups
 
 
-PAIRS_ONLY = ("finite_size", "group_size_law", "lifetime", "reaction_model", "transition_rates")
+def exact_moments(q, n_agents, firm, rule, n_rounds):
+    """Mean and variance of the word share of so many agents, `firm` of whom always say A, who meet in groups of 3."""
+    q, free, moves = np.vstack([q, [1, 0]]), n_agents - firm, {}
+    for states in itertools.combinations_with_replacement(range(len(q)), 3):
+        moves[states] = Counter()
+        for words in itertools.product(range(2), repeat=3):
+            said = np.prod([q[state, word] for state, word in zip(states, words, strict=True)])
+            for heard, p in heard_by_all(words, rule, 2):
+                change = np.zeros(5, int)
+                for i, a, b in zip(states, words, heard, strict=True):
+                    if i < 5:
+                        np.add.at(change, [i, 1 + 2 * a + b], [-1, 1])
+                moves[states][tuple(change)] += said * p if said else 0
+    crowds = [crowd for crowd in itertools.product(range(free + 1), repeat=5) if sum(crowd) == free]
+    number = {crowd: k for k, crowd in enumerate(crowds)}
+    entries = [
+        (number[tuple(np.add(crowd, change).tolist())], number[crowd], p * ways / comb(n_agents, 3))
+        for crowd in crowds
+        for states, some in moves.items()
+        if (ways := prod(comb((*crowd, firm)[i], m) for i, m in Counter(states).items()))
+        for change, p in some.items()
+        if p > 0
+    ]
+    rows, columns, chances = zip(*entries, strict=True)
+    chain = csr_array((chances, (rows, columns)), shape=(len(crowds),) * 2)
+    law, share = np.zeros(len(crowds)), (np.array(crowds) @ q[:5, 0] + firm) / n_agents
+    law[number[(free, 0, 0, 0, 0)]] = 1
+    for _ in range(n_rounds * n_agents):
+        law = chain @ law
+    return law @ share, law @ (share - law @ share) ** 2
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_few_agents_are_spread_as_enumerated(rule):
+    """N times the exact variance and shift of the mean, from N = 4, 8 and 12 to none of 1/N by a parabola."""
+    policy = meanfield.make_policy(np.array([0.6, 0.9, 0.5, 0.4, 0.15]), ["A", "B"])
+    options = {"group": 3, "hears": rule, "committed": {"A": 0.25}}
+    law = meanfield.finite_size(Population(policy, **options), times=[4.0]).sel(word="A", time=4)
+    sizes, found = np.array([4, 8, 12]), []
+    for n in sizes:
+        mean, variance = exact_moments(policy["q"].values, n, n // 4, rule, 2)
+        found.append([n * (mean - law["word_share"].item()), n * variance])
+    shift, variance = np.polyfit(1 / sizes, found, 2)[-1]
+    expected = [law[f"word_share_{name}"].item() for name in ("correction", "variance")]
+    np.testing.assert_allclose([shift, variance], expected, atol=3e-3)
+    assert np.abs(np.subtract(found[-1], expected)).min() > 4e-3, "the control"
+    with pytest.raises(InputError, match="meets in groups of 3: expected pairs"):
+        meanfield.finite_size(Population(policy, **options), times=[4.0], order=2)
+
+
+PAIRS_ONLY = ("group_size_law", "lifetime", "reaction_model", "transition_rates")
 
 
 @pytest.mark.parametrize("name", PAIRS_ONLY)
