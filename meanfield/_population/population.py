@@ -60,7 +60,9 @@ class Population:
     group
         Number of agents who meet at a time, 2 to 64, or the share of meetings by their size, as in {2: 0.5, 5: 0.5}. All
         say a word, and `hears` tells which other word each of them remembers. A round is N meetings of any size, so that
-        an agent takes part as many times on average as groups have members. Default: pairs, who hear each other.
+        an agent takes part as many times on average as groups have members. `solve`, `fixed_points`, `spectrum`,
+        `basins`, `bifurcation`, `critical_mass` and `finite_size` follow them, and `validation.simulate` plays them.
+        Default: pairs, who hear each other.
     hears
         'majority': the most frequent word of the others. 'vote': the most frequent word of the group, the same for all.
         'speaker': the word of one of the group, at random, the same for all. Of equally frequent words it is one at
