@@ -58,9 +58,9 @@ class Population:
         neighbours only, who remember each other: `solve` and `critical_mass` follow the memories at both ends of an
         edge (pair approximation), S² numbers with S at most 1365. Default: everybody meets everybody.
     group
-        Number of agents who meet at a time, 2 to 64, or the share of meetings by their size, as in {2: 0.5, 5: 0.5}. All
-        say a word, and `hears` tells which other word each of them remembers. A round is N meetings of any size, so that
-        an agent takes part as many times on average as groups have members. `solve`, `fixed_points`, `spectrum`,
+        Number of agents who meet at a time, 2 to 64, or the share of meetings by their size, as in {2: 0.5, 5: 0.5}.
+        All say a word, and `hears` tells which other word each of them remembers. A round is N meetings of any size, so
+        that an agent takes part as many times on average as groups have members. `solve`, `fixed_points`, `spectrum`,
         `basins`, `bifurcation`, `critical_mass` and `finite_size` follow them, and `validation.simulate` plays them.
         Default: pairs, who hear each other.
     hears

@@ -58,15 +58,22 @@ def group_model(group: int, agree: str = "unanimity", *, beta: float = 1.0, p: f
 
     Examples
     --------
-    The fraction that has to be committed to A before the others leave B, by group size and β:
+    The fraction that has to be committed to A before the others leave B, where all three have to know a word:
 
     >>> import meanfield
     >>> from theory.minimal_naming_game import group_model
-    >>> def critical(model):
-    ...     diagram = meanfield.bifurcation(model, interval=(0, 0.3), masses=lambda c: [1 - c, c, 0])
-    ...     return round(float(diagram["parameter"][diagram["fold"]].max(initial=0)), 4)
-    >>> critical(group_model(2))
-    0.0979
+    >>> diagram = meanfield.bifurcation(group_model(3), interval=(0, 0.3), masses=lambda c: [1 - c, c, 0])
+    >>> diagram["parameter"][diagram["fold"]].values.round(4)
+    array([0.125])
+
+    By the size of groups, at β = 1 and at β = 0.7:
+
+    ===========  =====  =====  =====  =====  =====  =====  =====  =====
+    agree        2      3      5      10     2      3      5      10
+    ===========  =====  =====  =====  =====  =====  =====  =====  =====
+    unanimity    0.098  0.125  0.129  0.104  0.073  0.092  0.096  0.081
+    union        0.098  0.077  0.046  0.019  0.073  0.053  0.024  0.008
+    ===========  =====  =====  =====  =====  =====  =====  =====  =====
     """
     m = whole_number("group", group, 2, MOST) - 1
     one_of("agree", agree, AGREE)
