@@ -115,7 +115,7 @@ class StationaryLaw:
 
     def _heard(self, Q: Float[np.ndarray, "laws words"]) -> Float[np.ndarray, "laws words words"]:
         """P(b | a), at least so much where all words are said that products of H of them are numbers."""
-        said = (Q > 0).all(1)[:, None, None]
+        said = (Q.min(1) > 0)[:, None, None]
         return np.maximum(self._heard_from(Q), said * RAREST ** (1 / self.space.memory_length))
 
     def _eliminate(self, Q: np.ndarray, laws: np.ndarray) -> None:

@@ -117,7 +117,7 @@ class Groups(NamedTuple):
 
     def heard_from(self, Q: Shaped[np.ndarray, "*batch words"]) -> Shaped[np.ndarray, "*batch words words"]:
         """As of a `Mixture`."""
-        return self.hearing.heard_from(Q)
+        return np.asarray(self.hearing.heard_from(Q))
 
     def heard_slope(self, Q: Shaped[np.ndarray, "*batch words"]) -> Shaped[np.ndarray, "*batch words words words"]:
         """As of a `Mixture`."""
