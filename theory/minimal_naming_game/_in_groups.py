@@ -62,7 +62,7 @@ def group_model(group: int, agree: str = "unanimity", *, beta: float = 1.0, p: f
 
     >>> import meanfield
     >>> from theory.minimal_naming_game import group_model
-    >>> diagram = meanfield.bifurcation(group_model(3), interval=(0, 0.3), masses=lambda c: [1 - c, c, 0])
+    >>> diagram = meanfield.bifurcation(group_model(3), interval=(0, 0.3), masses=lambda c: [1 - c, c, 0.0])
     >>> diagram["parameter"][diagram["fold"]].values.round(4)
     array([0.125])
 
