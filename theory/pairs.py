@@ -14,8 +14,9 @@ from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
 # on another edge takes their place (E,), and which one (the alias method; Walker 1977, ACM Trans. Math. Softw. 3, 253).
 # Edges between communities have the first agents of both at their ends, and the numbers to draw from (E, 2): their
 # sizes, in one community without the agent drawn first. Without edges everybody may meet everybody. Unless they meet in
-# pairs one by one, two numbers follow: the size of groups and the number in `core.HEARS` of the rule by which they hear
-# each other, or 2 and MATCHED. Groups of size 0 are hyperedges, with their members one after the other in a last array,
+# pairs one by one, numbers follow: the number in `core.HEARS` of the rule by which they hear each other, the sizes of
+# groups, and for each but the last one the share of meetings of at most this size, times 2^62. The rule of matchings is
+# MATCHED, with groups of 2. Groups of size 0 are hyperedges, with their members one after the other in a last array,
 # where ends are the first place of each and the one after its last.
 MATCHED = -1
 NO_EDGES = (

@@ -17,7 +17,7 @@ from meanfield._dynamics.recurrence import STEADY, WINDOWS, follow, recurrence
 from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield._numerics.stability import stability
 from meanfield._population.drift import mixture_word_share
-from meanfield._population.mixture import Mixture
+from meanfield._population.mixture import Groups, Mixture
 from meanfield._population.observables import MIXED, convention, label_of
 from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
@@ -98,7 +98,7 @@ class _Attractors(ABC):
 
 
 class _WordAttractors(_Attractors):
-    def __init__(self, mixture: Mixture, words: tuple[str, ...]) -> None:
+    def __init__(self, mixture: Mixture | Groups, words: tuple[str, ...]) -> None:
         super().__init__()
         self.mixture, self.words = mixture, words
 
@@ -209,7 +209,8 @@ def basins(
     real_number("concentration", concentration, above=0)
     if max_time is not None:
         max_time = real_number("max_time", max_time, above=0)
-    n_states = policy.n_states if isinstance(policy, ReactionModel) else as_games(policy).mixtures[0].q[..., 0].size
+    words = not isinstance(policy, ReactionModel)
+    n_states = as_games(policy, in_groups=True).mixtures[0].q[..., 0].size if words else policy.n_states
     check_memory(16 * n_states * starts, f"starts = {starts}", "fewer starts")
     drawn = {"starts": starts, "concentration": concentration, "seed": seed}
     bar = tqdm(desc="basins", unit="start", disable=not progress, leave=False)
@@ -224,7 +225,7 @@ def basins(
     if masses is not None:
         raise InputError("masses is given: expected only with a ReactionModel")
     max_time = MAX_TIME if max_time is None else max_time
-    games = as_games(policy)
+    games = as_games(policy, in_groups=True)
     n_words = games.mixtures[0].space.n_words
     if family == "consensus" and n_words != 2:
         raise InputError(f"policy has {n_words} words: expected 2 for family = 'consensus', or family = 'dirichlet'")

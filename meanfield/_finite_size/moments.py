@@ -79,8 +79,8 @@ def finite_size(
     Parameters
     ----------
     policy
-        One policy, of W ≥ 2 words, a stack over model and pair, a population, whose committed agents count among the N,
-        or a reaction model.
+        One policy, of W ≥ 2 words, a stack over model and pair, a population, whose committed agents count among the N
+        (in groups to order 1), or a reaction model.
     n_agents
         Population sizes N ≥ 2 for which to return `mean` and `variance`.
     times
@@ -151,12 +151,13 @@ def finite_size(
         return _of_reactions(policy, sizes, times, initial, order, progress)
     if initial is not None:
         raise InputError("initial is given: expected only with a ReactionModel; agents of a policy begin with nothing")
-    games = as_games(policy)
+    games = as_games(policy, in_groups=order == 1)
     times = increasing_times(np.linspace(0.0, 60.0, 121) if times is None else times)
     space = games.mixtures[0].space
     for mixture in games.mixtures:
         _check_order(order, mixture.q[..., 0].size)
-    n_steps = _number_of_steps(times, 1.0, sizes, space.n_words, space.n_states)
+    pace = games.mixtures[0].pace
+    n_steps = _number_of_steps(times, pace, sizes, space.n_words, space.n_states)
     columns, shifts = [], []
     several = len(games.mixtures) > 1
     for number, mixture in enumerate(games.mixtures, 1):
@@ -166,7 +167,7 @@ def finite_size(
         n_tests = space.n_words**2
         told = f"policy {number} of {len(games.mixtures)}" if several else "moments"
         with _bar(told, n_steps, progress) as bar:
-            found = _moments((*mixture,), x, seen, n_tests, n_steps, STEP, TIME_PER_ROUND, bar)
+            found = _moments((*mixture,), x, seen, n_tests, n_steps, STEP / pace, TIME_PER_ROUND, bar)
         shifts.append(_shift(found))
         mean, *others = _at_times(times, found)
         if order == 2:
@@ -179,7 +180,7 @@ def finite_size(
         _warn_of_noise(sizes, shifts_of, "validation.simulate", stacklevel=3)
     result = games.labelled(columns, attractors=attractors).assign_coords(_coords(times, sizes, "half rounds"))
     result = result.assign_coords(round=("time", times / TIME_PER_ROUND, {"long_name": "population round"}))
-    return games.stamped(result, "finite_size", order=order, step=STEP, neglected=NEGLECTED)
+    return games.stamped(result, "finite_size", order=order, step=STEP / pace, neglected=NEGLECTED)
 
 
 def _attractors(policy: xr.Dataset | Population, games: Games, warned: bool) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Bool
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -26,16 +27,21 @@ def said_next(q: np.ndarray, space: MemorySpace) -> np.ndarray:
     return q[space.offset(space.memory_length) :].reshape(-1, space.n_words, space.n_words)
 
 
-def closed_classes(q: np.ndarray, space: MemorySpace, heard: tuple[int, ...], leak: float = 0.0) -> list[np.ndarray]:
-    """The closed classes of flows, one array each, if partners say all of the words `heard` and no others.
+def closed_classes(
+    q: np.ndarray, space: MemorySpace, heard: tuple[int, ...] | Bool[np.ndarray, "words words"], leak: float = 0.0
+) -> list[np.ndarray]:
+    """The closed classes of flows, one array each, if agents hear all of the words `heard` and no others.
+
+    In groups `heard` says whether one who says a may hear b.
 
     A class is left only by answers of probability at most `leak`. At 0 exact zeros of the policy count: a memory left
     with probability 2e-16 is not closed.
     """
-    successors = flow_successors(space)[:, list(heard), :]
-    possible = said_next(q, space)[:, list(heard), :] > leak
+    W, successors = space.n_words, flow_successors(space)
+    hearable = np.tile(np.isin(range(W), heard), (W, 1)) if isinstance(heard, tuple) else heard
     n_flows = successors.shape[0]
-    if possible.all() and len(heard) == space.n_words:
+    possible = (said_next(q, space) > leak) & hearable[np.arange(n_flows) % W, :, None]
+    if possible.all():
         return [np.arange(n_flows)]  # H interactions lead from any flow to any other
     source = np.broadcast_to(np.arange(n_flows)[:, None, None], successors.shape)
     source, target = source[possible], successors[possible]

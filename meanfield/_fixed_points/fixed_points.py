@@ -135,7 +135,7 @@ def fixed_points(
         return reaction_fixed_points(policy, **given)
     if given:
         raise InputError(f"{next(iter(given))} is given: expected only with a ReactionModel, which needs a search")
-    games = as_games(policy)
+    games = as_games(policy, in_groups=True)
     label = partial(_label, games=games)
     return games.stamped(label(all_points(games.mixtures, games.names, games.words, label)), "fixed_points")
 

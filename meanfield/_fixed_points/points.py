@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from meanfield._numerics.blas import one_blas_thread
 from meanfield._numerics.roots import Roots, roots_of_each
 from meanfield._numerics.simplex_roots import simplex_roots
 from meanfield._population.drift import mixture_drift, mixture_word_share
-from meanfield._population.mixture import Mixture
+from meanfield._population.mixture import Groups, Mixture
 from meanfield._population.observables import convention, label_of
 from meanfield.toolbox._errors import ConvergenceError, InputError
 
@@ -62,7 +62,7 @@ class Points(NamedTuple):
 
 @one_blas_thread()
 def all_points(
-    mixtures: list[Mixture],
+    mixtures: Sequence[Mixture | Groups],
     names: list[str],
     words: list[tuple[str, ...]],
     best: Callable[[list[Points]], object] = lambda points: None,
@@ -88,7 +88,7 @@ def all_points(
 
 
 def _points(
-    mixture: Mixture, roots: list[Root], found: list[Eigenvalues], completeness: str, words: tuple[str, ...]
+    mixture: Mixture | Groups, roots: list[Root], found: list[Eigenvalues], completeness: str, words: tuple[str, ...]
 ) -> Points:
     leading = np.array([one.values[0] for one in found], dtype=complex)
     error, floor_shift = (np.array([getattr(one, name)[0] for one in found]) for name in ("errors", "floor_shifts"))
@@ -109,7 +109,7 @@ def _points(
     return Points(*(column[order] for column in columns), completeness)
 
 
-def _all_roots(mixtures: list[Mixture], names: list[str]) -> list[tuple[list[Root], str]]:
+def _all_roots(mixtures: Sequence[Mixture | Groups], names: list[str]) -> list[tuple[list[Root], str]]:
     """The fixed points of two words, and a report of the search, for each population."""
     branches = [responses(mixture) for mixture in mixtures]
     searches = iter(interior_roots([response for some in branches for response in some]))
@@ -137,7 +137,7 @@ def _all_roots(mixtures: list[Mixture], names: list[str]) -> list[tuple[list[Roo
     return result
 
 
-def _searched_roots(mixture: Mixture) -> tuple[list[Root], str]:
+def _searched_roots(mixture: Mixture | Groups) -> tuple[list[Root], str]:
     """The fixed points of more than two words found from many starts, and a report of the search."""
     roots: list[Root] = []
     searched = []
@@ -248,7 +248,7 @@ def word_shares(logit: np.ndarray) -> np.ndarray:
     return np.stack([expit(logit), expit(-logit)], axis=-1)
 
 
-def exact_corners(mixture: Mixture) -> list[Root]:
+def exact_corners(mixture: Mixture | Groups) -> list[Root]:
     """Consensus states in which nobody ever says the other word, so that Q is exactly 0 or 1, up to 1e-261."""
     found, space = [], mixture.space
     for word in range(space.n_words):
@@ -258,7 +258,8 @@ def exact_corners(mixture: Mixture) -> list[Root]:
             x = mixture.consensus(word)
             # Kinds of share 0 may slip: they follow the others, who don't notice.
             for m in np.flatnonzero(slips):
-                law = StationaryLaw(mixture.q[m], space, closed_classes(mixture.q[m], space, heard=(word,))[0])
+                flows = closed_classes(mixture.q[m], space, heard=mixture.hearable((word,)))[0]
+                law = StationaryLaw(mixture.q[m], space, flows, mixture.heard_from)
                 x[m] = law.composition(np.eye(space.n_words)[word])
             found.append(Root(-1, x))
     return found

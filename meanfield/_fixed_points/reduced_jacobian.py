@@ -5,7 +5,8 @@ the word they say (see `spoken`):
 
     (J + I) v = heard(u, Q) + heard(F, Σ_m s_m Σ_k u_m(k)),   F = spoken(x).
 
-So B u = spoken(heard(u, Q) + heard(F, Σ_m s_m Σ_k u_m(k))) has the eigenvalues of J + I except for zeros. Zero is
+In groups P(b | a) takes the place of Q_b, and its change the place of the change of Q_b; J is in units of `pace`. So
+B u = spoken(heard(u, Q) + heard(F, Σ_m s_m Σ_k u_m(k))) has the eigenvalues of J + I except for zeros. Zero is
 always an eigenvalue of J + I: it belongs to differences between agents that the next word does not show.
 
 Works on arrays of any numbers, so one definition serves float64 and extended precision.
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from meanfield._population.mixture import Mixture
+from meanfield._population.mixture import Groups, Mixture
 from meanfield.core._space import MemorySpace
 
 Product = Callable[[np.ndarray], np.ndarray]
@@ -34,7 +35,7 @@ class ReducedJacobian:
     shape, for x and arrays of the mixture with an axis before the others, are applied to u of shape (…, n, M·K·W).
     """
 
-    def __init__(self, mixture: Mixture, x: np.ndarray, space: MemorySpace, number: Any = np.float64) -> None:
+    def __init__(self, mixture: Mixture | Groups, x: np.ndarray, space: MemorySpace, number: Any = np.float64) -> None:
         self._space = space
         self._n_kept = space.n_full // space.n_digits  # memories of exactly H - 1 interactions
         # Nobody returns to a memory that is shorter than the shortest one
@@ -48,19 +49,25 @@ class ReducedJacobian:
         self._spoken = self._kept((x / x.sum(-1, keepdims=True))[..., None] * q[..., start:, :])
         self._share = _converted(mixture.share, number)
         Q = _rows_of_one(self._said_by_all(self._spoken) + _converted(mixture.committed, number))
+        if isinstance(mixture, Groups):
+            weight, heard = (_converted(values, number) for values in (mixture.weight, mixture.heard))
+            mixture = mixture._replace(weight=weight, heard=heard)
+        self._voices, self._slope = mixture.voices, mixture.heard_slope(Q)
         # What an agent says next, by what it keeps, has just said, and hears; with the probability of hearing that, and
         # without
-        heard = (*q.shape[:-3], *self.shape, space.n_words, space.n_words)
-        self._then = q[..., 1 + space.n_digits * first :, :].reshape(heard)
-        self._next = self._then * Q[..., None, None, None, :, None]
-        hears = np.eye(space.n_words, dtype=int)
-        self._answers = [self._moved(self._spoken, self._then * hears[b][:, None]) for b in range(space.n_words)]
+        then = (*q.shape[:-3], *self.shape, space.n_words, space.n_words)
+        self._then = q[..., 1 + space.n_digits * first :, :].reshape(then)
+        self._next = self._then * mixture.heard_from(Q)[..., None, None, :, :, None]
+        self._answers = [
+            self._moved(self._spoken, self._then * self._slope[..., None, None, :, :, c, None])
+            for c in range(space.n_words)
+        ]
 
     def apply(self, u: Numbers) -> Numbers:
         """B u, shape (M·K·W,), or for each row of u."""
         u = u.reshape(*u.shape[:-1], *self.shape)
         change = self._said_by_all(u)[..., None, None, None]
-        answers = (change[..., b, :, :, :] * answer for b, answer in enumerate(self._answers))
+        answers = (change[..., c, :, :, :] * answer for c, answer in enumerate(self._answers))
         image = self._moved(u, self._next) + sum(answers)
         image = image - self._spoken * image.sum((-2, -1), keepdims=True)
         return image.reshape(*image.shape[:-3], self.size)
@@ -111,10 +118,12 @@ class ReducedJacobian:
         """
         left, right = (side.reshape(*side.shape[:-1], *self.shape) for side in (left, right))
         after = self._after(left - (self._spoken * left).sum((-2, -1), keepdims=True))
-        change = self._said_by_all(right)[..., None, None, None, :]
-        through_memories = self._spoken * np.abs(((self._then * after).sum(-1) * change).sum(-1))
+        answers = (self._then * after).sum(-1)
+        change = self._said_by_all(right)[..., None, None, :]
+        heard, most = ((self._slope * one).sum(-1)[..., None, None, :, :] for one in (change, np.abs(change)))
+        through_memories = np.abs((answers * heard).sum(-1)) + (self._voices - 1) * (np.abs(answers) * most).sum(-1)
         through_words = np.abs((right[..., None, None] * self._next * after).sum((-5, -4, -3, -1)))
-        return through_memories.sum((-3, -2, -1)) + through_words.sum(-1)
+        return (self._spoken * through_memories).sum((-3, -2, -1)) + self._voices * through_words.sum(-1)
 
     def _after(self, u: Numbers) -> Numbers:
         """Values by (kind, memory kept, word) where an agent stands next, by what it said, hears and says then."""

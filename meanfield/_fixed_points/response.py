@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
-from meanfield._population.mixture import Mixture
+from meanfield._population.mixture import Groups, Mixture
 from meanfield.toolbox._errors import InputError
 
 MAX_LOGIT = 600.0  # a share of 1e-261: products of smaller ones lose their digits
@@ -21,7 +21,7 @@ class Response:
     `laws` are the stationary distributions of the kinds, each on one closed class of memories.
     """
 
-    def __init__(self, mixture: Mixture, laws: tuple[StationaryLaw, ...]) -> None:
+    def __init__(self, mixture: Mixture | Groups, laws: tuple[StationaryLaw, ...]) -> None:
         self._laws = laws
         self._mixture = mixture
 
@@ -55,7 +55,7 @@ class Response:
         return np.stack([law.composition(Q) for law in self._laws], axis=-2)
 
 
-def responses(mixture: Mixture, support: tuple[int, ...] | None = None) -> list[Response]:
+def responses(mixture: Mixture | Groups, support: tuple[int, ...] | None = None) -> list[Response]:
     """The responses of a population, one for each choice of a closed class for each kind.
 
     `support` are the words that partners say, by default all.
@@ -64,14 +64,14 @@ def responses(mixture: Mixture, support: tuple[int, ...] | None = None) -> list[
     words = tuple(range(space.n_words)) if support is None else support
     each_kind = []
     for q, share in zip(mixture.q, mixture.share, strict=True):
-        classes = closed_classes(q, space, heard=words)
+        classes = closed_classes(q, space, heard=mixture.hearable(words))
         if share == 0:
             classes = classes[:1]  # nobody is there: its classes make no fixed points
-        each_kind.append([StationaryLaw(q, space, flows) for flows in classes])
+        each_kind.append([StationaryLaw(q, space, flows, mixture.heard_from) for flows in classes])
     return [Response(mixture, laws) for laws in itertools.product(*each_kind)]
 
 
-def supports(mixture: Mixture, most: int) -> list[tuple[int, ...]]:
+def supports(mixture: Mixture | Groups, most: int) -> list[tuple[int, ...]]:
     """The sets of words to which a population may keep, from large to small: faces that may hold fixed points.
 
     On such a face the words of its support are heard and, in some closed class of each kind, no others are said. Each
@@ -94,7 +94,7 @@ def supports(mixture: Mixture, most: int) -> list[tuple[int, ...]]:
     return sorted((tuple(sorted(kept)) for kept in found), key=lambda kept: (-len(kept), kept))
 
 
-def _kept_to(mixture: Mixture, heard: frozenset[int]) -> set[frozenset[int]]:
+def _kept_to(mixture: Mixture | Groups, heard: frozenset[int]) -> set[frozenset[int]]:
     """The smallest sets of words that contain `heard` and all words said in reply."""
     kept, pending = set(), [heard]
     while pending:
@@ -107,10 +107,11 @@ def _kept_to(mixture: Mixture, heard: frozenset[int]) -> set[frozenset[int]]:
     return kept
 
 
-def _said(mixture: Mixture, heard: tuple[int, ...]) -> set[frozenset[int]]:
+def _said(mixture: Mixture | Groups, heard: tuple[int, ...]) -> set[frozenset[int]]:
     """The words that agents who hear these may say for good, for each choice of closed classes."""
+    hearable, n_words = mixture.hearable(heard), mixture.space.n_words
     each_kind = [
-        {frozenset((flows % mixture.space.n_words).tolist()) for flows in closed_classes(q, mixture.space, heard=heard)}
+        {frozenset((flows % n_words).tolist()) for flows in closed_classes(q, mixture.space, heard=hearable)}
         for q, share in zip(mixture.q, mixture.share, strict=True)
         if share > 0
     ]

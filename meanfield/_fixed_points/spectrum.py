@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from meanfield._fixed_points.reduced_jacobian import ReducedJacobian
 from meanfield._numerics.extended_eigenvalues import extended_eigenvalues
 from meanfield._numerics.stability import MARGINAL
 from meanfield._population.compositions import validate_composition
-from meanfield._population.mixture import Mixture
+from meanfield._population.mixture import Groups, Mixture
 from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
@@ -94,7 +95,7 @@ def spectrum(
         values, errors = modes.values[:number] * policy.fastest, modes.errors[:number] * policy.fastest
         result = labelled(_columns(values, errors, f"1/{policy.time_unit}"), coords={"mode": np.arange(number)})
         return stamp(result.assign_attrs(completeness=_completeness(values)), "spectrum", k=number)
-    games = as_games(policy)
+    games = as_games(policy, in_groups=True)
     every = games.compositions(composition)
     number = _number(k, every[0].size - len(every[0]))
     columns, told = [], []
@@ -145,7 +146,12 @@ class Eigenvalues(NamedTuple):
 
 
 def leading_eigenvalues(
-    mixture: Mixture, x: Float[np.ndarray, "kinds states"], space: MemorySpace, k: int = 1, *, x_error: float = 0.0
+    mixture: Mixture | Groups,
+    x: Float[np.ndarray, "kinds states"],
+    space: MemorySpace,
+    k: int = 1,
+    *,
+    x_error: float = 0.0,
 ) -> Eigenvalues:
     """The k eigenvalues with the largest real parts.
 
@@ -176,18 +182,25 @@ def leading_eigenvalues(
     zeros = np.zeros(min(k, max(0, x.size - len(x) - matrix.size)))
     values, errors, shifts = (np.append(column, zeros) for column in (values, errors, shifts))
     order = np.lexsort((-values.imag, -values.real))[:k]
-    return Eigenvalues(values[order] - 1, errors[order], shifts[order])
+    return _paced(mixture, Eigenvalues(values[order] - 1, errors[order], shifts[order]))
 
 
-def leading_of_each(mixtures: list[Mixture], x: list[np.ndarray], *, x_error: float = 0.0) -> list[Eigenvalues]:
+def _paced(mixture: Mixture | Groups, found: Eigenvalues) -> Eigenvalues:
+    """Per unit of time, from eigenvalues per interaction of an agent."""
+    return Eigenvalues(*(mixture.pace * values for values in found))
+
+
+def leading_of_each(
+    mixtures: Sequence[Mixture | Groups], x: list[np.ndarray], *, x_error: float = 0.0
+) -> list[Eigenvalues]:
     """`leading_eigenvalues` of each population at its composition (M, S); small ones are computed together."""
     found: list[Eigenvalues | None] = [None] * len(x)
     groups: dict[tuple, list[int]] = {}
     for number, mixture in enumerate(mixtures):
         if not ((mixture.q > 0) & (mixture.q < FLOOR)).any():
             full = not x[number][:, : -mixture.space.n_full].any()
-            groups.setdefault((mixture.q.shape, full), []).append(number)
-    for (shape, full), numbers in groups.items():
+            groups.setdefault((full, *map(np.shape, mixture)), []).append(number)
+    for (full, shape, *_), numbers in groups.items():
         space = MemorySpace.from_sizes(*shape[1:])
         if full and shape[0] * space.n_full // space.n_words <= DENSE_SIZE:
             for first in range(0, len(numbers), TOGETHER):
@@ -195,7 +208,7 @@ def leading_of_each(mixtures: list[Mixture], x: list[np.ndarray], *, x_error: fl
                 together = Mixture.stacked([mixtures[number] for number in some])
                 matrix = ReducedJacobian(together, np.stack([x[number] for number in some]), space)
                 for number, value in zip(some, _all_dense(matrix, x_error), strict=True):
-                    found[number] = value
+                    found[number] = value and _paced(mixtures[number], value)
     return [
         leading_eigenvalues(mixture, one, mixture.space, x_error=x_error) if value is None else value
         for mixture, one, value in zip(mixtures, x, found, strict=True)
@@ -221,7 +234,7 @@ def _all_dense(matrix: ReducedJacobian, x_error: float) -> list[Eigenvalues | No
     return [Eigenvalues(value, error, np.zeros(1)) if enough else None for enough, value, error in rows]
 
 
-def _extended(mixture: Mixture, x: np.ndarray, space: MemorySpace, k: int) -> tuple[list[_Pair], np.ndarray]:
+def _extended(mixture: Mixture | Groups, x: np.ndarray, space: MemorySpace, k: int) -> tuple[list[_Pair], np.ndarray]:
     found = extended_eigenvalues(partial(ReducedJacobian, mixture, x, space), space.memory_length, k)
     return [_Pair(*pair) for pair in zip(found.values, found.left, found.right, strict=True)], found.errors
 

@@ -76,7 +76,7 @@ def sweep(law, heard, said, work):
     Flows that differ only in their oldest interaction have the same successors.
     """
     W = len(heard)
-    D = W * W
+    D = W * W  # as many flows, of which J have different ends, share successors: W divides J
     J = len(law) // D
     steps, flows = 1, W
     while flows < len(law):
@@ -90,7 +90,7 @@ def sweep(law, heard, said, work):
                     for oldest in range(D):
                         flow = oldest * J + j
                         weight += law[flow] * said[flow, b, a]
-                    weight *= heard[b]
+                    weight *= heard[j % W, b]
                     work[(W * j + b) * W + a] = weight
                     total += weight
         for flow in range(len(law)):
@@ -114,7 +114,7 @@ def balance(law, heard, said, successors, label, chain, weight):
             part = law[flow] / inside[label[flow]]
             for b in range(W):
                 for a in range(W):
-                    chain[label[flow], label[successors[flow, b, a]]] += part * heard[b] * said[flow, b, a]
+                    chain[label[flow], label[successors[flow, b, a]]] += part * heard[flow % W, b] * said[flow, b, a]
     first = 0
     while inside[first] == 0:
         first += 1
@@ -127,21 +127,21 @@ def balance(law, heard, said, successors, label, chain, weight):
 
 @compiled
 @no_type_check
-def iterate(Q, start, said, successors, label, tolerance, max_cycles, laws):
-    """Write the laws for rows of Q, each from the same start, and return which of them converged."""
-    M, W = len(start), Q.shape[1]
+def iterate(heard, start, said, successors, label, tolerance, max_cycles, laws):
+    """Write the laws for probabilities P(b | a) to hear b, each from the same start; return which converged."""
+    M, W = len(start), heard.shape[1]
     n = label.max() + 1
     chain, weight, work, before = np.empty((n, n)), np.empty(n), np.empty(M), np.empty(M)
-    share, converged = np.empty(W), np.zeros(len(Q), np.bool_)
-    for r in range(len(Q)):
+    share, converged = np.empty(W), np.zeros(len(heard), np.bool_)
+    for r in range(len(heard)):
         law = laws[r]
         copy_to(law, start)
         share[:] = np.inf
         change = np.inf
         for _ in range(max_cycles):
             copy_to(before, law)
-            left = balance(law, Q[r], said, successors, label, chain, weight)
-            sweep(law, Q[r], said, work)
+            left = balance(law, heard[r], said, successors, label, chain, weight)
+            sweep(law, heard[r], said, work)
             last, change = change, _change(law, before, share)
             slowness = min(SLOWEST, change / last) if 0 < last < np.inf else 0.0
             if left and change * max(1.0, slowness / (1 - slowness)) <= tolerance:
@@ -169,25 +169,25 @@ def _change(law, before, share):
 
 @compiled
 @no_type_check
-def eliminated(Q, said, successors, members, laws):
-    """Write the laws for rows of Q, by elimination on all flows of a closed class, which is `members`.
+def eliminated(heard, said, successors, members, laws):
+    """Write the laws for probabilities P(b | a) to hear b, by elimination on all flows of a closed class, `members`.
 
     Where products of small probabilities underflow, the law is not a number.
     """
-    n, W = len(members), Q.shape[1]
+    n, W = len(members), heard.shape[1]
     place = np.zeros(len(said), np.int64)
     for k in range(n):
         place[members[k]] = k
     chain, law = np.empty((n, n)), np.empty(n)
-    for r in range(len(Q)):
+    for r in range(len(heard)):
         chain[:] = 0.0
         for k in range(n):
             flow = members[k]
             for b in range(W):
                 for a in range(W):
                     # What lies outside the class is never reached
-                    if Q[r, b] * said[flow, b, a] > 0:
-                        chain[k, place[successors[flow, b, a]]] += Q[r, b] * said[flow, b, a]
+                    if heard[r, flow % W, b] * said[flow, b, a] > 0:
+                        chain[k, place[successors[flow, b, a]]] += heard[r, flow % W, b] * said[flow, b, a]
         left = eliminate(chain, law, 0)
         laws[r] = 0.0
         for k in range(n):

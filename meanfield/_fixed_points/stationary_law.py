@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +12,7 @@ from jaxtyping import Float, Int
 from meanfield._fixed_points.closed_classes import closed_classes, flow_successors, said_next
 from meanfield._fixed_points.stationary_kernel import eliminated, iterate
 from meanfield._numerics.compiled import in_threads
+from meanfield._population.mixture import Mixture
 from meanfield.core._space import MemorySpace
 from meanfield.toolbox._errors import ConvergenceError
 
@@ -22,18 +24,20 @@ CYCLES = 16  # passes over a law until it has converged, about
 TOLERANCE = 1e-13  # relative error of the word shares; sums of positive terms lose no more than this
 LEAKS = (1e-3, 1e-6, 1e-9, 1e-12)
 RARE = 1e-4  # a word that is heard less
+RAREST = 1e-270  # many voices for rare words underflow in large groups, far from where they could matter
 ONE_AT_A_TIME = 4096  # flows; a chain of them takes 0.13 GB, and for more, threads don't eliminate together
 
 
 class StationaryLaw:
     """Stationary distribution p(Q) of the kernel A(Q) on a closed class of memories, for one policy and many Q at once.
 
-    The law of the full memories is p[flow, heard] = f[flow] Q[heard], with f the stationary distribution of the chain
-    of flows (see `flow_successors`), W^{2H-1} unknowns. Power iteration would need up to 1e16 steps on policies in
-    which an agent hardly ever changes its habit, so its steps alternate with an exact solution of the chain between
-    aggregates of flows (iterative aggregation and disaggregation; Stewart, Introduction to the Numerical Solution of
-    Markov Chains, 1994, ch. 6). Heard words are independent from interaction to interaction, so long memory resides in
-    own words: the aggregates are the own words, together with the sets of flows that agents hardly ever leave.
+    The law of the full memories is p[flow, heard] = f[flow] Q[heard], in groups with P(heard | said) for Q, where f is
+    the stationary distribution of the chain of flows (see `flow_successors`), W^{2H-1} unknowns. Power iteration would
+    need up to 1e16 steps on policies in which an agent hardly ever changes its habit, so its steps alternate with an
+    exact solution of the chain between aggregates of flows (iterative aggregation and disaggregation; Stewart,
+    Introduction to the Numerical Solution of Markov Chains, 1994, ch. 6). Heard words are independent from interaction
+    to interaction, so long memory resides in own words: the aggregates are the own words, together with the sets of
+    flows that agents hardly ever leave.
 
     Laws that have not converged after about the cost of elimination on all flows are solved by elimination without
     subtraction. That bounds the cost for any policy: with 512 flows (W = 2, H = 5) elimination takes a millisecond,
@@ -47,11 +51,18 @@ class StationaryLaw:
         Choice probabilities, shape (S, W).
     closed_class
         The flows of the class.
+    heard_from
+        P(b | a) as a function of Q, in a population that meets in groups.
     """
 
     def __init__(
-        self, q: Float[np.ndarray, "states words"], space: MemorySpace, closed_class: Int[np.ndarray, " class"]
+        self,
+        q: Float[np.ndarray, "states words"],
+        space: MemorySpace,
+        closed_class: Int[np.ndarray, " class"],
+        heard_from: Callable[[np.ndarray], np.ndarray] = Mixture.heard_from,
     ) -> None:
+        self._heard_from = heard_from
         self.space = space
         self._said = np.array(said_next(q, space), order="C")  # one type of array, for which loops are compiled once
         self._successors = flow_successors(space)
@@ -74,23 +85,23 @@ class StationaryLaw:
         `tolerance` bounds the estimated relative error of the word share, and the estimated error of f, Σ|δf|.
         ConvergenceError if the iteration does not converge, and there are more than 8,192 flows.
         """
-        Q, laws = np.array(Q, order="C"), np.empty((len(Q), len(self._said)))
+        laws = np.empty((len(Q), len(self._said)))
         if len(self._class) <= ELIMINATED_FLOWS or self.space.memory_length == 1:
             self._eliminate(Q, laws)
             return laws
-        start = np.zeros(len(self._said))
+        heard, start = self._heard(Q), np.zeros(len(self._said))
         start[self._class] = 1 / len(self._class)
         max_cycles = FEWEST_CYCLES + len(self._class) // 16  # then they have cost about what elimination does
         fixed = (start, self._said, self._successors, self._aggregates)
         converged = np.zeros(len(Q), bool)
 
         def solve(rows: slice) -> None:
-            converged[rows] = iterate(Q[rows], *fixed, tolerance, max_cycles, laws[rows])
+            converged[rows] = iterate(heard[rows], *fixed, tolerance, max_cycles, laws[rows])
 
         in_threads(solve, len(Q), CYCLES * len(start))
         few = CHEAP_FLOWS if self.space.n_words == 2 else LAST_RESORT_FLOWS
         if len(self._class) <= few and (self.space.n_words > 2 or (self._q == 0).any()):
-            converged &= ~((Q > 0) & (Q < RARE)).any(1)
+            converged &= ~((heard > 0) & (heard < RARE)).any((1, 2))
         if not converged.all():
             if len(self._class) > LAST_RESORT_FLOWS:
                 raise ConvergenceError(
@@ -102,12 +113,17 @@ class StationaryLaw:
             laws[~converged] = slow
         return laws
 
+    def _heard(self, Q: Float[np.ndarray, "laws words"]) -> Float[np.ndarray, "laws words words"]:
+        """P(b | a), at least so much where all words are said that products of H of them are numbers."""
+        said = (Q.min(1) > 0)[:, None, None]
+        return np.maximum(self._heard_from(Q), said * RAREST ** (1 / self.space.memory_length))
+
     def _eliminate(self, Q: np.ndarray, laws: np.ndarray) -> None:
         """Write the laws by elimination on all flows of the class, O(M³) for each Q."""
-        n = len(self._class)
+        heard, n = self._heard(Q), len(self._class)
 
         def solve(rows: slice) -> None:
-            eliminated(Q[rows], self._said, self._successors, self._class, laws[rows])
+            eliminated(heard[rows], self._said, self._successors, self._class, laws[rows])
 
         in_threads(solve, len(Q), n**2, 1 if n > ONE_AT_A_TIME else None)
 
@@ -122,9 +138,10 @@ class StationaryLaw:
 
     def composition(self, Q: Float[np.ndarray, "*laws words"]) -> Float[np.ndarray, "*laws states"]:
         """p(Q) over all states."""
-        rows = Q.reshape(-1, Q.shape[-1])
+        rows, W = Q.reshape(-1, Q.shape[-1]), Q.shape[-1]
         x = np.zeros((len(rows), self.space.n_states))
-        x[:, -self.space.n_full :] = np.einsum("lf,lw->lfw", self.flow_law(rows), rows).reshape(-1, self.space.n_full)
+        said = self.flow_law(rows).reshape(len(rows), len(self._said) // W, W, 1)
+        x[:, -self.space.n_full :] = (said * self._heard_from(rows)[:, None]).reshape(-1, self.space.n_full)
         return x.reshape(*Q.shape[:-1], self.space.n_states)
 
 

@@ -159,7 +159,7 @@ def bifurcation(
     if given:
         raise InputError(f"{next(iter(given))} is given: expected only with reaction models along a parameter")
     parameter = "committed" if parameter is None else parameter
-    games = as_games(population, "population")
+    games = as_games(population, "population", in_groups=True)
     real_number("spacing", spacing, least=LEAST_SPACING, below=1)
     word, lines = parameter_lines(games, parameter, word)
     columns = []

@@ -109,7 +109,7 @@ def critical_mass(
     >>> mass["critical_mass"].round(3).item(), mass.attrs["transition"]
     (0.174, 'fold')
     """
-    games = as_games(population, "population", on_graph=True)
+    games = as_games(population, "population", in_groups=True, on_graph=True)
     word, lines = parameter_lines(games, parameter, word)
     on_graph = isinstance(population, Population) and population.degree is not None
     if on_graph:

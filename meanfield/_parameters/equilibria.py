@@ -19,7 +19,7 @@ from jaxtyping import Float
 from meanfield._fixed_points.points import LOGITS, exact_corners, interior_roots, word_shares
 from meanfield._fixed_points.response import Response, responses
 from meanfield._numerics.piecewise import interpolate, real_roots, wronskian
-from meanfield._population.mixture import Mixture
+from meanfield._population.mixture import Groups, Mixture
 from meanfield._population.single_policy import word_number
 from meanfield._population.stacks import Games
 from meanfield.toolbox._errors import InputError
@@ -35,16 +35,15 @@ SMALLEST_FOLD = 1e-8  # between two folds the parameter changes by more than its
 class Line(NamedTuple):
     """Populations along a parameter c from 0 to `end`: share + c · share_slope, and the same for committed agents."""
 
-    q: Float[np.ndarray, "kinds states words"]  # choice probabilities of each kind
-    share: Float[np.ndarray, " kinds"]  # share of each kind among all agents
+    start: Mixture | Groups  # the population at c = 0
     share_slope: Float[np.ndarray, " kinds"]
-    committed: Float[np.ndarray, " words"]  # share of agents who always say a word
     committed_slope: Float[np.ndarray, " words"]
     end: float  # largest value of the parameter
 
-    def at(self, c: float) -> Mixture:
+    def at(self, c: float) -> Mixture | Groups:
         """The population at c."""
-        return Mixture(self.q, self.share + c * self.share_slope, self.committed + c * self.committed_slope)
+        share = self.start.share + c * self.share_slope
+        return self.start._replace(share=share, committed=self.start.committed + c * self.committed_slope)
 
     def corners(self) -> list[Float[np.ndarray, "kinds states"]]:
         """Exact consensus states that are fixed points at every c."""
@@ -66,9 +65,9 @@ def parameter_lines(games: Games, parameter: str, word: str | None) -> tuple[str
             raise InputError(f"word = {word!r}: only committed agents have one; expected none for parameter 'fraction'")
         if games.population is None:
             raise InputError("parameter = 'fraction': expected a Population of several policies")
-        base = games.population.with_fraction(0.0).mixture
+        base = games.population.with_fraction(0.0).all_mix
         slope = base.share.sum() * (np.eye(len(base.share))[-1] - base.fractions)
-        return None, [Line(*base[:2], slope, base.committed, np.zeros(n_words), 1.0)]
+        return None, [Line(base, slope, np.zeros(n_words), 1.0)]
     if word is None:
         committed = {} if games.population is None else games.population.committed
         bound = [w for w, share in committed.items() if share > 0] or list(committed)
@@ -81,7 +80,8 @@ def parameter_lines(games: Games, parameter: str, word: str | None) -> tuple[str
         slope = np.eye(n_words)[word_number(words, word)]
         others = np.where(slope, 0.0, mixture.committed)
         free = 1 - others.sum()
-        lines.append(Line(mixture.q, free * mixture.fractions, -mixture.fractions, others, slope, float(free)))
+        start = mixture._replace(share=free * mixture.fractions, committed=others)
+        lines.append(Line(start, -mixture.fractions, slope, float(free)))
     return word, lines
 
 
@@ -123,7 +123,7 @@ class EquilibriumCurve:
             c = np.zeros_like(
                 c
             )  # committed agents take the places of all kinds alike, up to c = 1, where nobody is left
-        share = self.line.share + c * self.line.share_slope
+        share = self.line.start.share + c * self.line.share_slope
         said = np.einsum("lm,mlw->lw", share, self.response.of_kinds(word_shares(logits)))
         return said / said.sum(1, keepdims=True)
 
@@ -141,7 +141,7 @@ class EquilibriumCurve:
         """Q - F(Q; 0) and B(Q) for the rarer word, where both have full relative accuracy."""
         Q = word_shares(logits)
         said = self.response.of_kinds(Q)
-        rest = np.einsum("m,mlw->lw", self.line.share, said) + self.line.committed
+        rest = np.einsum("m,mlw->lw", self.line.start.share, said) + self.line.start.committed
         slope = np.einsum("m,mlw->lw", self.line.share_slope, said) + self.line.committed_slope
         rarer = (logits > 0).astype(int)[:, None]
         return np.take_along_axis(Q - rest, rarer, 1)[:, 0], np.take_along_axis(slope, rarer, 1)[:, 0]

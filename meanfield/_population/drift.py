@@ -15,7 +15,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from meanfield._population.compositions import validate_composition
-from meanfield._population.mixture import Mixture
+from meanfield._population.mixture import Groups, Mixture
 from meanfield._population.population import Population
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.stacks import as_games
@@ -68,7 +68,7 @@ def drift(policy: xr.Dataset | Population | ReactionModel, composition: xr.DataA
         slope = policy.drift(validate_composition(composition, policy))
         label = {"long_name": LABEL, "units": f"1/{policy.time_unit}", "kind": "drift"}
         return xr.DataArray(slope, {"state": np.array(policy.names, dtype=str)}, ["state"], name="drift", attrs=label)
-    games = as_games(policy)
+    games = as_games(policy, in_groups=True)
     rows = zip(games.mixtures, games.compositions(composition), strict=True)
     slopes = [word_drifts(tuple(mixture), x[None])[0] for mixture, x in rows]
     found = games.labelled([{"drift": (("component", "state"), one, LABEL, "1/time")} for one in slopes])
@@ -76,14 +76,14 @@ def drift(policy: xr.Dataset | Population | ReactionModel, composition: xr.DataA
 
 
 def mixture_word_share(
-    x: Float[np.ndarray, "*batch kinds states"], mixture: Mixture
+    x: Float[np.ndarray, "*batch kinds states"], mixture: Mixture | Groups
 ) -> Float[np.ndarray, "*batch words"]:
     """Q, the word share of a random partner."""
     return np.einsum("m,...ms,msw->...w", mixture.share, x, mixture.q) + mixture.committed
 
 
 def mixture_drift(
-    x: Float[np.ndarray, "batch kinds states"], mixture: Mixture
+    x: Float[np.ndarray, "batch kinds states"], mixture: Mixture | Groups
 ) -> Float[np.ndarray, "batch kinds states"]:
     """F_m(x) = A_m(Q)ᵀx_m - x_m, which sums to 0 for each kind, for a batch of compositions of one population."""
     parts = [x[first : first + ROWS] for first in range(0, len(x), ROWS)]

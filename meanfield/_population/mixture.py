@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
+from meanfield.core._groups import Hearing
 from meanfield.core._space import MemorySpace
 
 
@@ -37,10 +39,34 @@ class Mixture(NamedTuple):
         x[:, self.space.consensus_state(word)] = 1.0
         return x
 
-    @classmethod
-    def stacked(cls, mixtures: list[Mixture]) -> Mixture:
+    @property
+    def pace(self) -> float:
+        """Interactions of an agent per unit of time."""
+        return 1.0
+
+    @staticmethod
+    def heard_from(Q: Shaped[np.ndarray, "*batch words"]) -> Shaped[np.ndarray, "*batch words words"]:
+        """The probability that one who says a hears b, P(b | a), where the others say words with probabilities Q."""
+        return np.broadcast_to(Q[..., None, :], (*Q.shape, Q.shape[-1]))
+
+    @staticmethod
+    def heard_slope(Q: Shaped[np.ndarray, "*batch words"]) -> Float[np.ndarray, "words words words"]:
+        """∂P(b | a) / ∂Q_c for changes of Q that sum to 0."""
+        return np.tile(np.eye(Q.shape[-1]), (Q.shape[-1], 1, 1))
+
+    @property
+    def voices(self) -> int:
+        """The degree of P(b | a) as a polynomial in Q."""
+        return 1
+
+    def hearable(self, words: tuple[int, ...]) -> Bool[np.ndarray, "words words"]:
+        """Whether one who says a may hear b where the others say all of `words` and no others."""
+        return self.heard_from(np.isin(np.arange(self.q.shape[-1]), words) / len(words)) > 0
+
+    @staticmethod
+    def stacked(mixtures: Sequence[AllMix]) -> AllMix:
         """Populations of one shape, along a first axis."""
-        return cls(*(np.stack(arrays) for arrays in zip(*mixtures, strict=True)))
+        return type(mixtures[0])(*(np.stack(arrays) for arrays in zip(*mixtures, strict=True)))
 
     @classmethod
     def alone(cls, q: Float[np.ndarray, "states words"]) -> Mixture:
@@ -71,6 +97,39 @@ class Groups(NamedTuple):
     weight: Float[np.ndarray, "*several outcomes"]
     said: Int[np.ndarray, "*several outcomes words"]
     heard: Float[np.ndarray, "*several outcomes words words"]
+
+    space = Mixture.space
+    convincible_share = Mixture.convincible_share
+    fractions = Mixture.fractions
+    consensus = Mixture.consensus
+    hearable = Mixture.hearable
+
+    @property
+    def hearing(self) -> Hearing:
+        """The outcomes of a meeting."""
+        return Hearing(*self[3:])
+
+    @property
+    def pace(self) -> float:
+        """Interactions of an agent per unit of time: half the mean size of a group."""
+        alike = ~self.said[:, 1:].any(1)
+        return float(self.weight[alike] @ self.said[alike, 0] / 2)
+
+    def heard_from(self, Q: Shaped[np.ndarray, "*batch words"]) -> Shaped[np.ndarray, "*batch words words"]:
+        """As of a `Mixture`."""
+        return np.asarray(self.hearing.heard_from(Q))
+
+    def heard_slope(self, Q: Shaped[np.ndarray, "*batch words"]) -> Shaped[np.ndarray, "*batch words words words"]:
+        """As of a `Mixture`."""
+        return self.hearing.heard_slope(Q)
+
+    @property
+    def voices(self) -> int:
+        """The degree of P(b | a) as a polynomial in Q: the others in the largest group."""
+        return int(self.said.sum(-1).max()) - 1
+
+
+AllMix = TypeVar("AllMix", Mixture, Groups)  # everybody may meet everybody
 
 
 class Edges(NamedTuple):

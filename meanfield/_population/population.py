@@ -58,8 +58,11 @@ class Population:
         neighbours only, who remember each other: `solve` and `critical_mass` follow the memories at both ends of an
         edge (pair approximation), S² numbers with S at most 1365. Default: everybody meets everybody.
     group
-        Number of agents who meet at a time, 2 to 64. All say a word, and `hears` tells which other word each of them
-        remembers. `solve` follows them and `validation.simulate` plays them. Default: pairs, who hear each other.
+        Number of agents who meet at a time, 2 to 64, or the share of meetings by their size, as in {2: 0.5, 5: 0.5}.
+        All say a word, and `hears` tells which other word each of them remembers. A round is N meetings of any size, so
+        that an agent takes part as many times on average as groups have members. `solve`, `fixed_points`, `spectrum`,
+        `basins`, `bifurcation`, `critical_mass` and `finite_size` follow them, and `validation.simulate` plays them.
+        Default: pairs, who hear each other.
     hears
         'majority': the most frequent word of the others. 'vote': the most frequent word of the group, the same for all.
         'speaker': the word of one of the group, at random, the same for all. Of equally frequent words it is one at
@@ -119,7 +122,7 @@ class Population:
         committed: Mapping[str, float | Sequence[float] | np.ndarray] | None = None,
         meets: Sequence[Sequence[float]] | np.ndarray | None = None,
         degree: float | None = None,
-        group: int = 2,
+        group: int | Mapping[int, float] = 2,
         hears: str = "majority",
     ) -> None:
         if not isinstance(policies, (xr.Dataset, Sequence)) or isinstance(policies, str):
@@ -149,11 +152,12 @@ class Population:
                 f"degree = {shown(degree)} with {self.space.n_states} memories: expected at most {MOST_STATES}, whose "
                 "pairs are followed"
             )
-        self.group = whole_number("group", group, 2, LARGEST_GROUP)
+        self.group = _validate_group(group)
         self.hears = one_of("hears", hears, HEARS)
         if self.in_groups and (meets is not None or degree is not None):
             raise InputError(f"group = {self.group}, hears = {hears!r} with meets or degree: expected one of them")
-        ways, most = math.comb(self.group + len(self.words) - 1, self.group), MOST_HEARD // len(self.words) ** 2
+        ways = sum(math.comb(size + len(self.words) - 1, size) for size in self.sizes)
+        most = MOST_HEARD // len(self.words) ** 2
         if self.in_groups and ways > most:
             raise InputError(
                 f"group = {self.group} of {len(self.words)} words: expected at most {most} ways in which a group may "
@@ -278,7 +282,7 @@ class Population:
             kinds = str(policy["model"].item()) if "model" in policy.coords else ""
         bound = [f"{share:.3g} committed to '{word}'" for word, share in self.committed.items() if share > 0]
         graph = "" if self.degree is None else f"degree {self.degree:g}"
-        graph = f"groups of {self.group}, {self.hears}" if self.in_groups else graph
+        graph = f"groups of {self._sizes}, {self.hears}" if self.in_groups else graph
         return ", ".join([part for part in (kinds, *bound, graph) if part])
 
     @property
@@ -289,17 +293,31 @@ class Population:
     @property
     def in_groups(self) -> bool:
         """Whether agents meet in another way than as two who hear each other."""
-        return self.group > 2 or self.hears != "majority"
+        return self.group != 2 or self.hears != "majority"
+
+    @property
+    def sizes(self) -> dict[int, float]:
+        """The share of meetings by their size."""
+        return self.group if isinstance(self.group, dict) else {self.group: 1.0}
+
+    @property
+    def _sizes(self) -> str:
+        return " or ".join(str(size) if share == 1 else f"{size} ({share:.3g})" for size, share in self.sizes.items())
 
     @cached_property
     def mixture(self) -> Mixture:
+        """The numbers of the population, as arrays; InputError unless all agents meet alike, in pairs."""
+        if isinstance(self.all_mix, Groups):
+            raise InputError(f"{self.name} meets in groups of {self._sizes}: expected pairs who hear each other")
+        return self.all_mix
+
+    @cached_property
+    def all_mix(self) -> Mixture | Groups:
         """The numbers of the population, as arrays; InputError unless all agents meet alike."""
         if isinstance(self.arrays, Edges):
             raise InputError(
                 f"{self.name} is on a graph, where agents meet neighbours only: expected everybody to meet everybody"
             )
-        if isinstance(self.arrays, Groups):
-            raise InputError(f"{self.name} meets in groups of {self.group}: expected pairs who hear each other")
         if isinstance(self.arrays, Blocks):
             raise InputError(
                 f"{self.name} has kinds that meet at rates of their own: expected all to meet alike, or "
@@ -335,7 +353,7 @@ class Population:
 
     def convincible_share(self, word_share: np.ndarray) -> np.ndarray:
         """The word share among agents who are not committed, from the word share of all; words on the last axis."""
-        return self.mixture.convincible_share(word_share)
+        return self.all_mix.convincible_share(word_share)
 
     def fractions_of_all(self, composition: xr.DataArray | np.ndarray) -> np.ndarray:
         """The composition of `reaction_model(population)`: fractions of all agents, the committed ones last.
@@ -409,6 +427,19 @@ def _validate_fractions(
         found = f", not to {values.sum():.12g}" if values.shape == (n_policies,) else ""
         raise InputError(f"fractions = {shown(fractions)}: expected {n_policies} numbers ≥ 0 that sum to 1{found}")
     return tuple((values / values.sum()).tolist())  # rounding errors of the sum would not conserve Σx
+
+
+def _validate_group(group: int | Mapping[int, float]) -> int | dict[int, float]:
+    """The size of all groups, or the share of meetings by size."""
+    if not isinstance(group, Mapping):
+        return whole_number("group", group, 2, LARGEST_GROUP)
+    shares = {
+        whole_number("group", size, 2, LARGEST_GROUP): real_number(f"group[{size}]", share, above=0, most=1)
+        for size, share in group.items()
+    }
+    if abs((total := sum(shares.values())) - 1) > ROUNDING:
+        raise InputError(f"group = {shown(group)}: expected shares of meetings that sum to 1, not to {total:.12g}")
+    return {size: share / total for size, share in sorted(shares.items())} if len(shares) > 1 else min(shares)
 
 
 def _validate_committed(

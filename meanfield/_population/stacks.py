@@ -28,7 +28,7 @@ COMPONENT = ("component", "component_policy", "component_fraction", "committed")
 class Games:
     """One policy, a stack of policies or a population as arrays, with what labels their results."""
 
-    mixtures: list[Mixture]
+    mixtures: list[Any]  # each a `Mixture` or, where that is allowed, `Groups`
     names: list[str]
     words: list[tuple[str, ...]]
     population: Population | None  # None for a stack
@@ -129,14 +129,20 @@ def _without_component(dims: tuple[str, ...], values: Any, *label: str) -> tuple
     return tuple(dim for dim in dims if dim != "component"), np.take(values, 0, dims.index("component")), *label
 
 
-def as_games(policy: xr.Dataset | Population, name: str = "policy", *, on_graph: bool = False) -> Games:
+def as_games(
+    policy: xr.Dataset | Population, name: str = "policy", *, in_groups: bool = False, on_graph: bool = False
+) -> Games:
     """The arrays of one policy, a stack of policies or a population; InputError if it is none.
 
-    Of a population on a graph, which is refused unless `on_graph`, they leave out the graph.
+    A population in groups is refused unless `in_groups`, and one on a graph unless `on_graph`: then its arrays leave
+    out the graph.
     """
     if isinstance(policy, Population) or not isinstance(policy, xr.Dataset) or not set(STACKED_DIMS) & set(policy.dims):
         one = as_population(policy)
-        mixture = Mixture(*one.arrays[:3]) if on_graph and one.degree is not None else one.mixture
+        if on_graph and one.degree is not None:
+            mixture = Mixture(*one.arrays[:3])
+        else:
+            mixture = one.all_mix if in_groups else one.mixture
         return Games([mixture], [one.name], [one.words], one, policy, [], [])
     policies = validate_policy(policy, name)
     policies = policies.squeeze([dim for dim in STACKED_DIMS if policies.sizes.get(dim) == 1])

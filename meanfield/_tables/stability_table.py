@@ -17,7 +17,7 @@ from meanfield._finite_size.group_size_law import group_size_law
 from meanfield._fixed_points.points import Points, all_points
 from meanfield._fixed_points.spectrum import Eigenvalues, leading_of_each
 from meanfield._numerics.stability import stability
-from meanfield._population.mixture import Mixture
+from meanfield._population.mixture import Groups, Mixture
 from meanfield._population.observables import MIXED, leading_word
 from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
@@ -137,14 +137,14 @@ class Entry(NamedTuple):
     pair: str
     name: str
     words: tuple[str, ...]
-    mixture: Mixture
+    mixture: Mixture | Groups
     strong: str  # the name of its trajectory's end
     leads: str  # the word that most agents say there
     policy: Policies | None  # where criteria ask for it
 
 
 def _entries(stack: Policies, whole: bool) -> Iterator[Entry]:
-    games, ends = as_games(stack, "policies"), solve(stack)
+    games, ends = as_games(stack, "policies", in_groups=True), solve(stack)
     strong, leads = ends["label"].values.ravel(), ends["leading_word"].values.ravel()
     labels = games.labels("model"), games.labels("pair"), games.names, games.words, games.mixtures
     policies = _each(stack) if whole else [None] * len(games.mixtures)

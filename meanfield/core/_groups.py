@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations_with_replacement
 from math import factorial, prod
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 Array = jax.Array | np.ndarray
 
@@ -16,7 +18,7 @@ HEARS = ("majority", "vote", "speaker")
 
 
 class Hearing(NamedTuple):
-    """Outcomes of a meeting of k agents: how many of them say each word, and what those hear who say it.
+    """Outcomes of a meeting: how many agents say each word, and what those hear who say it.
 
     If each says word a with probability Q_a, outcome r has the probability weight[r] Π_a Q_a^said[r, a]. A member who
     says a hears b with probability heard[r, a, b], independently of the others.
@@ -36,13 +38,21 @@ class Hearing(NamedTuple):
     heard: Float[Array, "*several outcomes words words"]
 
     @classmethod
-    def of(cls, group: int, n_words: int, hears: str) -> Hearing:
+    def of(cls, group: int | Mapping[int, float], n_words: int, hears: str) -> Hearing:
         """The outcomes among `group` agents, who hear by one of these rules.
+
+        `group` may also be the shares of meetings by size, which sum to 1.
 
         'majority': each hears the most frequent word of the others. 'vote': all hear the most frequent word of the
         group. 'speaker': all hear the word of one of the group, at random. Of equally frequent words it is one at
         random.
         """
+        if isinstance(group, Mapping):
+            parts = [cls.of(size, n_words, hears) for size in group]
+            each = [
+                part._replace(weight=share * part.weight) for part, share in zip(parts, group.values(), strict=True)
+            ]
+            return cls(*map(np.concatenate, zip(*each, strict=True)))
         if group < 2 or hears not in HEARS:
             raise ValueError(f"group = {group}, hears = {hears!r}: expected at least 2, and one of {', '.join(HEARS)}")
         rows = []
@@ -59,6 +69,33 @@ class Hearing(NamedTuple):
                 heard[:, word] = 1
                 rows.append((ways * chances[word], said, heard))
         return cls(*(np.array(column) for column in zip(*rows, strict=True)))
+
+    def heard_from(self, Q: Shaped[Array, "*batch words"]) -> Shaped[Array, "*batch words words"]:
+        """P(b | a), the probability that a member who says a hears b, where the others say words with probabilities Q.
+
+        Each has full relative accuracy. Rows sum to 1. Arrays of numbers of any kind.
+        """
+        ways = self.weight[..., None] * self.said * _said_by(Q[..., None, None, :], self._others())
+        heard = (jnp if isinstance(ways, jax.Array) else np).einsum("...ra,...rab->...ab", ways, self.heard)
+        return heard / heard.sum(-1, keepdims=True)
+
+    def heard_slope(self, Q: Shaped[np.ndarray, "*batch words"]) -> Shaped[np.ndarray, "*batch words words words"]:
+        """∂P(b | a) / ∂Q_c for changes of Q that sum to 0, with axes a, b and c."""
+        others = self._others()
+        voices = others * _said_by(Q[..., None, None, None, :], others[..., None, :] - np.eye(Q.shape[-1], dtype=int))
+        ways = self.weight[..., None] * self.said
+        slope = np.einsum("...rac,...rab->...abc", ways[..., None] * voices, self.heard)
+        size = (ways * _said_by(Q[..., None, None, :], others)).sum(-2)  # the mean size of a group, for each a
+        return slope / size[..., None, None]
+
+    def _others(self) -> Int[Array, "*several outcomes words words"]:
+        """How many of the others say each word, by outcome and the word that a member says."""
+        return self.said[..., :, None, :] - np.eye(self.said.shape[-1], dtype=int)
+
+
+def _said_by(Q: Shaped[Array, "*batch words"], many: Int[Array, "*outcomes words"]) -> Shaped[Array, ...]:
+    """The probability that so many say each word, of none where a number is negative, in one order."""
+    return (Q ** (many * (many > 0))).prod(-1)
 
 
 def _mode(said: Int[np.ndarray, " words"]) -> Float[np.ndarray, " words"]:

@@ -196,7 +196,4 @@ def _heard(game: WordGame, Q: Float[Array, "*apart words"]) -> Float[Array, "*ap
     n_words = Q.shape[-1]
     if game.groups is None:
         return jnp.broadcast_to(Q[..., None, :], (*Q.shape[:-1], n_words, n_words))
-    weight, said, heard = game.groups
-    others = said[:, None, :] - jnp.eye(n_words, dtype=said.dtype)  # a row for each word that an agent says
-    own = said.astype(Q.dtype) / said[0].sum().astype(Q.dtype)
-    return jnp.einsum("r,ra,rab->ab", weight, own * jnp.prod(Q ** jnp.maximum(others, 0), axis=-1), heard)
+    return game.groups.heard_from(Q)

@@ -198,7 +198,7 @@ def word_drifts(
     """dx/dt, in units of its share, for compositions in which each species has the sum 1."""
     q, share, *others = arrays
     share = jnp.maximum(share, LEAST_SHARE)
-    game = WordGame(q, share, *others)
+    game = game_of((q, share, *others))
     return jax.vmap(lambda x: drift(game, x * share[:, None]) / share[:, None])(x)
 
 

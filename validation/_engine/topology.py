@@ -231,12 +231,12 @@ def _hypergraph(hyperedges: list[Any], nodes: list[Any] | None, pick: str, meeti
     if complaints := _complaints(csr_array(linked), nodes):
         raise InputError(f"topology {'; '.join(complaints)}")
     weight = np.add.reduceat(1 / degree[members], ends[:, 0]) if pick == "agent" else np.ones(len(sizes))
-    rule = meeting if len(meeting) else np.array([0, HEARS.index("majority")])
+    rule = meeting if len(meeting) else np.array([HEARS.index("majority"), 0])
     return Graph((ends, *_aliases(weight), NO_EDGES[3], rule, members), degree, nodes)
 
 
 def _matched(meeting: np.ndarray) -> bool:
-    return len(meeting) > 0 and meeting[1] == MATCHED
+    return len(meeting) > 0 and meeting[0] == MATCHED
 
 
 def _places(sizes: np.ndarray) -> np.ndarray:
@@ -247,7 +247,7 @@ def _places(sizes: np.ndarray) -> np.ndarray:
 
 def pairs_met(edges: Edges) -> int:
     """Pairs of words that are counted in an interaction; 0 where their number varies."""
-    return int(edges[4][0]) if edges[4].size else 1
+    return 1 if not edges[4].size else int(edges[4][1]) if edges[4].size == 2 else 0
 
 
 def between_groups(numbers: np.ndarray, weight: np.ndarray) -> Edges:

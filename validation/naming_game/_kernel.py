@@ -18,6 +18,7 @@ from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._shares_kernel import mean_word_share, record_said, record_shares, rounds_recorded
 
 MAJORITY, VOTE, SPEAKER = map(HEARS.index, ("majority", "vote", "speaker"))
+TWO = np.uint64(2)
 ALL_BITS = np.uint64(2**64 - 1)
 
 
@@ -53,15 +54,17 @@ def play_groups(n_interactions, states, stream, n_words, met, edges, thresholds,
     `met` counts each member and the next one in a circle, so that every word said is in two pairs.
     """
     ends, threshold, other, _, group, listed = edges
-    size, rule, first = group[0], group[1], 0
+    rule, first = group[0], 0
     matched = rule == MATCHED
     if matched:
         listed, rule = matchings(n_interactions, states.size, ends, stream).ravel(), MAJORITY
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     limits, among, on_edges = edge_limits(states.size), edge_limits(len(ends)), listed.size > 0
-    largest = max(size, (ends[:, 1] - ends[:, 0]).max() if size == 0 else 0)
+    n_sizes = group.size // 2
+    largest = group[n_sizes] if group[1] > 0 else (ends[:, 1] - ends[:, 0]).max()  # sizes rise
     members, words, counts = np.empty(largest, np.uint64), np.empty(largest, np.int64), np.empty(n_words, np.int64)
     for meeting in range(n_interactions):
+        size = group[1]
         if matched:
             first = size * meeting
         elif on_edges:
@@ -72,6 +75,12 @@ def play_groups(n_interactions, states, stream, n_words, met, edges, thresholds,
                     edge = np.uint64(other[edge])
             first = np.int64(ends[edge, 0])
             size = np.int64(ends[edge, 1]) - first
+        elif n_sizes > 1:
+            bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+            number = 0
+            while number < n_sizes - 1 and np.int64(bits >> TWO) >= group[1 + n_sizes + number]:
+                number += 1
+            size = group[1 + number]
         counts[:] = 0
         k = 0
         while k < size:
@@ -227,11 +236,11 @@ def advance(
 
     `edges` are as in `theory.pairs`. `test` (3,) is the first round after which convergence is tested, and the
     successes that it takes in three rounds among so many pairs of words. `agreed` (run, 3, W) holds the agreements of
-    the last rounds and, on hyperedges, `counted` (run, 3) the pairs of words in them. A run stops at consensus, but not
-    before it has played `min_rounds`. Of each of the `records`, an `Ensemble`, as many rounds are recorded as it has.
-    `groups` (N,) has the group of each node.
+    the last rounds and, where groups differ in size, `counted` (run, 3) the pairs of words in them. A run stops at
+    consensus, but not before it has played `min_rounds`. Of each of the `records`, an `Ensemble`, as many rounds are
+    recorded as it has. `groups` (N,) has the group of each node.
     """
-    n_agents, n_words, on_hyperedges = states.shape[1], agreed.shape[2], edges[5].size > 0
+    n_agents, n_words, varies = states.shape[1], agreed.shape[2], edges[5].size > 0 or edges[4].size > 2
     met, recorded = np.empty(n_words * n_words, np.int64), rounds_recorded(records)
     for k in range(active.size):
         run = active[k]
@@ -245,7 +254,7 @@ def advance(
             for word in range(n_words):
                 latest[word] = met[(n_words + 1) * word]
             needed = test[1]
-            if on_hyperedges:  # whose meetings have more words or fewer
+            if varies:  # meetings have more words or fewer
                 counted[run, played[run] % ROUNDS_AVERAGED] = met.sum()
                 needed = (test[1] * counted[run].sum() + test[2] - 1) // test[2]
             played[run] += 1

@@ -146,6 +146,8 @@ def rare_event(
     rules = Rules.of(cast.q, population.space)
     _check_memory(n, runs, replications, rules)
     edges = cast.edges(n)
+    if not pairs_met(edges):
+        raise InputError(f"policy {population!r} meets in groups of several sizes: expected one size")
     test = np.array([rule.first_test, rule.successes_needed(n * pairs_met(edges))])
     name, weights = _weights(policy, population, rules, word, n, coordinate, alone=not cast.words and initial is None)
     game = Game(rules, cast.states(n, composition), test, max_rounds, target, weights, edges)

@@ -88,10 +88,11 @@ class Cast:
     def edges(self, n_agents: int) -> Edges:
         """Who meets whom among the agents of `states`, as in `theory.pairs`; InputError if they are too few."""
         if self.population.in_groups:
-            size, hears = self.population.group, self.population.hears
-            if (there := self.numbers(n_agents).sum()) < size:
-                raise InputError(f"n_agents = {n_agents}: too few, since {there} agents are no group of {size}")
-            return *NO_EDGES[:4], np.array([size, HEARS.index(hears)]), NO_EDGES[5]
+            sizes = np.array([*self.population.sizes])
+            if (there := self.numbers(n_agents).sum()) < sizes.max():
+                raise InputError(f"n_agents = {n_agents}: too few, since {there} agents are no group of {sizes.max()}")
+            below = (np.cumsum([*self.population.sizes.values()]) * 2.0**62).astype(np.int64)
+            return *NO_EDGES[:4], np.array([HEARS.index(self.population.hears), *sizes, *below[:-1]]), NO_EDGES[5]
         if self.population.meets is None:
             return NO_EDGES
         numbers = self.numbers(n_agents).astype(float)

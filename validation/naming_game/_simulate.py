@@ -217,7 +217,7 @@ def simulate(
         if lazy or any(part[4].size or part[0].size for part in edges):
             which = "a LazyPolicy" if lazy else f"{population!r}, whose agents meet in groups or at rates of their own"
             raise InputError(f"schedule = 'matching' beside {which}: expected 'asynchronous'")
-        edges = [(*NO_EDGES[:4], np.array([2, MATCHED]), NO_EDGES[5])] * len(sizes)
+        edges = [(*NO_EDGES[:4], np.array([MATCHED, 2]), NO_EDGES[5])] * len(sizes)
     meeting = edges[0][4] if matched else PAIRWISE
     graph = _topology(topology, pick, committed_nodes, agents, population, meeting)
     _check_nodes(recording, graph, sizes)
@@ -286,11 +286,11 @@ def _topology(
         return None
     if isinstance(population, LazyPolicy):
         raise InputError("topology beside a LazyPolicy: expected None, or a policy")
-    if population.meets is not None or population.group > 2:
+    if population.meets is not None or max(population.sizes) > 2:
         which = "has meets" if population.meets is not None else "meets in groups of one size"
         raise InputError(f"topology beside {population!r}, which {which}: expected one of the two")
     if population.in_groups:
-        meeting = np.array([0, HEARS.index(population.hears)])
+        meeting = np.array([HEARS.index(population.hears), 0])
     found = Topology.of(topology, pick, committed_nodes, meeting)
     for n in agents:
         if isinstance(found.graph, Graph):

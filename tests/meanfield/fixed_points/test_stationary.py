@@ -10,6 +10,7 @@ from meanfield._fixed_points import stationary_law as _stationary
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.stationary_kernel import eliminate, iterate, sweep
 from meanfield._fixed_points.stationary_law import StationaryLaw
+from meanfield._population.mixture import Mixture
 from meanfield.toolbox import space_of
 
 LOGITS = np.array([-60.0, -30.0, -12.0, -5.0, -2.0, -0.5, 0.0, 0.3, 1.0, 3.0, 8.0, 20.0, 40.0])
@@ -142,5 +143,5 @@ def test_a_long_memory_and_a_strong_bond_have_a_law():
         laws = law.flow_law(SHARES[4:8])
         for found, Q in zip(laws, SHARES[4:8], strict=True):
             moved = found.copy()
-            sweep(moved, Q, law._said, np.empty_like(moved))
+            sweep(moved, Mixture.heard_from(Q), law._said, np.empty_like(moved))
             assert np.abs(moved - found).sum() < 1e-11

@@ -1,0 +1,71 @@
+"""The minimal naming game in groups: its rate equation against pairs and against agents who meet in groups."""
+
+import numpy as np
+import pytest
+
+import meanfield
+import theory.minimal_naming_game as game
+from meanfield import InputError
+
+RULES = ("union", "unanimity")
+
+
+@pytest.mark.parametrize("agree", RULES)
+@pytest.mark.parametrize(("beta", "p"), [(1.0, 0.5), (0.6, 0.3)])
+def test_two_are_a_pair(agree, beta, p):
+    x = np.random.default_rng(0).dirichlet(np.ones(5))
+    pairs = game.reaction_model(p=p, accepts=(beta, 0)).drift(x)
+    np.testing.assert_allclose(game.group_model(2, agree, beta=beta, p=p).drift(x), pairs, atol=1e-15)
+
+
+def played(size, agree, beta, start, rounds, seed):
+    """Fractions of A, B and both after so many rounds, by the rules. A word is a bit; committed agents come last."""
+    random = np.random.default_rng(seed)
+    n_agents = sum(start)
+    held = np.repeat([1, 2, 3, 1], start)
+    firm = np.arange(n_agents) >= sum(start[:3])
+    for _ in range(rounds * n_agents):
+        speaker, *hearers = members = random.choice(n_agents, size, replace=False, shuffle=True)
+        word = held[speaker] if held[speaker] < 3 else random.integers(1, 3)
+        knows = [held[one] & word > 0 for one in hearers]
+        if (any if agree == "union" else all)(knows) and random.random() < beta:
+            held[members] = np.where(firm[members], held[members], word)
+        else:
+            held[hearers] = np.where(firm[hearers], held[hearers], held[hearers] | word)
+    return np.array([np.mean((held == k) & ~firm) for k in (1, 2, 3)])
+
+
+@pytest.mark.parametrize("agree", RULES)
+def test_two_thousand_agents_follow_the_rate_equation(agree):
+    """Groups of three, three rounds, four runs; a fraction has a standard error of about 0.0125."""
+    start = [300, 1300, 200, 200]
+    found = np.mean([played(3, agree, 0.7, start, 3, seed) for seed in range(4)], axis=0)
+    x = np.array([*start, 0]) / 2000
+    limit = 4 * 0.025 / np.sqrt(4)
+    for beta, follows in ((0.7, True), (0.2, False)):
+        model = game.group_model(3, agree, beta=beta)
+        end = meanfield.solve(model, initial=x, times=[0.0, 6.0])["composition"].values[-1, :3]
+        assert (np.abs(found - end).max() < limit) == follows
+
+
+@pytest.mark.parametrize(
+    ("size", "agree", "critical"),
+    [(2, "union", game.critical_fraction(0.5)), (3, "union", 0.0771), (3, "unanimity", 0.125)],
+)
+def test_critical_fractions(size, agree, critical):
+    """Pairs as published. In larger groups fewer are needed if one who knows the word suffices, more if all must."""
+    model, ends = game.group_model(size, agree), []
+    for c in (0.98 * critical, 1.02 * critical):
+        end = meanfield.solve(model, initial=np.array([0, 1 - c, 0, c, 0]), times=[0.0, 2000.0])["composition"]
+        ends.append(float(end.sel(state="A")[-1]))
+    assert ends[0] < 0.3 < 0.8 < ends[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [((1,), "group = 1"), ((3, "all"), "agree = 'all'"), ((3, "union", {"beta": 2.0}), "beta = 2.0")],
+)
+def test_arguments_are_checked(arguments, complaint):
+    *given, options = arguments if isinstance(arguments[-1], dict) else (*arguments, {})
+    with pytest.raises(InputError, match=complaint):
+        game.group_model(*given, **options)
