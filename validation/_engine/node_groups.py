@@ -23,11 +23,12 @@ class NodeGroups(NamedTuple):
         """From an argument; InputError where it is none."""
         expected = "expected a label for each node, all strings or all whole numbers, or a mapping from nodes to labels"
         try:
-            given = dict(node_groups) if isinstance(node_groups, Mapping) else np.asarray(node_groups).tolist()
+            given = dict(node_groups) if isinstance(node_groups, Mapping) else np.asarray(node_groups, object).tolist()
             labels = list(dict.fromkeys(given.values() if isinstance(given, dict) else given))
         except (TypeError, ValueError):
             raise InputError(f"node_groups = {shown(node_groups)}: {expected}") from None
-        if not labels or not any(all(isinstance(label, kind) for label in labels) for kind in (str, (int, np.integer))):
+        alike = any(all(isinstance(label, kind) for label in labels) for kind in (str, (int, np.integer)))
+        if not labels or not alike or not isinstance(given, (dict, list)):
             raise InputError(f"node_groups = {shown(node_groups)}: {expected}")
         return cls(given, labels)
 

@@ -289,7 +289,10 @@ def _matrix(topology: Any) -> tuple[csr_array, list[Any] | None]:
         if not len(topology):
             raise InputError(f"topology is an empty graph: {EXPECTED}")
         nodes = list(topology.nodes)
-        return csr_array(networkx.to_scipy_sparse_array(topology, nodes, dtype=float)), nodes
+        try:
+            return csr_array(networkx.to_scipy_sparse_array(topology, nodes, dtype=float)), nodes
+        except (TypeError, ValueError):
+            raise InputError("topology has an edge whose weight is no number: expected positive numbers") from None
     if issparse(topology):
         if topology.shape[0] != topology.shape[1]:
             raise InputError(f"topology is a matrix of shape {topology.shape}: expected a square one")

@@ -54,7 +54,7 @@ class Network:
 
     @property
     def labels(self) -> list[Hashable]:
-        """Of groups of nodes."""
+        """The labels of groups of nodes."""
         return self.groups.labels if self.groups else []
 
     @property
@@ -106,7 +106,9 @@ class Network:
             return result
         counts = recorded[..., 2:].reshape(*edges.shape, len(self.labels), len(self.start))
         label = {"long_name": "share of the agents of the group", "units": "1"}
-        share = (("run", "round", "node_group", "state"), counts / counts.sum(-1, keepdims=True), label)
+        with np.errstate(invalid="ignore"):  # a graph may have no nodes of a group
+            share = counts / counts.sum(-1, keepdims=True)
+        share = (("run", "round", "node_group", "state"), share, label)
         return result.assign(group_share=share).assign_coords(node_group=self.labels)
 
     def options(self) -> dict[str, str]:

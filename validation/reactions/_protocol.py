@@ -151,6 +151,8 @@ def simulate(
         counts = _of_all_states(counts, model)
     states, start = start_of(counts)
     groups = groups_of(absorbing, states)
+    if node_groups is not None and record_rounds is None:
+        raise InputError("node_groups without record_rounds: expected both")
     network = Network.of(topology, pick, initial_nodes, node_groups, states, start)
     changes, rate_of_changes = NO_CHANGES, 0.0
     if model is None:
