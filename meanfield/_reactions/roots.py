@@ -16,6 +16,7 @@ from meanfield._population.reaction_model import ReactionModel
 
 MAX_RESIDUAL = 1e-12  # |dx/dt| of each state against what it gains and loses, and of the masses
 MAX_STEPS, LOOK = 100, 25  # and after how many it is looked whether states have emptied
+FAR = 1e9  # fractions
 STEP = 1000.0  # h, in units of the fastest rate
 SMALL = 1e-6  # fraction of a class that may be none
 EPS = np.finfo(float).eps
@@ -117,7 +118,11 @@ def polish(
         return np.linalg.solve(implicit, x), implicit
 
     def missed(root: np.ndarray) -> np.ndarray:
-        return np.append(later(root**2)[0] - root**2, belongs @ root**2 - masses)
+        try:
+            z, _ = later(root**2)
+        except np.linalg.LinAlgError:  # far from all compositions, where rates may be negative: a step not to take
+            z = np.full(len(root), FAR)
+        return np.append(z - root**2, belongs @ root**2 - masses)
 
     def derivative(root: np.ndarray) -> np.ndarray:
         z, implicit = later(root**2)

@@ -225,3 +225,24 @@ def test_options_of_reaction_models_are_refused_for_policies():
     policy = meanfield.make_policy(np.array([0.5, 0.9, 0.1, 0.9, 0.1]), ["A", "B"])
     with pytest.raises(meanfield.InputError, match="interval"):
         meanfield.bifurcation(policy, word="A", interval=(0, 1))
+
+
+def test_a_few_committed_agents_near_the_end_of_the_interval():
+    """Listeners who agree half of the time are turned by 4.3 %, of an interval up to 60 %."""
+    accepts = (0.5, 0)
+    diagram = meanfield.bifurcation(
+        theory.minimal_naming_game.reaction_model(accepts=accepts), interval=(0, 0.6), masses=lambda c: [1 - c, c, 0.0]
+    )
+    folds = diagram["parameter"][diagram["fold"]].values
+    assert folds == pytest.approx([theory.minimal_naming_game.critical_fraction(0.5, accepts=accepts)], abs=1e-8)
+
+
+@pytest.mark.slow
+def test_rates_that_are_negative_far_from_all_compositions():
+    """A group of seven, whose rates are polynomials of degree 6; the search must not end in a singular matrix."""
+    diagram = meanfield.bifurcation(
+        theory.minimal_naming_game.group_model(7, "union", beta=0.7),
+        interval=(0, 0.6),
+        masses=lambda c: [1 - c, c, 0.0],
+    )
+    assert diagram["parameter"][diagram["fold"]].values == pytest.approx([0.01307], abs=1e-5)
