@@ -116,11 +116,11 @@ class Groups(NamedTuple):
         return float(self.weight[alike] @ self.said[alike, 0] / 2)
 
     def heard_from(self, Q: Shaped[np.ndarray, "*batch words"]) -> Shaped[np.ndarray, "*batch words words"]:
-        """As of a `Mixture`."""
+        """P(b | a), see `Mixture.heard_from`."""
         return np.asarray(self.hearing.heard_from(Q))
 
     def heard_slope(self, Q: Shaped[np.ndarray, "*batch words"]) -> Shaped[np.ndarray, "*batch words words words"]:
-        """As of a `Mixture`."""
+        """∂P(b | a) / ∂Q_c, see `Mixture.heard_slope`."""
         return self.hearing.heard_slope(Q)
 
     @property

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int, Shaped
 Array = jax.Array | np.ndarray
 
 HEARS = ("majority", "vote", "speaker")
+ROUNDING = 1e-9  # of shares that sum to 1
 
 
 class Hearing(NamedTuple):
@@ -48,6 +49,8 @@ class Hearing(NamedTuple):
         random.
         """
         if isinstance(group, Mapping):
+            if abs((total := sum(group.values())) - 1) > ROUNDING:
+                raise ValueError(f"group = {group}: expected shares of meetings that sum to 1, not to {total:g}")
             parts = [cls.of(size, n_words, hears) for size in group]
             each = [
                 part._replace(weight=share * part.weight) for part, share in zip(parts, group.values(), strict=True)

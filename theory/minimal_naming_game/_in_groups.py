@@ -27,8 +27,8 @@ def group_model(group: int, agree: str = "unanimity", *, beta: float = 1.0, p: f
         hearer B → AB    m s_A,                            m s_A (1 - β + β (1 - K_A)^(m-1)).
 
     N meetings are a round, two units of time. For n = 2 this is `reaction_model` with ``accepts=(beta, 0)``. Members of
-    a group change together, while agents of a reaction model with rates that are functions change one by one: rate
-    equation, fixed points and critical masses are those of the game, while noise and lifetimes are not.
+    a group change together, while agents of a reaction model with rates that are functions change one by one: the
+    rate equation, fixed points and critical masses hold for the game, noise and lifetimes do not.
 
     Source: Iacopini, Petri, Baronchelli and Barrat, Commun. Phys. 5, 64 (2022), for the rules; rates are our own.
 

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from meanfield import InputError
-from meanfield.toolbox import labelled, real_number, real_numbers, stamp, whole_number
+from meanfield.toolbox import labelled, real_number, real_numbers, shown, stamp, whole_number
 from theory.minimal_naming_game._rate_equation import SURE, check_rule, checked_answers
 
 MOST_SIZES = 3000  # of lexicons, whose eigenvalues take half a minute
@@ -30,7 +30,7 @@ def open_vocabulary(
     committed: float = 0.0,
     times: Any = None,
 ) -> xr.Dataset:
-    """The minimal naming game of W words, of which one may get ahead, for N → ∞ and thousands of words.
+    """The minimal naming game of W words, one of them ahead, for N → ∞ and thousands of words.
 
     Words are alike, so the rate equation keeps all but one of them exchangeable: who holds l of the W - 1 others holds
     any l of them equally often. An agent is then a pair (a, l), where a tells whether it holds the one word, and not
@@ -48,7 +48,7 @@ def open_vocabulary(
     n_words
         W ≥ 2.
     accepts
-        (π, φ), the probabilities that a hearer says yes to a word that it holds, and to one that it does not.
+        (π, φ), the probabilities that a hearer says yes to a word that it holds, π > 0, and to one that it does not.
     rule
         Who updates on success: 'both' or 'listener'.
     lead
@@ -81,8 +81,8 @@ def open_vocabulary(
 
     Notes
     -----
-    The game of yes and no is that of [arXiv 2608.02178] with two words. Lexicons of the largest sizes, which 1e-16 of
-    the agents hold, are left out. The others have up to about 7√(W/π) words if φ = 0; ten thousand words take seconds.
+    Source: [arXiv 2608.02178], for two words. Lexicons of sizes that fewer than 1e-16 of the agents have are left out.
+    The others have up to about 7√(W/π) words if φ = 0; ten thousand words take seconds.
 
     Examples
     --------
@@ -99,6 +99,8 @@ def open_vocabulary(
     n_words = whole_number("n_words", n_words, 2)
     check_rule(rule)
     pi, phi = map(float, checked_answers(accepts))
+    if not pi:
+        raise InputError(f"accepts = {shown(accepts)}: expected π > 0, or agents who hold all words never agree")
     when = _times(times, lead, committed)
     share = real_number("lead", 1 / n_words if lead is None else lead, least=0, most=1)
     minority = real_number("committed", committed, least=0, below=1)
@@ -222,7 +224,9 @@ def _trajectory(
         sizes = min(n_words, sizes)
         start = np.zeros((2, sizes))
         start[1, 0], start[0, 1] = (1 - committed) * lead, (1 - committed) * (1 - lead)
-        found = solve_ivp(rate, (0.0, times[-1]), start.ravel(), "DOP853", times, rtol=TOLERANCE, atol=1e-4 * TOLERANCE)
+        found = solve_ivp(
+            rate, (0.0, times[-1] or 1.0), start.ravel(), "DOP853", times, rtol=TOLERANCE, atol=1e-4 * TOLERANCE
+        )
         if sizes == n_words or np.abs(found.y.reshape(2, sizes, -1)[:, -1]).max() < TOLERANCE:
             break
         sizes *= 2

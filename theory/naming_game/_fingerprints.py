@@ -1,4 +1,4 @@
-"""What the literature measures of agents, from a policy, beside the collective numbers that follow from it."""
+"""Numbers by which the literature describes agents, from a policy, beside the collective ones that follow from it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def fingerprints(policies: xr.Dataset, *, progress: bool | None = None) -> xr.Da
       word just heard if it occurs elsewhere in the memory, and if it does not. A convention can grow in the minimal
       naming game for 3π - 2φ > 1.
     - `kappa`, `n_critical` and `strong_word` of `meanfield.group_size_law`, `critical_mass` of the weak word, and the
-      attractors `conventions`. `reason` says why numbers are missing.
+      attractors `conventions`. `reason` says why some of these are missing.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ def fingerprints(policies: xr.Dataset, *, progress: bool | None = None) -> xr.Da
 
     Returns
     -------
-    Dataset with these variables, over the dims of a stack; `to_dataframe()` is the table. J and h are NaN where agents
-    keep habits for ever, since their response then hangs on the start. β is large and means nothing but that where
-    what was heard decides without fail.
+    Dataset with these variables, over the dims of a stack; `to_dataframe()` is the table. J and h are NaN where
+    agents say one word only, or have habits that they never leave, since their response then depends on the start. β
+    is large without any meaning where the words heard decide for sure.
 
     Raises
     ------
@@ -85,9 +85,9 @@ def fingerprints(policies: xr.Dataset, *, progress: bool | None = None) -> xr.Da
 
     Notes
     -----
-    The gain at a random start is that of [arXiv 2606.22203], coupling and field those of [arXiv 2605.10528], β of
-    [arXiv 2409.02822], π and φ of [arXiv 2608.02178]; the formulas here are for agents with a memory and agree with
-    those for H = 1 and a response to what was heard.
+    Sources: [arXiv 2606.22203] for the gain at a random start, [arXiv 2605.10528] for coupling and field,
+    [arXiv 2409.02822] for β, [arXiv 2608.02178] for π and φ. The formulas here are for agents with a memory; for
+    H = 1 and a response to the word heard they agree with the sources.
 
     Examples
     --------
@@ -144,7 +144,8 @@ def _ising(q: Float[np.ndarray, "states words"]) -> tuple[float, float]:
 
     with jax.enable_x64(True):
         field, coupling = jax.jvp(log_odds, (jnp.zeros(()),), (jnp.ones(()),))
-    return coupling.item(), field.item()
+    found = coupling.item(), field.item()
+    return found if np.isfinite(found).all() else (np.nan, np.nan)
 
 
 def _majority_force(first: np.ndarray, m: np.ndarray) -> float:

@@ -143,7 +143,7 @@ def play_ensemble(
 
     The last `n_committed` agents are committed. Without a topology agents meet along `edges`, as in `theory.pairs`.
     """
-    ensemble = Ensemble.unplayed(plan, rules.q, start, rules.n_kinds)
+    ensemble, groups = Ensemble.unplayed(plan, rules.q, start, rules.n_kinds), plan.recording.groups
     bytes_a_run = len(start) * rules.successors.itemsize
     if topology is not None and callable(topology.graph):
         bytes_a_run += topology.graphs(len(start), plan.seed, np.arange(1))[0].nbytes
@@ -154,11 +154,13 @@ def play_ensemble(
         groups_of = [np.empty(0, np.int64)] * len(runs)
         if topology is not None:
             graphs = topology.graphs(len(start), plan.seed, runs)
+            known = {
+                key: (topology.committed(graph, n_committed), groups.of(graph) if groups else groups_of[0])
+                for key, graph in {id(graph): graph for graph in graphs}.items()
+            }
             for run, graph in enumerate(graphs):
-                placed(states[run].copy(), topology.committed(graph, n_committed), streams[run], states[run])
-            edges_of = [graph.edges for graph in graphs]
-            if plan.recording.groups:
-                groups_of = [plan.recording.groups.of(graph) for graph in graphs]
+                placed(states[run].copy(), known[id(graph)][0], streams[run], states[run])
+            edges_of, groups_of = [graph.edges for graph in graphs], [known[id(graph)][1] for graph in graphs]
         _play_portion(rules, states, edges_of, groups_of, plan, streams, ensemble.part(part), report)
     return ensemble
 

@@ -49,7 +49,7 @@ def most_frequent(counts, s0, s1, s2, s3):
 
 @njit(cache=True)
 def play_groups(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
-    """As `play`, in groups, along hyperedges or in matchings, whose pairs are hyperedges that are taken in their order.
+    """`play` in groups, along hyperedges or in matchings, whose pairs are hyperedges that are taken in their order.
 
     `met` counts each member and the next one in a circle, so that every word said is in two pairs.
     """
@@ -151,7 +151,7 @@ def matchings(n_pairs, n_agents, ends, stream):
 
 @njit(cache=True)
 def play_pairs(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
-    """As `play`, one pair of agents after the other."""
+    """`play` for one pair of agents after the other."""
     ends, threshold, other, sizes = edges[:4]
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_words = np.uint64(n_words)

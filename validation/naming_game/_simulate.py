@@ -125,7 +125,7 @@ def simulate(
         'asynchronous': one interaction after the other. 'matching': all pairs of a random matching of the agents at
         once, in which no agent is twice. On a graph it is made of its edges, in a random order, where both ends are
         free. A round is still N interactions: two matchings without a graph for even N, and as many as it takes
-        otherwise, of which the last one is cut short.
+        otherwise; the last one is cut short.
     progress
         Show a progress bar.
 
@@ -164,8 +164,8 @@ def simulate(
     ------
     InputError
         If an argument is out of range, `policy` is not a policy or holds several, N is so small that a kind of agents
-        of the population is rounded to none, or the simulation would take more
-        memory than 16 GiB (or the environment variable MEANFIELD_MEMORY, in GiB).
+        of the population is rounded to none, or the simulation would take more memory than 16 GiB (or the environment
+        variable MEANFIELD_MEMORY, in GiB).
 
     Warns
     -----
