@@ -155,8 +155,8 @@ def simulate(
     - `group_word_share` (n_agents, run, round, node_group, word), the word share among the agents at the nodes of each
       of `node_groups`, near 0 or 1 where the group agrees;
     - `node_word_share` (n_agents, run, round, node, word), the probability q_i that the agent at the node says the
-      word, for one number of agents; where all runs have one graph, `edge_node` (edge, end) has the numbers of the
-      nodes at both ends of its edges.
+      word, for one number of agents; where all runs have one graph, `edge_node` (edge, end) has the nodes at both
+      ends of its edges.
 
     Committed agents count like all others, in words and in interactions, as they do for consensus in [001].
 
@@ -252,10 +252,10 @@ def simulate(
             ensembles.append(play(start, plan, report, *(() if lazy else (*there, meeting))))
     result = _labelled(ensembles, policy, cast, sizes, plan)
     if "node_word_share" in recording.observables:
-        result = result.assign_coords(node=_node_names(graph, agents[0]))
+        result = result.assign_coords(node=(names := _node_names(graph, agents[0])))
         if graph and isinstance(graph.graph, Graph) and graph.graph.is_pairwise:
-            numbers = {"long_name": "number of the node at each end of the edge", "units": "1"}
-            result["edge_node"] = (("edge", "end"), graph.graph.edges[0].astype(np.int64), numbers)
+            ends = np.array(names)[graph.graph.edges[0]]
+            result["edge_node"] = (("edge", "end"), ends, {"long_name": "node at each end of the edge"})
     options = {"n_agents": " ".join(map(str, sizes)), "runs": runs, "seed": seed, "max_rounds": max_rounds}
     options |= {"record_rounds": record_rounds, "record": " ".join(recording.observables) or None}
     options |= start_options(initial, cast, sizes)

@@ -151,9 +151,9 @@ def simulate(
         counts = _of_all_states(counts, model)
     states, start = start_of(counts)
     groups = groups_of(absorbing, states)
+    network = Network.of(topology, pick, initial_nodes, node_groups, states, start)
     if node_groups is not None and record_rounds is None:
         raise InputError("node_groups without record_rounds: expected both")
-    network = Network.of(topology, pick, initial_nodes, node_groups, states, start)
     changes, rate_of_changes = NO_CHANGES, 0.0
     if model is None:
         rows = rows_of_array(transitions, len(states)) if isinstance(transitions, np.ndarray) else transitions

@@ -27,7 +27,7 @@ AREA = 1.5e4  # of all nodes, in square points
     view="network",
     by=BY_SIZE,
     needs={"node_word_share": "record=['node_word_share']", "edge_node": "record=['node_word_share'] on one graph"},
-    reads="run round node word: node_word_share; round: round; edge end: edge_node; word: word; run: run",
+    reads="run round node word: node_word_share; round: round; edge end: edge_node; node: node; word: word; run: run",
 )
 def network(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The agents of the first run in its last round on their network, in the colour of their likeliest word."""
@@ -41,8 +41,9 @@ def network(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
         raise InputError(
             f"view 'network' of {n_nodes} nodes: expected {MOST_NODES} at most; view 'node_groups' draws large networks"
         )
-    ends = part["edge_node"].transpose("edge", "end").values.astype(int)
-    if not share.size or ends.shape[1] != 2 or ends.max(initial=0) >= n_nodes:
+    named = part["edge_node"].transpose("edge", "end").values
+    ends = share.indexes["node"].get_indexer(named.ravel()).reshape(named.shape)
+    if not share.size or ends.shape[1] != 2 or ends.min(initial=0) < 0:
         raise InputError("node_word_share is nowhere known, or edge_node has other nodes: expected all nodes and edges")
     graph = networkx.empty_graph(n_nodes)
     graph.add_edges_from(ends.tolist())

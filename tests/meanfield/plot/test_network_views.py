@@ -46,6 +46,15 @@ def test_agents_have_the_colour_of_their_word() -> None:
     np.testing.assert_array_equal(runs["edge_node"], [[k, k + 1] for k in range(7)])
 
 
+def test_edges_join_nodes_by_their_labels() -> None:
+    """The agent at the end of a path has one edge, in whatever order nodes are listed."""
+    axes = meanfield.plot(played().isel(node=[3, 0, 1, 2, 4, 5, 6, 7]), view="network")
+    (dots,) = [one for one in axes.collections if len(one.get_offsets()) == 8]
+    edges = np.concatenate([line.get_xydata() for line in axes.get_lines()])
+    numbers = [(np.abs(edges - at).max(1) < 1e-9).sum() for at in dots.get_offsets()]
+    assert numbers == [2, 1, 2, 2, 2, 2, 2, 1]
+
+
 def test_groups_have_their_means() -> None:
     runs = played()
     axes = meanfield.plot(runs, view="node_groups")

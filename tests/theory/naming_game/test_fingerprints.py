@@ -115,7 +115,7 @@ def test_stacks_and_what_is_missing() -> None:
     assert table.sizes == {"pair": 2}
     assert table["first_word"].values.tolist() == ["his", "wife"]
     habit = meanfield.make_policy(np.array([0.5, 1, 1, 0, 0]), WORDS)  # agents go on with what they said
-    assert np.isnan(fingerprints(habit)["coupling"].item())
+    assert np.isnan(fingerprints(habit)[["coupling", "field"]].to_array()).all()
     consensus = meanfield.make_policy(
         np.array([0.5, 1, 0.5, 0.5, 0.5]), WORDS
     )  # only all of them together never leave A

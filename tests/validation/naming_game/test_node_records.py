@@ -119,6 +119,8 @@ def test_committed_agents_stand_at_nodes_with_names(tmp_path):
         ({"node_groups": ["a"] * 11}, "node_groups has 11 labels: expected one for each of 12 nodes"),
         ({"node_groups": {(0, 0): "a"}}, "node_groups lacks .*: expected a label for each node"),
         ({"node_groups": [0.5] * 12}, "node_groups = .*: expected a label for each node, all strings or all whole"),
+        ({"node_groups": ["a", 1] * 6}, "node_groups = .*: expected a label for each node, all strings or all whole"),
+        ({"node_groups": "a" * 12}, "node_groups = .*: expected a label for each node"),
         ({"node_groups": 3}, "node_groups = 3: expected a label for each node"),
         ({"n_agents": [12, 13]}, "topology has 12 nodes"),
         ({"n_agents": [4, 5], "topology": lambda n, seed: networkx.path_graph(n)}, "expected one number of agents"),

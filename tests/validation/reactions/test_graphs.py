@@ -332,6 +332,7 @@ PATH = networkx.path_graph(4)
         ({"topology": PATH, "initial_nodes": {"A": [0, 1], "B": "hubs"}}, "has a node twice"),
         ({"topology": PATH, "initial_nodes": {"A": "leaves"}}, "expected 'hubs' or a sequence of nodes"),
         ({"topology": PATH, "node_groups": [0, 1]}, "node_groups has 2 labels: expected one for each of 4 nodes"),
+        ({"topology": PATH, "node_groups": [0, 0, 1, 1]}, "node_groups without record_rounds"),
         ({"topology": PATH, "node_groups": {0: "a"}}, "node_groups lacks .1, 2, 3.: expected a label for each node"),
         (
             {"topology": PATH, "node_groups": [0.5, 1, 1, 1]},
