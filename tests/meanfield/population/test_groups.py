@@ -221,7 +221,7 @@ def test_agents_who_copy_what_three_vote_have_a_closed_form():
 
 @pytest.mark.parametrize("n_words", [2, 3])
 def test_a_majority_among_three_is_a_pair_in_the_mean(n_words):
-    """Of two others either is heard; agents interact 3/2 times as often."""
+    """Either of two others is heard; agents interact 3/2 times as often."""
     policy = policy_of(n_words, 2, 3)
     three, two = (meanfield.fixed_points(Population(policy, group=group)) for group in (3, 2))
     np.testing.assert_allclose(three["word_share"], two["word_share"], rtol=1e-12)

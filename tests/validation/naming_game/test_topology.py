@@ -25,7 +25,7 @@ WEIGHTED = np.array([(0, 1, 0.2), (1, 2, 3.0), (2, 3, 1.0), (0, 2, 1.0)])
 
 
 def agreement(policy, weights, rounds=2, agents=None, **options):
-    """As in `_exact_games`, for pairs of agents who meet with probabilities in proportion to `weights`."""
+    """`_exact_games` for pairs of agents who meet with probabilities in proportion to `weights`."""
     exact = ExactGame(agents or [policy] * 4).one_by_one(weights, 4 * rounds)
     return _exact_games.agreement(policy, exact, rounds, **options)
 
