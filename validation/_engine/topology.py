@@ -104,6 +104,10 @@ class Topology:
             made.append(self.of_size(graph_of(one, self.pick, self.meeting, self.ordered), n_agents))
         return made
 
+    def nbytes(self, n_agents: int, seed: int) -> int:
+        """About, of a graph that belongs to one run only."""
+        return 0 if isinstance(self.graph, Graph) else self.graphs(n_agents, seed, np.arange(1))[0].nbytes
+
     @staticmethod
     def of_size(graph: Graph, n_agents: int) -> Graph:
         """The graph; InputError if its agents are more or fewer."""

@@ -145,8 +145,8 @@ def play_ensemble(
     """
     ensemble, groups = Ensemble.unplayed(plan, rules.q, start, rules.n_kinds), plan.recording.groups
     bytes_a_run = len(start) * rules.successors.itemsize
-    if topology is not None and callable(topology.graph):
-        bytes_a_run += topology.graphs(len(start), plan.seed, np.arange(1))[0].nbytes
+    if topology is not None:
+        bytes_a_run += topology.nbytes(len(start), plan.seed)
     for part in portions(plan.runs, bytes_a_run, numba.get_num_threads()):
         runs = np.arange(part.start, part.stop)
         streams = seed_streams(plan.seed, len(start), runs)

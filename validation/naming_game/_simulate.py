@@ -287,7 +287,7 @@ def _topology(
     if isinstance(population, LazyPolicy):
         raise InputError("topology beside a LazyPolicy: expected None, or a policy")
     if population.meets is not None or max(population.sizes) > 2:
-        which = "has meets" if population.meets is not None else "meets in groups of one size"
+        which = "has meets" if population.meets is not None else "meets in groups"
         raise InputError(f"topology beside {population!r}, which {which}: expected one of the two")
     if population.in_groups:
         meeting = np.array([HEARS.index(population.hears), 0])

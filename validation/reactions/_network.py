@@ -91,12 +91,6 @@ class Network:
             placed(agents, known[id(graph)][0], streams[run], states[run])
         return states, [known[id(graph)][1] for graph in graphs]
 
-    def nbytes(self, seed: int) -> int:
-        """About, of graphs that belong to one run only."""
-        if isinstance(self.topology.graph, Graph):
-            return 0
-        return self.topology.graphs(int(self.start.sum()), seed, np.arange(1))[0].nbytes
-
     def with_records(self, result: xr.Dataset, recorded: np.ndarray) -> xr.Dataset:
         """The result of runs with what they recorded besides the counts (run, round, n_watched)."""
         edges, between = np.moveaxis(recorded[..., :2], -1, 0)

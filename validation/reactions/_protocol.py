@@ -330,7 +330,9 @@ def play_runs(
         lasting = part.absorbed[:, 0] < 0
         part.final[lasting] = part.counts[lasting, : len(final)]
 
-    bytes_a_run = (agents.nbytes or 64 * len(counts)) + (network.nbytes(plan.seed) if network is not None else 0)
+    bytes_a_run = agents.nbytes or 64 * len(counts)
+    if network is not None:
+        bytes_a_run += network.topology.nbytes(plan.n_agents, plan.seed)
     with tqdm(total=runs * max_rounds, disable=not plan.progress, unit="round", leave=False) as bar:
         for some in portions(runs, bytes_a_run, numba.get_num_threads()):
             play_portion(some)

@@ -183,5 +183,5 @@ def test_matchings_are_of_pairs_who_meet_alike():
     for policy in (lazy, meets, Population(POLICY, group=3), Population(POLICY, hears="vote")):
         with pytest.raises(InputError, match=r"schedule = 'matching' beside .*: expected 'asynchronous'"):
             validation.simulate(policy, n_agents=4, runs=2, seed=1, schedule="matching")
-    with pytest.raises(InputError, match=r"topology beside .* meets in groups of one size: expected one of the two"):
+    with pytest.raises(InputError, match=r"topology beside .* meets in groups: expected one of the two"):
         validation.simulate(Population(POLICY, group=3), n_agents=4, runs=2, seed=1, topology=[{0, 1, 2}, {2, 3}])
