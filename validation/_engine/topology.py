@@ -168,8 +168,8 @@ def places_of(name: str, nodes: Sequence[Any] | str, graph: Graph, number: int, 
 def graph_of(topology: Any, pick: str, meeting: np.ndarray = PAIRWISE, ordered: bool = False) -> Graph:
     """The graph of an argument; InputError where it is none, or where some agents can't reach others.
 
-    Of `ordered` pairs the aliases are those of 2E pairs: 2e has the ends of the edge e in their order, 2e + 1 has the
-    second one first. The first of a pair is the agent that is picked.
+    With `ordered` there are aliases for 2E pairs: 2e has the ends of the edge e in their order, 2e + 1 the second one
+    first. The first of a pair is the agent that is picked.
     """
     if hyperedges := _hyperedges(topology):
         if ordered:

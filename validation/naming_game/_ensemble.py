@@ -32,8 +32,8 @@ OBSERVABLES = (
     "group_word_share",
     "node_word_share",
 )
-OF_AGENTS = OBSERVABLES[3:]  # those that take a policy
-HYPEREDGE_PAIRS = 10**6  # pairs of words in a round, of which their numbers vary; shares of successes to 6 digits
+OF_AGENTS = OBSERVABLES[3:]  # they take a policy
+HYPEREDGE_PAIRS = 10**6  # stand for the pairs of words in a round where their number varies; shares have 6 digits
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def test_each_agent_meets_once_in_a_matching(complete):
 
 
 def test_large_populations_in_matchings_follow_a_map():
-    """Two steps a round, in each of which every agent meets once, from empty memories; and they end as one by one."""
+    """Two steps a round from empty memories, where every agent meets once in each; they end as one by one."""
     policy, n, runs, rounds = random_policy(7, 2, 2), 20_000, 40, 12
     q, space = policy["q"].values, space_of(policy)
     share, compositions = np.eye(1, space.n_states)[0], []
