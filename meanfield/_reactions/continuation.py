@@ -30,8 +30,8 @@ from meanfield._reactions.modes import tangent_space
 from meanfield._reactions.roots import closed_face, closed_faces
 from meanfield._reactions.search import search
 
-# Values of the parameter at which fixed points are searched for; bifurcations are more likely at round numbers. Those near
-# the ends find what is lost by a few committed agents.
+# Values of the parameter at which fixed points are searched for; bifurcations are more likely at round numbers. Those
+# near the ends find what is lost by a few committed agents.
 SLICES = np.append((np.arange(5) + 0.4638) / 5, [0.0046, 0.9954])
 SMALL_DIFFERENCE = 1e-7  # of s, for a derivative whose error Newton's method corrects
 DIFFERENCE = 1e-4  # of z, for second derivatives that only speed Newton's method

@@ -77,7 +77,7 @@ def test_interfaces_without_a_graph_are_pairs_that_differ():
 
 
 def test_groups_are_those_of_each_graph():
-    """Labels by names of nodes, of which each run's graph has another order; committed agents are in one group."""
+    """Labels by names of nodes, in another order in each run; committed agents are in one group."""
 
     def shuffled(n_agents, seed):
         nodes = np.random.default_rng(seed).permutation(n_agents).tolist()
