@@ -127,3 +127,6 @@ def test_refusals() -> None:
         open_vocabulary(5, times=[2, 1])
     with pytest.raises(InputError, match=r"n_words = 1000000 .* expected 3000 at most"):
         open_vocabulary(10**6, accepts=(0.1, 0))
+    with pytest.raises(InputError, match=r"accepts = .0, 0.1.: expected π > 0"):
+        open_vocabulary(5, accepts=(0, 0.1))
+    assert open_vocabulary(5, times=[0.0])["said"].values == pytest.approx([0.2])

@@ -152,6 +152,7 @@ def test_committed_agents_at_a_hub_are_heard_by_all():
         (networkx.Graph(), "is an empty graph"),
         (networkx.empty_graph(3), r"has nodes without neighbours \(0, 1, 2\)"),
         (networkx.Graph([("a", "a"), ("a", "b")]), r"has edges from nodes to themselves \(a\)"),
+        (networkx.Graph([(0, 1, {"weight": "far"})]), "has an edge whose weight is no number"),
         (networkx.Graph([(0, 1), (2, 3)]), "has 2 parts without an edge between them, of 2, 2 nodes"),
         (np.array([("a", "b")]), r"numbers from 0 on: networkx.from_edgelist\(edges\)"),
         (np.array([(0.5, 1.0)]), "other nodes than numbers"),
