@@ -352,7 +352,7 @@ def test_the_core_refuses_what_holds_for_pairs():
     for size, hears in ((1, "vote"), (3, "all")):
         with pytest.raises(ValueError, match=f"group = {size}, hears = '{hears}': expected at least 2, and one of maj"):
             core.Hearing.of(size, 2, hears)
-    with pytest.raises(ValueError, match="expected shares of meetings that sum to 1, not to 0.9"):
+    with pytest.raises(ValueError, match="expected shares of meetings that sum to 1"):
         core.Hearing.of({2: 0.5, 3: 0.4}, 2, "vote")
 
 
