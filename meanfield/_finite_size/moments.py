@@ -151,7 +151,9 @@ def finite_size(
         return _of_reactions(policy, sizes, times, initial, order, progress)
     if initial is not None:
         raise InputError("initial is given: expected only with a ReactionModel; agents of a policy begin with nothing")
-    games = as_games(policy, in_groups=order == 1)
+    if order == 2 and isinstance(policy, Population) and policy.in_groups:
+        raise InputError(f"order = 2 for {policy.name}, which meets in groups: expected 1")
+    games = as_games(policy, in_groups=True)
     times = increasing_times(np.linspace(0.0, 60.0, 121) if times is None else times)
     space = games.mixtures[0].space
     for mixture in games.mixtures:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from meanfield import InputError
+from meanfield import ConvergenceError, InputError
 from meanfield.toolbox import labelled, real_number, real_numbers, shown, stamp, whole_number
 from theory.minimal_naming_game._rate_equation import SURE, check_rule, checked_answers
 
@@ -73,6 +73,8 @@ def open_vocabulary(
     ------
     InputError
         If an argument is out of range, or given without `times`.
+    ConvergenceError
+        If the solution is not found.
 
     See Also
     --------
@@ -227,6 +229,8 @@ def _trajectory(
         found = solve_ivp(
             rate, (0.0, times[-1] or 1.0), start.ravel(), "DOP853", times, rtol=TOLERANCE, atol=1e-4 * TOLERANCE
         )
+        if not found.success:
+            raise ConvergenceError(f"the solution was not found up to t = {times[-1]:g}: {found.message}")
         if sizes == n_words or np.abs(found.y.reshape(2, sizes, -1)[:, -1]).max() < TOLERANCE:
             break
         sizes *= 2

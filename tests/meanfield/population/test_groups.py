@@ -304,7 +304,7 @@ def test_few_agents_are_spread_as_enumerated(rule):
     expected = [law[f"word_share_{name}"].item() for name in ("correction", "variance")]
     np.testing.assert_allclose([shift, variance], expected, atol=3e-3)
     assert np.abs(np.subtract(found[-1], expected)).min() > 4e-3, "the control"
-    with pytest.raises(InputError, match="meets in groups of 3: expected pairs"):
+    with pytest.raises(InputError, match=r"order = 2 for .* meets in groups: expected 1"):
         meanfield.finite_size(Population(policy, **options), times=[4.0], order=2)
 
 
