@@ -114,7 +114,9 @@ class StationaryLaw:
         return laws
 
     def _heard(self, Q: Float[np.ndarray, "laws words"]) -> Float[np.ndarray, "laws words words"]:
-        """P(b | a), at least so much where all words are said that products of H of them are numbers."""
+        """P(b | a), in groups at least so much where all words are said that products of H of them are numbers."""
+        if self._heard_from is Mixture.heard_from:
+            return np.ascontiguousarray(self._heard_from(Q))
         said = (Q.min(1) > 0)[:, None, None]
         return np.maximum(self._heard_from(Q), said * RAREST ** (1 / self.space.memory_length))
 
