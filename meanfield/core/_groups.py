@@ -92,7 +92,7 @@ class Hearing(NamedTuple):
         return slope / size[..., None, None]
 
     def _others(self) -> Int[Array, "*several outcomes words words"]:
-        """How many of the others say each word, by outcome and the word that a member says."""
+        """The number of others who say each word, by outcome and the word that a member says."""
         return self.said[..., :, None, :] - np.eye(self.said.shape[-1], dtype=int)
 
 

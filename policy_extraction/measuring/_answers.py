@@ -110,7 +110,7 @@ class Answers:
             raise
 
     def _kept(self, *, again: bool) -> str:
-        """How many answers are kept; `again` if the same call would go on with them."""
+        """The number of answers that are kept; `again` if the same call would go on with them."""
         if self._path is None:
             return "no answer is kept on disk"
         with self._opened() as file:
@@ -132,7 +132,7 @@ class Answers:
         bar: tqdm,
         sampling: Sampling | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As `get`, after asking the model for all unknown answers; raises as `ask`, for known answers too."""
+        """`get` after asking the model for all unknown answers; raises as `ask`, for known answers too."""
         log_p, censored = self.get(asked, len(words))
         unknown = np.isnan(log_p).any(axis=1)
         _check_decided(log_p[~unknown], censored[~unknown], sampling, backend.name)

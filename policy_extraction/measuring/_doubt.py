@@ -1,4 +1,4 @@
-"""How far off predictions and quantities are: the one rule by which intervals of measurements are doubted.
+"""Errors of predictions and quantities: the one rule by which intervals of measurements are doubted.
 
 Answers that were drawn at random were predicted before. Their errors set the width and the tails of the posterior;
 they may widen it but not narrow it. A quantity moves from batch to batch by what a batch tells,
@@ -66,7 +66,7 @@ class Doubt:
 
     @property
     def scale(self) -> float:
-        """How much wider the posterior has to be, for the tests to be inside its intervals."""
+        """The factor by which the posterior has to be wider, for the tests to be inside its intervals."""
         return max(1.0, self.tails.half / Tails().half)
 
     @property
@@ -86,7 +86,7 @@ class Doubt:
 
     @property
     def widening(self) -> float:
-        """How much wider the interval of a quantity is than the draws say, by its moves."""
+        """The factor by which the interval of a quantity is wider than the draws say, by its moves."""
         return float(np.sqrt(max(1.0, np.mean(self.moves[-MOVES:])))) if self.moves else 1.0
 
     def half(self, spread: float | np.ndarray, draws: float) -> float | np.ndarray:

@@ -1,4 +1,4 @@
-"""How far variants of a prompt go towards the other word."""
+"""Variants of a prompt, and the part of the way that they go towards the other word."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from policy_extraction.measuring._variants import named_stacks
 
 
 def flip_table(policies: xr.Dataset, *, kappa: float = 0.0, progress: bool = False) -> xr.Dataset:
-    """How far each variant of a prompt goes along the smallest change that makes the other word strong.
+    """The distance that each variant of a prompt goes along the smallest change that makes the other word strong.
 
     The smallest change of the reference, the first variant, is found by `meanfield.design`. With q its policy, q' the
     changed one, g' the derivative of κ there and q_v a variant, the variant goes g'·(q_v - q)/g'·(q' - q) of the way: 0

@@ -1,4 +1,4 @@
-"""How surely a language model that hears a name gives up all others for it."""
+"""Probabilities that a language model which hears a name gives up all others for it."""
 
 from __future__ import annotations
 

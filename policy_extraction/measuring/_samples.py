@@ -43,7 +43,7 @@ class SampledAnswers:
         self._taken: Counter[Memory] = Counter()
 
     def __call__(self, memories: Sequence[Memory], number: int) -> np.ndarray:
-        """How often each word is said in `number` further answers to each memory, shape (n, W)."""
+        """Counts of each word in `number` further answers to each memory, shape (n, W)."""
         said: list[Said] = []
         for memory in memories:
             said += [(memory, self._taken[memory] + i) for i in range(number)]

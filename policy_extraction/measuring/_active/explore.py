@@ -117,7 +117,7 @@ class Exploration:
         yield from self._run(budget // self.orders)
 
     def _run(self, most: int) -> Iterator[Known]:
-        """As `run`, for so many measurements of memories."""
+        """`run` for so many measurements of memories."""
         self._measure(self._first()[:most])
         before, expected = NOTHING, 0.0
         while True:

@@ -205,7 +205,7 @@ class _Asking:
     def exploration(
         self, sampled: bool | None, budget: int | None, goal: Goal, tolerance: float
     ) -> tuple[Exploration, int]:
-        """As `sampled`, or as `exact` if the model can be asked so; None for what can be."""
+        """The sampled exploration or the exact one; None for the exact one where the model can be asked so."""
         if not sampled:
             try:
                 return self.exact(budget, goal, tolerance)

@@ -21,7 +21,7 @@ LEAST_CHANCE = 1e-12
 
 @dataclass
 class SampledExploration(Exploration):
-    """As `Exploration`; `ask` gives counts (n, 2) of both words in `ANSWERS` new answers in states (n,).
+    """An `Exploration` in which `ask` gives counts (n, 2) of both words in `ANSWERS` new answers in states (n,).
 
     Memories are asked again and again: `order` has all of these times.
     """

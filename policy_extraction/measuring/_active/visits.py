@@ -1,4 +1,4 @@
-"""How often agents are in each memory, whatever their partners say."""
+"""Frequencies of agents in each memory, whatever their partners say."""
 
 from __future__ import annotations
 

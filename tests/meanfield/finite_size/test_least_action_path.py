@@ -126,7 +126,7 @@ def test_weak_noise_is_that_of_the_linear_theory(fidelity, end):
 
 @UNCHECKED
 def test_paths_that_end_on_the_slow_curve_are_those_to_the_saddle(monkeypatch):
-    """As followed for many times 1/eigenvalue, with finer steps."""
+    """The path followed for many times 1/eigenvalue, with finer steps."""
     policy = majority(0.501, fidelity=0.838)
     ours = law_path(policy).path
     for name, value in (("saddle_curve", lambda *_: None), ("SETTLED", 1e-5), ("END", 1e-4), ("FIELD_TOLERANCE", 1e-7)):

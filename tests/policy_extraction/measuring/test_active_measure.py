@@ -182,7 +182,7 @@ def family(seed: int) -> np.ndarray:
 
 @pytest.mark.slow
 def test_intervals_cover_the_truth():
-    """Of 24 intervals of 95 % fewer than 19 hold the truth in 2e-4 of cases; the control are a twentieth as wide."""
+    """Fewer than 19 of 24 intervals of 95 % hold the truth in 2e-4 of cases; the control are a twentieth as wide."""
     held, narrow = 0, 0
     for seed in range(24):
         q = family(seed)
@@ -214,7 +214,7 @@ class Shared(Goal):
 
 @pytest.mark.slow
 def test_intervals_of_the_difference_between_the_words_cover_the_truth():
-    """Of 24 intervals of 95 % fewer than 19 hold the truth in 2e-4 of cases; the control are those a tenth as wide."""
+    """Fewer than 19 of 24 intervals of 95 % hold the truth in 2e-4 of cases; the control are those a tenth as wide."""
     held, narrow = 0, 0
     for seed in range(24):
         q = np.stack([family(seed), 1 - family(seed)], axis=1)

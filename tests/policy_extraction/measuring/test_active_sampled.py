@@ -177,7 +177,7 @@ def test_wrong_arguments_are_named(options, message):
 
 @pytest.mark.slow
 def test_intervals_cover_the_truth():
-    """Of 24 intervals of 95 % fewer than 19 hold the truth in 2e-4 of cases; the control are those a tenth as wide."""
+    """Fewer than 19 of 24 intervals of 95 % hold the truth in 2e-4 of cases; the control are those a tenth as wide."""
     held, narrow = 0, 0
     for seed in range(24):
         q = family(seed)

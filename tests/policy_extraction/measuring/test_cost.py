@@ -1,4 +1,4 @@
-"""What a measurement takes: counts against the prompts and tokens themselves."""
+"""The cost of a measurement: counts against the prompts and tokens themselves."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ def doubt(errors: np.ndarray, moves: tuple[float, ...] = ()) -> Doubt:
 
 @pytest.mark.parametrize("scale", [0.7, 2.0])
 def test_tails_are_those_of_the_errors(scale, monkeypatch):
-    """Of 2,000 errors 95 % are inside the interval, up to 1.5 %, three standard errors; the control is another law."""
+    """95 % of 2,000 errors are inside the interval, up to 1.5 %, three standard errors; the control is another law."""
     monkeypatch.setattr("policy_extraction.measuring._doubt.TESTS", 2000)
     errors = Tails(scale).of(np.random.default_rng(2).standard_normal(2000))
     found = doubt(errors)

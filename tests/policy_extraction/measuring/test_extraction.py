@@ -54,7 +54,7 @@ def folder(pair, tmp_path_factory):
 
 @pytest.fixture
 def small(folder, once, tmp_path):
-    """What was measured once, with records in a folder of the test's own."""
+    """A measurement made once, with records in a folder of the test's own."""
     return {**once, "cache": shutil.copytree(once["cache"], tmp_path / "records")}
 
 

@@ -1,4 +1,4 @@
-"""How far variants go towards the other word, for variants made to go there."""
+"""The way of variants towards the other word, for variants made to go there."""
 
 import numpy as np
 import pandas as pd

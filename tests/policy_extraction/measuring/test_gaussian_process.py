@@ -41,7 +41,7 @@ def random_memories(n, n_words, memory_length, seed):
 
 
 def counts(codes, n_words):
-    """How often each word was said and heard, shape (n, 2, W)."""
+    """Counts of each word, said and heard, shape (n, 2, W)."""
     own, partner = codes // n_words, codes % n_words
     said = [(each[..., None] == np.arange(n_words)) & (codes != NONE)[..., None] for each in (own, partner)]
     return np.stack(said, axis=1).sum(2)

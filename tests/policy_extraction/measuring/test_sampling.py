@@ -69,7 +69,7 @@ def test_filters_are_those_made_by_hand(n_words, temperature, filters):
 
 
 def hugging_face(log_p: np.ndarray, sampling: Sampling) -> np.ndarray:
-    """What transformers' own logits processors make of log-probabilities (n, tokens)."""
+    """Log-probabilities (n, tokens) after transformers' own logits processors."""
     torch = pytest.importorskip("torch", reason="needs the extra llm")
     from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 

@@ -87,7 +87,7 @@ def test_levels_that_a_quarter_are_said_to_pass_give_another_mean() -> None:
 
 @pytest.mark.slow
 def test_intervals_cover() -> None:
-    """As many of 200 intervals of 90 % hold the truth as should, and fewer of intervals half as long: p < 1e-4."""
+    """90 % of 200 intervals hold the truth, and fewer of intervals half as long: p < 1e-4."""
     chance, covered, halves = exact_chance(BIASED, "B", 4), 0, 0
     for seed in range(200):
         rare = rare_event(BIASED, "B", n_agents=4, runs=50, replications=10, seed=seed, level=0.9, **AT_LAST)
