@@ -11,9 +11,7 @@ from meanfield import InputError
 from meanfield.toolbox import canonical_order, check_memory, expect, one_or_several, whole_number
 
 LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
-ENSEMBLE_VARIABLES = (
-    "consensus_round",
-    "consensus_word",
+OBSERVABLES = (
     "word_share",
     "said",
     "success_rate",
@@ -21,8 +19,8 @@ ENSEMBLE_VARIABLES = (
     "interface_density",
     "group_word_share",
     "node_word_share",
-    "agents",
 )
+ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", *OBSERVABLES, "agents")
 
 # As measured, of an ensemble and what it becomes as a Dataset
 BYTES_A_RUN = 40

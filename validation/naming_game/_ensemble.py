@@ -13,6 +13,7 @@ import numpy as np
 from meanfield import MemorySpace
 from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
+from validation._engine.arguments import OBSERVABLES
 from validation._engine.collection_paused import collection_paused
 from validation._engine.ensemble import play_to_end, portions
 from validation._engine.node_groups import NodeGroups
@@ -23,15 +24,6 @@ from validation.naming_game._kernel import advance
 from validation.naming_game._roster import combined_successors
 from validation.naming_game._shares_kernel import group_word_share
 
-OBSERVABLES = (
-    "word_share",
-    "said",
-    "success_rate",
-    "kind_word_share",
-    "interface_density",
-    "group_word_share",
-    "node_word_share",
-)
 OF_AGENTS = OBSERVABLES[3:]  # they take a policy
 HYPEREDGE_PAIRS = 10**6  # stand for the pairs of words in a round where their number varies; shares have 6 digits
 

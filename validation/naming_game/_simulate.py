@@ -15,11 +15,11 @@ from meanfield import InputError, Population
 from meanfield.core import HEARS
 from meanfield.toolbox import LARGEST_SEED, as_population, one_of, stamp, whole_number, word_coords
 from theory.pairs import MATCHED, NO_EDGES
-from validation._engine.arguments import LARGEST_POPULATION, check_ensembles, names_of, population_sizes
+from validation._engine.arguments import LARGEST_POPULATION, OBSERVABLES, check_ensembles, names_of, population_sizes
 from validation._engine.node_groups import NodeGroups
 from validation._engine.topology import PAIRWISE, Graph, Topology
 from validation.naming_game._convention import Convention, convention_of
-from validation.naming_game._ensemble import OBSERVABLES, OF_AGENTS, Ensemble, Plan, Recording, Rules, play_ensemble
+from validation.naming_game._ensemble import OF_AGENTS, Ensemble, Plan, Recording, Rules, play_ensemble
 from validation.naming_game._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
 from validation.naming_game._roster import Cast, kind_names, make_cast, start_composition, start_options
 
