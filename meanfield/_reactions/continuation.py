@@ -47,6 +47,7 @@ FEW = 1e-3  # fraction of agents from which on a branch goes straight to the bor
 LEFT = 1e-6  # what is left of the fewest agents where a step has left the face
 AT_BORDER = 1e-2  # eigenvalue where a branch reaches it, and the error of the place
 FINEST = 1e-3  # step in units of the largest within which several bifurcations are one
+ROUNDING = 1e-13  # of fractions of agents
 ZERO, ROOT = 1e-12, 1e-6  # of tests, where they are 0 and where they do not jump
 MOST_BRANCHES, MOST_IN_ALL = 200, 10_000  # the second of points
 VERTICAL = 1e-6  # ds/dt below which rounding makes its sign
@@ -225,7 +226,9 @@ class _Curve:
         self, here: _Stop, step: float, spacing: float
     ) -> tuple[_Stop, float, list[tuple[_Stop, str]], bool] | None:
         """The next point, the step, what lies between, and whether it is the last one; steps part bifurcations."""
-        least = LEFT * self.fewest(here.z)  # at the border Newton's method may end at the branch of the smaller face
+        fewest = self.fewest(here.z)
+        # At the border Newton's method may end at the branch of the smaller face; fewer agents than rounding are on none
+        least = LEFT * fewest if fewest > ROUNDING else -ROUNDING
         while step > LEAST_STEP * spacing:
             there = self._next(here, step)
             ends = there is not None and bool(self.room(there.z, least) < 0)

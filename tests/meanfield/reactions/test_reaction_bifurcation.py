@@ -238,6 +238,17 @@ def test_a_few_committed_agents_near_the_end_of_the_interval():
 
 
 @pytest.mark.slow
+def test_fractions_below_rounding_do_not_end_a_branch():
+    """In groups of ten next to nobody holds A alone while all hold B: a fraction like the ninth power of c."""
+    diagram = meanfield.bifurcation(
+        theory.minimal_naming_game.group_model(10), interval=(0, 0.3), masses=lambda c: [1 - c, c, 0.0]
+    )
+    assert diagram["parameter"][diagram["fold"]].values == pytest.approx([0.1037], abs=5e-5)
+    for _, branch in diagram.groupby("arc"):
+        assert branch["parameter"].min() < 1e-6
+
+
+@pytest.mark.slow
 def test_rates_that_are_negative_far_from_all_compositions():
     """A group of seven, whose rates are polynomials of degree 6; the search must not end in a singular matrix."""
     diagram = meanfield.bifurcation(
