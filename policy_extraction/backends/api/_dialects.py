@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,14 +15,18 @@ from policy_extraction.backends.api._limits import Usage
 from policy_extraction.backends.api._reply import (
     NOT_KNOWN,
     UnusableReplyError,
+    dict_of,
+    dicts_of,
+    expecting,
     first_position,
     log_probability,
     top_tokens_after,
 )
-from policy_extraction.backends.api._request import GO_ON_FIELDS, Request, native_request
+from policy_extraction.backends.api._request import GO_ON_FIELDS, Request
 from policy_extraction.backends.api._retries import Server
 from policy_extraction.backends.api._words import ROUNDING
 
+T = TypeVar("T")
 Tokens = tuple[int, ...]
 LARGEST_TOKEN = 2**31 - 1
 # Servers compute the same token in other batches with other rounding; a filter changes its probability to 1.
@@ -36,7 +40,8 @@ DRAWN |= {"return_tokens_as_token_ids": True}
 
 async def recognised(server: Server, client: Any, listed: int) -> Dialect:
     """The dialect of the server, by the owner of its models; InputError for any other server."""
-    owners = await server.ask(client, native_request("/v1/models"), _owners)
+    cards = await _ask(server, client, lambda reply: dicts_of(reply.get("data")), "/v1/models")
+    owners = {str(card.get("owned_by")).lower() for card in cards}
     if "vllm" in owners:
         return VLLM(server, listed, await _version(server, client, "/version"))
     if "sglang" in owners:
@@ -106,26 +111,21 @@ class VLLM:
         self, client: Any, tokens: Tokens, wanted: Sequence[int], every: bool = False
     ) -> dict[int, float]:
         """The listed tokens by number; with `every` the wanted ones, or UnusableReplyError."""
-        request = self._request(tokens, logprobs=self._listed, logprob_token_ids=list(wanted))
-
-        def read(reply: Mapping[str, Any]) -> dict[int, float]:
-            found = _listed(reply)
-            return _all(found, wanted) if every else found
-
-        return await self._server.ask(client, request, read)
+        fields = {"logprobs": self._listed, "logprob_token_ids": list(wanted)}
+        return await self._complete(
+            client, tokens, lambda reply: _all(_listed(reply), wanted) if every else _listed(reply), **fields
+        )
 
     async def _list(self, client: Any, tokens: Tokens) -> tuple[float, dict[int, float]]:
         """The log-probabilities of the most probable tokens by number, and an upper bound for any other."""
-        request = self._request(tokens, logprobs=self._listed)
-
-        def read(reply: Mapping[str, Any]) -> tuple[float, dict[int, float]]:
-            return top_tokens_after(reply, "", self._listed).unlisted, _listed(reply)
-
-        return await self._server.ask(client, request, read)
+        return await self._complete(
+            client,
+            tokens,
+            lambda reply: (top_tokens_after(reply, "", self._listed).unlisted, _listed(reply)),
+            logprobs=self._listed,
+        )
 
     async def _allowed(self, client: Any, tokens: Tokens, token: int, most: float) -> float:
-        request = self._request(tokens, logprobs=1, allowed_token_ids=[token])
-
         def read(reply: Mapping[str, Any]) -> float:
             written, log_p, _ = first_position(reply)
             if _number(written) != token:
@@ -134,24 +134,20 @@ class VLLM:
                 raise UnusableReplyError(f"the reply has no log-probability of token {token}")
             return _known(log_p, most)
 
-        return await self._server.ask(client, request, read)
+        return await self._complete(client, tokens, read, logprobs=1, allowed_token_ids=[token])
 
     async def _ending(self, client: Any, tokens: Tokens, token: int, most: float) -> float:
-        request = self._request((*tokens, token), prompt_logprobs=1)
-
         def read(reply: Mapping[str, Any]) -> float:
-            try:
+            with expecting(f"the reply has no log-probability of token {token}"):
                 told = reply["choices"][0]["prompt_logprobs"]
                 return _known(log_probability(told[-1][str(token)]["logprob"]), most)
-            except (KeyError, IndexError, TypeError):
-                raise UnusableReplyError(f"the reply has no log-probability of token {token}") from None
 
-        return await self._server.ask(client, request, read)
+        return await self._complete(client, (*tokens, token), read, prompt_logprobs=1)
 
-    def _request(self, tokens: Tokens, **fields: Any) -> Request:
-        """A request for one token after these, which the library `openai` would check token by token, for 10 ms."""
+    async def _complete(self, client: Any, tokens: Tokens, read: Callable[[dict[str, Any]], T], **fields: Any) -> T:
+        """One token after these; the library `openai` would check such a request token by token, for 10 ms."""
         asked = {"model": self._server.model, "prompt": list(tokens), "max_tokens": 1, **DRAWN, **fields}
-        return native_request("/v1/completions", Usage(len(tokens), 1), **asked)
+        return await _ask(self._server, client, read, "/v1/completions", len(tokens), **asked)
 
 
 class SGLang:
@@ -175,27 +171,19 @@ class SGLang:
 
     async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
         """See `VLLM`."""
-        request = native_request(
-            "/generate",
-            Usage(len(tokens), 1),
-            input_ids=list(tokens),
-            # Where nothing is drawn, log-probabilities are a log-softmax of the logits, not the logarithm of a softmax.
-            sampling_params={"max_new_tokens": 1, "temperature": 0.0},
-            return_logprob=True,
-            token_ids_logprob=list(wanted),
-        )
+        # Where nothing is drawn, log-probabilities are a log-softmax of the logits, not the logarithm of a softmax.
+        drawn = {"sampling_params": {"max_new_tokens": 1, "temperature": 0.0}, "return_logprob": True}
+        fields = {"input_ids": list(tokens), "token_ids_logprob": list(wanted), **drawn}
 
         def read(reply: Mapping[str, Any]) -> dict[int, float]:
-            told = reply.get("meta_info")
-            if not isinstance(told, dict) or "output_token_ids_logprobs" not in told:
+            told = dict_of(reply.get("meta_info"))
+            if "output_token_ids_logprobs" not in told:
                 raise InputError("exact = True: the server knows no token_ids_logprob, which SGLang has since 0.4.4")
-            try:
+            with expecting("the log-probabilities of the reply are not in SGLang's format"):
                 found = {token: _known(log_probability(p)) for p, token, *_ in told["output_token_ids_logprobs"][0]}
-            except (KeyError, IndexError, TypeError, ValueError):
-                raise UnusableReplyError("the log-probabilities of the reply are not in SGLang's format") from None
             return _all(found, wanted)
 
-        return await self._server.ask(client, request, read)
+        return await _ask(self._server, client, read, "/generate", len(tokens), **fields)
 
 
 class LlamaCpp:
@@ -211,12 +199,12 @@ class LlamaCpp:
 
     async def tokens(self, client: Any, request: Request) -> Tokens:
         """See `VLLM`."""
-        text = request.fields.get("prompt")
+        server, text = self._server, request.fields.get("prompt")
         if text is None:
-            asked = native_request("/apply-template", model=self._server.model, messages=request.fields["messages"])
-            text = await self._server.ask(client, asked, _prompt)
-        fields = {"content": text, "add_special": True, "parse_special": True}
-        return await self._server.ask(client, native_request("/tokenize", model=self._server.model, **fields), _tokens)
+            asked = {"model": server.model, "messages": request.fields["messages"]}
+            text = await _ask(server, client, _prompt, "/apply-template", **asked)
+        fields = {"model": server.model, "content": text, "add_special": True, "parse_special": True}
+        return await _ask(server, client, _tokens, "/tokenize", **fields)
 
     async def check(self, client: Any, tokens: Tokens) -> None:
         """See `VLLM`."""
@@ -242,8 +230,7 @@ class LlamaCpp:
 
     async def _complete(self, client: Any, tokens: Tokens, **fields: Any) -> tuple[int, float, dict[int, float]]:
         """The drawn token, its log-probability, and the most probable tokens with theirs."""
-        asked = {"model": self._server.model, "prompt": list(tokens), "n_predict": 1, "n_probs": self._listed, **fields}
-        request = native_request("/completion", Usage(len(tokens), 1), temperature=0.0, **asked)
+        fields |= {"model": self._server.model, "prompt": list(tokens), "n_predict": 1, "n_probs": self._listed}
 
         def read(reply: Mapping[str, Any]) -> tuple[int, float, dict[int, float]]:
             try:
@@ -257,7 +244,7 @@ class LlamaCpp:
                 raise UnusableReplyError("the reply lists no log-probabilities")
             return drawn, log_p, found
 
-        return await self._server.ask(client, request, read)
+        return await _ask(self._server, client, read, "/completion", len(tokens), temperature=0.0, **fields)
 
 
 Dialect = VLLM | SGLang | LlamaCpp
@@ -265,9 +252,19 @@ Dialect = VLLM | SGLang | LlamaCpp
 
 async def _tokenised(server: Server, client: Any, request: Request, go_on: Mapping[str, bool]) -> Tokens:
     """Tokens as from `VLLM.tokens`; with the fields `go_on` a server tokenises an answer that is to be continued."""
-    fields = {name: value for name, value in request.fields.items() if name != "extra_body"}
+    fields = {name: value for name, value in request.fields.items() if name not in GO_ON_FIELDS}
     fields |= go_on if request.kind == "chat" else {}
-    return await server.ask(client, native_request("/tokenize", model=server.model, **fields), _tokens)
+    return await _ask(server, client, _tokens, "/tokenize", model=server.model, **fields)
+
+
+async def _ask(
+    server: Server, client: Any, read: Callable[[dict[str, Any]], T], path: str, n_tokens: int = 0, **fields: Any
+) -> T:
+    """The reply to fields that OpenAI's protocol need not know, by a path below the server's address without /v1.
+
+    One token is written after `n_tokens`; 0 if nothing is.
+    """
+    return await server.ask(client, Request("native", fields, 0, Usage(n_tokens, min(n_tokens, 1)), path), read)
 
 
 def _prompt(reply: Mapping[str, Any]) -> str:
@@ -275,12 +272,6 @@ def _prompt(reply: Mapping[str, Any]) -> str:
     if not isinstance(prompt, str):
         raise UnusableReplyError("the reply has no prompt")
     return prompt
-
-
-def _owners(reply: Mapping[str, Any]) -> set[str]:
-    cards = reply.get("data")
-    named = cards if isinstance(cards, list) else []
-    return {str(card.get("owned_by")).lower() for card in named if isinstance(card, dict)}
 
 
 async def _version(server: Server, client: Any, *paths: str) -> str:
@@ -292,19 +283,16 @@ async def _version(server: Server, client: Any, *paths: str) -> str:
 
     for path in paths:
         with suppress(InputError):
-            return await server.ask(client, native_request(path), read)
+            return await _ask(server, client, read, path)
     return ""
 
 
 def _tokens(reply: Mapping[str, Any]) -> Tokens:
     tokens = reply.get("tokens")
-    if not isinstance(tokens, list) or not tokens or not all(_is_token(token) for token in tokens):
+    known = isinstance(tokens, list) and all(type(token) is int and 0 <= token <= LARGEST_TOKEN for token in tokens)
+    if not tokens or not known:
         raise UnusableReplyError("the reply has no tokens")
     return tuple(tokens)
-
-
-def _is_token(token: object) -> bool:
-    return type(token) is int and 0 <= token <= LARGEST_TOKEN
 
 
 def _number(token: bytes) -> int:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
-import warnings
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from meanfield import StorageError
-from policy_extraction._toolbox.checksums import checksum
 
 LOOK = 0.1  # seconds between two attempts to open a file that another process writes
 TABLES = (
@@ -22,68 +19,12 @@ TABLES = (
 )
 
 
-class Notes:
-    """The tables of a journal, open for one process."""
-
-    def __init__(self, tables: sqlite3.Connection) -> None:
-        self._tables = tables
-
-    def empty(self) -> bool:
-        """Whether nothing was ever asked or uploaded."""
-        found = self._tables.execute("SELECT 1 FROM files UNION ALL SELECT 1 FROM checked_replies LIMIT 1")
-        return found.fetchone() is None
-
-    def replied(self, key: str, reply: str) -> None:
-        """Note the reply to a request that was asked at once."""
-        row = key, reply, checksum(key, reply)
-        self._tables.execute("INSERT OR REPLACE INTO checked_replies VALUES (?, ?, ?)", row)
-
-    def replies(self) -> dict[str, str]:
-        """Replies to requests that were asked at once, by key; a damaged one is removed, with a warning."""
-        found = {}
-        for *row, known in self._tables.execute("SELECT * FROM checked_replies").fetchall():
-            if known == checksum(*row):
-                found[row[0]] = row[1]
-            else:
-                self._tables.execute("DELETE FROM checked_replies WHERE key IS ?", row[:1])
-                warnings.warn("a damaged reply among the notes of batches was removed, to be asked again", stacklevel=2)
-        return found
-
-    def refused(self, fields: Iterable[str]) -> frozenset[str]:
-        """Note fields that the service refuses; those that any process found."""
-        self._tables.executemany("INSERT OR IGNORE INTO left_out VALUES (?)", ((field,) for field in fields))
-        return frozenset(field for (field,) in self._tables.execute("SELECT field FROM left_out"))
-
-    def files(self, keys: Iterable[str]) -> dict[str, str]:
-        """The file in which each request was uploaded last, without those that never were."""
-        found = (self._tables.execute("SELECT * FROM requests WHERE key = ?", (key,)).fetchone() for key in keys)
-        return dict(row for row in found if row)
-
-    def uploaded(self, file: str, keys: Iterable[str]) -> None:
-        """Note a new file of requests, which has no batch yet."""
-        self._tables.execute("INSERT INTO files VALUES (?, NULL, '', ?)", (file, time.time()))
-        self._tables.executemany("INSERT OR REPLACE INTO requests VALUES (?, ?)", ((key, file) for key in keys))
-
-    def begun(self, file: str, batch: str) -> None:
-        """Note the batch of a file."""
-        self._tables.execute("UPDATE files SET batch = ? WHERE file = ?", (batch, file))
-
-    def ended(self, file: str, status: str) -> None:
-        """Note how the batch of a file ended."""
-        self._tables.execute("UPDATE files SET ended = ? WHERE file = ?", (status, file))
-
-    def forget(self, file: str) -> None:
-        """Remove a file whose batch was refused, so that its requests are new again."""
-        self._tables.execute("DELETE FROM requests WHERE file = ?", (file,))
-        self._tables.execute("DELETE FROM files WHERE file = ?", (file,))
-
-    def state(self, file: str) -> tuple[str | None, str] | None:
-        """The batch of a file, None before it has one, and how it ended, '' before it has; None for unknown files."""
-        return self._tables.execute("SELECT batch, ended FROM files WHERE file = ?", (file,)).fetchone()
-
-
 class Journal:
-    """Notes in an SQLite file or, without a path, in working memory."""
+    """Tables in an SQLite file or, without a path, in working memory.
+
+    A file of requests has no batch at first; `ended` is '' until its batch has. `checked_replies` are those to requests
+    that were asked at once, and `left_out` has the fields that the service refuses.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -92,15 +33,15 @@ class Journal:
             self._working_memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator[Notes]:
-        """The notes, for one process at a time, which may talk to the server meanwhile; kept whole or not at all."""
+    async def alone(self) -> AsyncIterator[sqlite3.Connection]:
+        """The tables, for one process at a time, which may talk to the server meanwhile; kept whole or not at all."""
         try:
             tables = self._working_memory or sqlite3.connect(self.path, timeout=0, isolation_level=None)  # type: ignore[arg-type]
             try:
                 while not _begun(tables):
                     await asyncio.sleep(LOOK)
                 try:
-                    yield Notes(tables)
+                    yield tables
                 except BaseException:
                     tables.execute("ROLLBACK")
                     raise

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import reduce
 from itertools import accumulate, takewhile
 
 from meanfield import InputError, ModelError
@@ -98,10 +97,11 @@ class Usage:
     tokens_in: int
     tokens_out: int
 
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.tokens_in + other.tokens_in, self.tokens_out + other.tokens_out)
 
-def plus(a: Usage, b: Usage) -> Usage:
-    """Both together."""
-    return Usage(a.tokens_in + b.tokens_in, a.tokens_out + b.tokens_out)
+
+NONE = Usage(0, 0)
 
 
 class Meter:
@@ -137,7 +137,7 @@ class Meter:
     def affordable(self, each: Sequence[Usage]) -> int:
         """Number of these requests that can be sent together; raises like `book` if none can ever be."""
         with self._lock:
-            n = sum(1 for _ in takewhile(self._affordable, accumulate(each, plus)))
+            n = sum(1 for _ in takewhile(self._affordable, accumulate(each)))
             if each and not n and not self._in_flight:
                 raise self._spent(each[0])
             return n
@@ -162,7 +162,7 @@ class Meter:
     def _affordable(self, most: Usage) -> bool:
         if self.limits.max_cost is None:
             return True
-        total = reduce(plus, self._in_flight, plus(most, Usage(self.tokens_in, self.tokens_out)))
+        total = sum(self._in_flight, most + Usage(self.tokens_in, self.tokens_out))
         return self.limits.cost(total.tokens_in, total.tokens_out) <= self.limits.max_cost
 
     def _spent(self, most: Usage) -> CostLimitError:

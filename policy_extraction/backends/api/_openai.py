@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import importlib.util
 import json
 import os
 import warnings
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, instance, real_number, whole_number
-from policy_extraction._toolbox.texts import MANY
+from meanfield.toolbox import LARGEST_SEED, instance, real_number, shown, whole_number
+from policy_extraction._toolbox.texts import MANY, check_name
 from policy_extraction.backends._backend import NoLogProbabilitiesError, Scores
-from policy_extraction.backends.api._arguments import (
-    OPENAI,
-    check_model,
-    checked_address,
-    checked_fields,
-    find_key,
-)
+from policy_extraction.backends.api._address import OPENAI, checked_address, find_key
 from policy_extraction.backends.api._batches import Batches
 from policy_extraction.backends.api._chosen import ChosenTokens
 from policy_extraction.backends.api._errors import RefusedLogprobsError
@@ -30,7 +26,7 @@ from policy_extraction.backends.api._journal import Journal
 from policy_extraction.backends.api._limits import Limits, Meter
 from policy_extraction.backends.api._pool import each
 from policy_extraction.backends.api._reply import text_after, text_of, top_tokens_after
-from policy_extraction.backends.api._request import CONTINUES, Prefill, Request, chat_request, request_for, user_message
+from policy_extraction.backends.api._request import CONTINUES, Prefill, Request, chat_request, request_for
 from policy_extraction.backends.api._retries import Server
 from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
 from policy_extraction.prompts._template import Prompt, checked_prompts, longest
@@ -38,6 +34,11 @@ from policy_extraction.prompts._template import Prompt, checked_prompts, longest
 MOST_LISTED = 1_000_000  # tokens; no vocabulary has more
 MOST_AT_ONCE = 1000  # connections that the library opens
 FOLLOW_UPS = 8  # further requests for a prompt whose words have several tokens
+# The meaning of a measurement depends on them.
+SET_HERE = (
+    *("model", "messages", "prompt", "temperature", "top_p", "logprobs", "top_logprobs"),
+    *("max_tokens", "max_completion_tokens", "seed", "n", "stream"),
+)
 
 
 class OpenAIBackend:
@@ -154,7 +155,11 @@ class OpenAIBackend:
         poll: float = 60.0,
         reasoning_tokens: int | None = None,
     ) -> None:
-        check_model(model, prefill)
+        if importlib.util.find_spec("openai") is None:
+            raise InputError("an API needs the library openai, not installed here: pip install openai")
+        check_name("model", model)
+        if prefill not in get_args(Prefill):
+            raise InputError(f"prefill = {prefill!r}: expected one of {', '.join(get_args(Prefill))}")
         top_logprobs = whole_number("top_logprobs", top_logprobs, 1, MOST_LISTED)
         concurrency = whole_number("concurrency", concurrency, 1, MOST_AT_ONCE)
         max_retries = whole_number("max_retries", max_retries, 0, LARGEST_SEED)
@@ -165,7 +170,7 @@ class OpenAIBackend:
             reasoning_tokens = whole_number("reasoning_tokens", reasoning_tokens, 0, MANY)
         if batches and exact:
             raise InputError("batches = True: expected exact = False, as such servers have no batches")
-        extra = checked_fields(extra_body)
+        extra = _checked_fields(extra_body)
         address = checked_address(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
         meter = Meter(instance("limits", limits, Limits))
         key = find_key(api_key, address)
@@ -317,8 +322,12 @@ class OpenAIBackend:
         InputError, ServerError, CostLimitError
             As in `score`.
         """
-        messages = [{"role": "system", "content": system}] if system else []
-        messages.append(user_message(user, image_png))
+        messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": user})
+        if image_png is not None:
+            url = f"data:image/png;base64,{base64.b64encode(image_png).decode()}"
+            image = {"type": "image_url", "image_url": {"url": url, "detail": "high"}}
+            messages[-1]["content"] = [{"type": "text", "text": user}, image]
         request = chat_request(messages, max_tokens, temperature=temperature, top_p=1, seed=seed)
 
         async def job(client: Any) -> str:
@@ -406,3 +415,19 @@ def _in_order(prompts: Sequence[Prompt]) -> list[int]:
 def _seed(seed: int, number: int) -> int:
     """A seed below 2^31, as all servers take it, with room to add 1 at each attempt."""
     return int(np.random.SeedSequence([seed, number]).generate_state(1)[0]) % (2**31 - 1000)
+
+
+def _checked_fields(extra_body: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Further fields of every request; InputError if JSON can't hold them, or the back end sets one of them."""
+    if extra_body is None:
+        return {}
+    if not isinstance(extra_body, Mapping) or not all(isinstance(name, str) for name in extra_body):
+        raise InputError(f"extra_body = {shown(extra_body)}: expected a dict of fields by name, or None")
+    taken = [name for name in SET_HERE if name in extra_body]
+    if taken:
+        raise InputError(f"extra_body = {shown(extra_body)}: expected no {', '.join(taken)}, which the back end sets")
+    try:
+        json.dumps(dict(extra_body), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"extra_body: expected what JSON can hold ({error})") from None
+    return dict(extra_body)

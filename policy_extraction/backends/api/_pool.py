@@ -23,38 +23,35 @@ def each(open_client: Callable[[], Any], jobs: Iterable[Job[T]], concurrency: in
     results: SimpleQueue[tuple[str, Any]] = SimpleQueue()
     loop = asyncio.new_event_loop()
     work = loop.create_task(_work(open_client, iter(jobs), concurrency, results))
-    thread = threading.Thread(target=_run, args=(loop, work, results), name="requests", daemon=True)
+
+    def run() -> None:
+        end: tuple[str, Any] = ("end", None)
+        try:
+            loop.run_until_complete(work)
+        except asyncio.CancelledError:
+            pass
+        except Exception as error:
+            end = ("error", error)
+        finally:
+            loop.run_until_complete(loop.shutdown_default_executor())  # threads that looked up addresses
+            loop.close()
+            results.put(end)
+
+    thread = threading.Thread(target=run, name="requests", daemon=True)
     thread.start()
     try:
-        while (message := _next(results))[0] == "result":
-            yield message[1]
-        if message[0] == "error":
-            raise message[1]
+        while True:
+            with suppress(Empty):
+                kind, what = results.get(timeout=LOOK)  # on Windows an endless wait does not hear Ctrl-C
+                if kind == "error":
+                    raise what
+                if kind == "end":
+                    return
+                yield what
     finally:
         with suppress(RuntimeError):  # the loop is closed once the work is done
             loop.call_soon_threadsafe(work.cancel)
         thread.join()
-
-
-def _next(results: SimpleQueue[tuple[str, Any]]) -> tuple[str, Any]:
-    """The next message, looked for now and then: on Windows an endless wait does not hear Ctrl-C."""
-    while True:
-        with suppress(Empty):
-            return results.get(timeout=LOOK)
-
-
-def _run(loop: asyncio.AbstractEventLoop, work: asyncio.Task[None], results: SimpleQueue[tuple[str, Any]]) -> None:
-    end: tuple[str, Any] = ("end", None)
-    try:
-        loop.run_until_complete(work)
-    except asyncio.CancelledError:
-        pass
-    except Exception as error:
-        end = ("error", error)
-    finally:
-        loop.run_until_complete(loop.shutdown_default_executor())  # threads that looked up addresses
-        loop.close()
-        results.put(end)
 
 
 async def _work(

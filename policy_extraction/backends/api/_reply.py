@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from meanfield.toolbox import shown
@@ -39,6 +40,25 @@ class CutOffError(UnusableReplyError):
     """A reply ends within the thoughts that come before the answer."""
 
 
+def dict_of(value: object) -> dict[str, Any]:
+    """The value if it is a dict, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def dicts_of(value: object) -> list[dict[str, Any]]:
+    """The dicts of a value that should be a list of them."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+@contextmanager
+def expecting(message: str) -> Iterator[None]:
+    """Raise UnusableReplyError with this message if a part of the reply that the block reads has another form."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise UnusableReplyError(message) from None
+
+
 def parsed(text: bytes) -> dict[str, Any]:
     """The reply as a dict; UnusableReplyError unless it is a whole JSON object."""
     try:
@@ -52,9 +72,7 @@ def parsed(text: bytes) -> dict[str, Any]:
 
 def usage_of(reply: Mapping[str, Any]) -> Usage | None:
     """Tokens used; None unless the server counts them in whole numbers."""
-    usage = reply.get("usage")
-    if not isinstance(usage, dict):
-        return None
+    usage = dict_of(reply.get("usage"))
     numbers = usage.get("prompt_tokens"), usage.get("completion_tokens", 0)
     return Usage(*numbers) if all(type(number) is int and 0 <= number <= MOST_TOKENS for number in numbers) else None
 
@@ -72,8 +90,7 @@ def name_of(reply: Mapping[str, Any], field: str) -> str | None:
 def text_of(reply: Mapping[str, Any]) -> str:
     """The text that the model wrote; UnusableReplyError if there is none."""
     choice = _choice(reply)
-    message = choice.get("message")
-    text = choice["text"] if "text" in choice else message.get("content") if isinstance(message, Mapping) else None
+    text = choice["text"] if "text" in choice else dict_of(choice.get("message")).get("content")
     hidden = "text" not in choice and (text is None or _thought(reply))
     if not text and hidden and choice.get("finish_reason") == "length":
         raise CutOffError("ends within its thoughts, before an answer")
@@ -87,11 +104,10 @@ def text_of(reply: Mapping[str, Any]) -> str:
 def text_after(reply: Mapping[str, Any], prefix: str, *, required: bool) -> str:
     """The text after the prefix, which some servers repeat; UnusableReplyError if a required prefix is missing."""
     text = text_of(reply)
-    if text.lstrip().startswith(prefix):
-        return text.lstrip()[len(prefix) :]
-    if required:
+    begins = text.lstrip().startswith(prefix)
+    if required and not begins:
         raise _other_beginning(prefix)
-    return text
+    return text.lstrip()[len(prefix) :] if begins else text
 
 
 def top_tokens_after(reply: Mapping[str, Any], prefix: str, n_asked: int) -> TopTokens:
@@ -132,7 +148,7 @@ def _positions(reply: Mapping[str, Any], most: int) -> list[Position]:
     logprobs = _choice(reply).get("logprobs")
     if not logprobs:
         raise NoLogprobsError("the reply has no logprobs")
-    try:
+    with expecting("the logprobs of the reply are not in OpenAI's format"):
         if logprobs.get("content"):
             entries = logprobs["content"][:most]
             return [(*_entry(entry), [_entry(other) for other in entry["top_logprobs"]]) for entry in entries]
@@ -141,17 +157,13 @@ def _positions(reply: Mapping[str, Any], most: int) -> list[Position]:
             (t.encode(), _told(p), [(other.encode(), _told(its)) for other, its in top.items()])
             for t, p, top in columns
         ]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise UnusableReplyError("the logprobs of the reply are not in OpenAI's format") from None
 
 
 def _thought(reply: Mapping[str, Any]) -> bool:
     """Whether hidden tokens were written before the answer, as services and open servers tell it."""
-    usage, message = reply.get("usage"), _choice(reply).get("message")
-    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
-    counted = details.get("reasoning_tokens") if isinstance(details, dict) else None
-    shown = [message.get(name) for name in ("reasoning_content", "reasoning")] if isinstance(message, dict) else []
-    return bool(counted or any(shown))
+    counts = dict_of(dict_of(reply.get("usage")).get("completion_tokens_details"))
+    message = dict_of(_choice(reply).get("message"))
+    return any((counts.get("reasoning_tokens"), message.get("reasoning_content"), message.get("reasoning")))
 
 
 def _entry(entry: Mapping[str, Any]) -> tuple[bytes, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,7 +36,9 @@ def request_for(prompt: Prompt, begun: str, prefill: Prefill, max_tokens: int, *
     """
     answer = prompt.answer_prefix + begun
     if prefill == "text":
-        return text_request("\n\n".join([prompt.system, prompt.user, answer]), max_tokens, **fields)
+        text = "\n\n".join([prompt.system, prompt.user, answer])
+        most = Usage(len(text.encode()) + MESSAGE_TOKENS, max_tokens)
+        return Request("text", {"prompt": text, **fields}, max_tokens, most)
     messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
     if prefill == "none":
         return chat_request(messages, max_tokens + len(answer.encode()), **fields)
@@ -45,34 +46,13 @@ def request_for(prompt: Prompt, begun: str, prefill: Prefill, max_tokens: int, *
         messages[1]["content"] += f"\n\n{GO_ON}\n{answer}"
         return chat_request(messages, max_tokens, **fields)
     messages.append({"role": "assistant", "content": answer})
-    return chat_request(messages, max_tokens, extra_body=GO_ON_FIELDS, **fields)
+    return chat_request(messages, max_tokens, **GO_ON_FIELDS, **fields)
 
 
 def chat_request(messages: list[dict[str, Any]], max_tokens: int, **fields: Any) -> Request:
     """A request for /chat/completions."""
     most = Usage(sum(map(_most_tokens, messages)), max_tokens)
     return Request("chat", {"messages": messages, **fields}, max_tokens, most)
-
-
-def text_request(text: str, max_tokens: int, **fields: Any) -> Request:
-    """A request for /completions."""
-    return Request(
-        "text", {"prompt": text, **fields}, max_tokens, Usage(len(text.encode()) + MESSAGE_TOKENS, max_tokens)
-    )
-
-
-def native_request(path: str, most: Usage = Usage(0, 0), **fields: Any) -> Request:  # noqa: B008  (frozen)
-    """A request for a path below the server's address without /v1, with fields that OpenAI's protocol need not know."""
-    return Request("native", fields, 0, most, path)
-
-
-def user_message(text: str, image_png: bytes | None) -> dict[str, Any]:
-    """A message of the user, with an optional image."""
-    if image_png is None:
-        return {"role": "user", "content": text}
-    url = f"data:image/png;base64,{base64.b64encode(image_png).decode()}"
-    image = {"type": "image_url", "image_url": {"url": url, "detail": "high"}}
-    return {"role": "user", "content": [{"type": "text", "text": text}, image]}
 
 
 def _most_tokens(message: dict[str, Any]) -> int:

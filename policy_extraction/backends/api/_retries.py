@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from meanfield import InputError
 from meanfield.toolbox import shortened
-from policy_extraction.backends.api._arguments import OPENAI, on_this_machine
+from policy_extraction.backends.api._address import OPENAI, Secrets, on_this_machine, without_login
 from policy_extraction.backends.api._errors import (
     LONGEST_MESSAGE,
     ServerError,
@@ -20,7 +20,7 @@ from policy_extraction.backends.api._errors import (
     refusal,
     transient,
 )
-from policy_extraction.backends.api._limits import Meter, Usage, plus
+from policy_extraction.backends.api._limits import NONE, Meter, Usage
 from policy_extraction.backends.api._reply import (
     CutOffError,
     NoLogprobsError,
@@ -30,7 +30,6 @@ from policy_extraction.backends.api._reply import (
     usage_of,
 )
 from policy_extraction.backends.api._request import Request
-from policy_extraction.backends.api._secrets import Secrets, without_login
 from policy_extraction.backends.api._wire import open_client
 
 LONGEST_WAIT = 120.0  # seconds before another attempt
@@ -105,20 +104,11 @@ class Server:
         }
 
     async def ask(self, client: Any, request: Request, read: Callable[[dict[str, Any]], T]) -> T:
-        """Send a request until `read` can use the reply.
+        """Send a request until `read` can use the reply; raises like `OpenAIBackend.score`.
 
         A field that the server refuses is left out where its value is the usual default; an answer that ends within the
         thoughts before it gets more tokens. Both hold for later requests, and neither counts as a failure.
         A server that never answered is not tried again if it can't be reached or replies in another form.
-
-        Raises
-        ------
-        InputError
-            If the server can't be reached at all, or refuses this request.
-        ServerError
-            If the last attempt failed too, or the server asks for a wait of more than two minutes.
-        CostLimitError
-            If the money is spent.
         """
 
         async def act(attempt: int) -> T:
@@ -158,7 +148,9 @@ class Server:
                 self.answered = True
                 return result
             except Exception as raised:
-                error = _own(raised)
+                # The library may have wrapped an error of ours.
+                cause = raised.__cause__
+                error = cause if isinstance(cause, (UnusableReplyError, InputError)) else raised
                 wait, last = self._wait(error, attempt), attempt == self.max_retries
                 if not (transient(error) and self._may_work(error, last)):
                     raise refusal(error, self.said(error), self.model, self.base_url, fields or {}) from None
@@ -193,22 +185,25 @@ class Server:
         return answered or differs or getattr(error, "status_code", None) is not None
 
     async def _attempt(self, client: Any, request: Request, attempt: int, read: Callable[[dict[str, Any]], T]) -> T:
-        most = plus(request.most, Usage(0, self._thought))
+        most = request.most + Usage(0, self._thought)
         while (wait := self.meter.book(most)) is None:
             await asyncio.sleep(PAUSE)
-        used: Usage | None = Usage(0, 0)
+        used: Usage | None = NONE
         try:
             await asyncio.sleep(wait)
             used = None  # from here on only an answer tells what the server has done
             async with asyncio.timeout(self.timeout):
-                body = await self._send(client, request, attempt)
-            reply = parsed(body)
+                path, body = self.body(request, attempt)
+                address = self.address.removesuffix("/v1") + path if request.kind == "native" else path
+                sent = client.post(address, cast_to=bytes, body=body) if body else client.get(address, cast_to=bytes)
+                answer = await sent
+            reply = parsed(answer)
             used = usage_of(reply)
         except TimeoutError:
             raise TimeoutError(f"no answer within {self.timeout:g} s") from None
         except Exception as error:
             if getattr(error, "status_code", None):
-                used = Usage(0, 0)  # a request that was refused is not charged
+                used = NONE  # a request that was refused is not charged
             raise
         finally:
             self.meter.settle(most, used)
@@ -232,8 +227,7 @@ class Server:
             return request.path, request.fields | (self.extra_body if request.fields else {})
         left_out = self.left_out if left_out is None else left_out
         fields = {"model": self.model, **request.fields}
-        fields |= fields.pop("extra_body", {}) | self.extra_body
-        fields = {name: value for name, value in fields.items() if name not in left_out}
+        fields = {name: value for name, value in (fields | self.extra_body).items() if name not in left_out}
         if "seed" in fields:
             fields["seed"] += attempt  # the same seed would repeat an unusable answer
         if request.kind == "text":
@@ -242,17 +236,3 @@ class Server:
         old, new = NAMES_OF_LIMIT
         limit = new if (self.base_url.startswith(OPENAI) or old in left_out) and new not in left_out else old
         return "/chat/completions", fields | {limit: request.max_tokens + self._thought}
-
-    async def _send(self, client: Any, request: Request, attempt: int) -> bytes:
-        path, body = self.body(request, attempt)
-        if request.kind == "native":
-            path = self.address.removesuffix("/v1") + path
-            if not body:
-                return await client.get(path, cast_to=bytes)
-        return await client.post(path, cast_to=bytes, body=body)
-
-
-def _own(error: Exception) -> Exception:
-    """Our error, if the library has wrapped one."""
-    cause = error.__cause__
-    return cause if isinstance(cause, (UnusableReplyError, InputError)) else error

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from meanfield import InputError
+from policy_extraction.backends.api._address import Secrets, without_login
 from policy_extraction.backends.api._reply import UnusableReplyError
-from policy_extraction.backends.api._secrets import Secrets, without_login
 
 MOST_BYTES = 2**25  # a list of 256,000 tokens, a whole vocabulary, has 26 MB
 GZIP = 31  # zlib's number of this format
@@ -19,8 +19,9 @@ def open_client(address: str, api_key: str, timeout: float, secrets: Secrets, *,
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
     async def stay(request: Any) -> None:
-        if _server(request.url) != _server(client.base_url):
-            other = secrets.hide(f"{request.url.scheme}://{request.url.netloc.decode()}")
+        there, here = request.url, client.base_url
+        if (there.scheme, there.host, there.port) != (here.scheme, here.host, here.port):
+            other = secrets.hide(f"{there.scheme}://{there.netloc.decode()}")
             raise InputError(
                 f"base_url = {without_login(address)}: it sends prompts on to {other}, expected a server that answers"
             )
@@ -30,15 +31,18 @@ def open_client(address: str, api_key: str, timeout: float, secrets: Secrets, *,
         packed = response.headers.get("content-encoding", "identity").strip().lower()
         if packed not in ("identity", "gzip", ""):
             raise UnusableReplyError("the reply is packed in another way than gzip")
-        parts = response.aiter_raw()
+        parts = _unpacked(response.aiter_raw(), packed == "gzip")
 
         async def lines() -> AsyncIterator[str]:
-            async for line in _lines(_unpacked(parts, packed == "gzip")):
+            async for line in _lines(parts):
                 yield secrets.hide(line.decode("utf-8", "surrogateescape"))
 
         async def whole(chunk_size: int | None = None) -> AsyncIterator[bytes]:
-            text = (await _whole(parts, packed == "gzip")).decode("utf-8", "surrogateescape")
-            yield secrets.hide(text).encode("utf-8", "surrogateescape")
+            body = bytearray()
+            async for part in parts:
+                body += part
+                _check_size(body)
+            yield secrets.hide(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
         response.aiter_bytes, response.aiter_lines = whole, lines  # the library reads replies and errors by them
 
@@ -57,15 +61,6 @@ def open_client(address: str, api_key: str, timeout: float, secrets: Secrets, *,
         said = " ".join(secrets.hide(str(error)).split())
         raise InputError(f"base_url = {without_login(address)}: expected an address ({said})") from None
     return client
-
-
-async def _whole(parts: AsyncIterator[bytes], packed: bool) -> bytes:
-    """The body; UnusableReplyError if it is too large or no whole gzip."""
-    body = bytearray()
-    async for part in _unpacked(parts, packed):
-        body += part
-        _check_size(body)
-    return bytes(body)
 
 
 async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -103,7 +98,3 @@ async def _unpacked(parts: AsyncIterator[bytes], packed: bool) -> AsyncIterator[
             raise UnusableReplyError("the reply goes on after its gzip")
     if packed and not unpack.eof:
         raise UnusableReplyError("the reply is no whole gzip")
-
-
-def _server(url: Any) -> tuple[str, str, int | None]:
-    return url.scheme, url.host, url.port

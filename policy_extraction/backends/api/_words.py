@@ -66,7 +66,7 @@ async def measure(
     `ask` gives the next tokens after a text that follows the answer prefix, at first the empty text, and then at most
     `follow_ups` times. `openings` are texts that may stand before a word, among them the empty one.
     """
-    search = _Search([[(opening + word).encode() for opening in openings] for word in words])
+    search = _Search([((opening + word).encode(), i) for i, word in enumerate(words) for opening in openings])
     search.add(_Text(b""), await ask(""))
     for _ in range(follow_ups):
         text = search.worth_following()
@@ -94,12 +94,12 @@ class _Text(NamedTuple):
 
 
 class _Search:
-    """The probabilities known so far, as natural logarithms."""
+    """The probabilities known so far, as natural logarithms; a spelling comes with the number of its word."""
 
-    def __init__(self, spellings: Sequence[Sequence[bytes]]) -> None:
+    def __init__(self, spellings: Sequence[tuple[bytes, int]]) -> None:
         self.spellings = spellings
-        self.found = np.full(len(spellings), -np.inf)
-        self.unlisted = np.full(len(spellings), -np.inf)
+        self.found = np.full(1 + max(i for _, i in spellings), -np.inf)
+        self.unlisted = self.found.copy()
         self.pending: dict[_Text, float] = {_Text(b""): 0.0}  # not followed yet
 
     def add(self, text: _Text, top: TopTokens) -> None:
@@ -113,21 +113,22 @@ class _Search:
             if not token:  # the end of the answer
                 continue
             if self._begun(longer.written):
-                self.pending[longer] = _add(self.pending.get(longer, -np.inf), before + log_p)
+                self.pending[longer] = np.logaddexp(self.pending.get(longer, -np.inf), before + log_p)
             elif whole is None or whole == word:
                 continue
             else:
-                self.found[whole] = _add(self.found[whole], before + log_p)
-            away = _add(away, log_p)
+                self.found[whole] = np.logaddexp(self.found[whole], before + log_p)
+            away = np.logaddexp(away, log_p)
         begun = {i: self._next(text.written, i) for i in self._begun(text.written)}
         for i, tokens in begun.items():
-            self.unlisted[i] = _add(self.unlisted[i], before + top.most(tokens))
+            self.unlisted[i] = np.logaddexp(self.unlisted[i], before + top.most(tokens))
         if word is not None:
             with np.errstate(divide="ignore"):
                 rest = np.log(max(0.0, -np.expm1(away)))
-            self.found[word] = _add(self.found[word], before + rest)
+            self.found[word] = np.logaddexp(self.found[word], before + rest)
             # Unlisted tokens were counted for this word, but may go on to longer ones.
-            self.unlisted[word] = _add(self.unlisted[word], before + top.most(set().union(*begun.values())))
+            bound = before + top.most(set().union(*begun.values()))
+            self.unlisted[word] = np.logaddexp(self.unlisted[word], bound)
 
     def worth_following(self) -> _Text | None:
         """The most probable pending text that leaves a word in doubt."""
@@ -138,7 +139,7 @@ class _Search:
             text
             for text, log_p in self.pending.items()
             # The bound of a word that can't be measured stays close to the unlisted tokens.
-            if _is_text(text.written)
+            if text.written == text.written.decode(errors="ignore").encode()
             and any(in_doubt[i] and (measurable[i] or log_p > self.unlisted[i]) for i in self._of(text))
         ]
         return max(worth, key=lambda text: self.pending[text], default=None)
@@ -152,10 +153,10 @@ class _Search:
 
     def _unresolved(self) -> np.ndarray:
         """The most that texts which were not followed can add to each word, shape (W,)."""
-        result = np.full(len(self.spellings), -np.inf)
+        result = np.full(len(self.found), -np.inf)
         for text, log_p in self.pending.items():
             for i in self._of(text):
-                result[i] = _add(result[i], log_p)
+                result[i] = np.logaddexp(result[i], log_p)
         return result
 
     def _is(self, text: _Text) -> int | None:
@@ -165,21 +166,16 @@ class _Search:
 
     def _whole(self, text: bytes) -> int | None:
         """The longest word that the text is or starts with."""
-        forms = [
-            (len(form), i)
-            for i, forms in enumerate(self.spellings)
-            for form in forms
-            if text.startswith(form) and _ends(text[len(form) :])
-        ]
+        forms = [(len(form), i) for form, i in self.spellings if text.startswith(form) and _ends(text[len(form) :])]
         return max(forms)[1] if forms else None
 
     def _begun(self, text: bytes) -> list[int]:
         """The words that the text begins without being whole."""
-        return [i for i, forms in enumerate(self.spellings) if any(f.startswith(text) and f != text for f in forms)]
+        return sorted({i for form, i in self.spellings if form.startswith(text) and form != text})
 
-    def _next(self, text: bytes, i: int) -> set[bytes]:
-        """The tokens that continue the text towards the end of word i or up to it."""
-        ends = [form[len(text) :] for form in self.spellings[i] if form.startswith(text)]
+    def _next(self, text: bytes, word: int) -> set[bytes]:
+        """The tokens that continue the text towards the end of a word or up to it."""
+        ends = [form[len(text) :] for form, i in self.spellings if i == word and form.startswith(text)]
         return {end[:length] for end in ends for length in range(1, len(end) + 1)}
 
     def _of(self, text: _Text) -> set[int]:
@@ -191,15 +187,3 @@ class _Search:
 def _ends(rest: bytes) -> bool:
     """Whether a word ends before this text."""
     return not rest or not rest.decode(errors="replace")[0].isalnum()
-
-
-def _is_text(token: bytes) -> bool:
-    try:
-        token.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _add(a: float, b: float) -> float:
-    return float(np.logaddexp(a, b))

@@ -12,12 +12,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from policy_extraction.backends.local._libraries import transformers
+from policy_extraction.backends.local._load import transformers
 from policy_extraction.backends.local._packed import packs, product
 from policy_extraction.backends.local._parallel import check_awaited
 
 NAME = "meanfield_tree"
-_CURRENT: ContextVar[Branches] = ContextVar("branches")
 
 
 class UnsupportedError(Exception):
@@ -34,17 +33,12 @@ class Prefix:
 
     def write(self, new: dict[int, tuple[Any, Any]], place: slice, start: int) -> None:
         """Put the tokens `place` of `new` at `start`, and forget all tokens from there on."""
+        self.length = start + place.stop - place.start
         for layer, both in new.items():
             if layer not in self.layers:
                 self.layers[layer] = tuple(x.new_empty(x.shape[0], self.capacity, x.shape[2]) for x in both)
             for kept, x in zip(self.layers[layer], both, strict=True):
-                kept[:, start : start + place.stop - place.start] = x[:, place]
-        self.length = start + place.stop - place.start
-
-    def read(self, layer: int) -> tuple[Any, Any]:
-        """Keys and values, shape (1, heads, length, size)."""
-        keys, values = self.layers[layer]
-        return keys[None, :, : self.length], values[None, :, : self.length]
+                kept[:, start : self.length] = x[:, place]
 
 
 @dataclass
@@ -57,6 +51,10 @@ class Branches:
     kept: Any  # numbers of the tokens whose keys and values are kept
     longest: int  # tokens of the longest sequence; a window of this size hides nothing
     new: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+
+
+CURRENT: ContextVar[Branches] = ContextVar("branches")
+"""The branches of the forward pass that runs in this thread."""
 
 
 @contextmanager
@@ -74,16 +72,6 @@ def branching(model: Any) -> Iterator[None]:
             config._attn_implementation = name
 
 
-@contextmanager
-def current(branches: Branches) -> Iterator[None]:
-    """Make forward passes inside the block passes over these branches."""
-    token = _CURRENT.set(branches)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
-
-
 def _attend(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **options: Any
 ) -> tuple[Any, None]:
@@ -91,28 +79,21 @@ def _attend(
     import torch
 
     check_awaited()
-    branches = _CURRENT.get()
-    _check(module, attention_mask, options, branches.longest)
-    layer = module.layer_idx
-    if len(branches.kept):
-        branches.new[layer] = key[0][:, branches.kept], value[0][:, branches.kept]
-    prefix = branches.prefix.read(layer) if branches.prefix.length else (key[:, :, :0], value[:, :, :0])
-    attend = _attend_packed if packs(query) and key.shape[-1] == value.shape[-1] else _attend_masked
-    outputs = []
-    for rows in branches.rows:
-        q, k, v = (x[0][:, rows] for x in (query, key, value))
-        outputs.append(attend(q, k, v, prefix[0][0], prefix[1][0], scaling))
-    return torch.cat(outputs)[branches.home][None], None
-
-
-def _check(module: Any, attention_mask: Any, options: dict[str, Any], longest: int) -> None:
+    branches = CURRENT.get()
     window = options.get("sliding_window")
-    if attention_mask is not None or (window is not None and window < longest):
+    if attention_mask is not None or (window is not None and window < branches.longest):
         raise UnsupportedError("attention does not reach back to the beginning")
     if any(options.get(name) is not None for name in ("softcap", "s_aux", "position_bias")):
         raise UnsupportedError("attention scores are changed")
     if not getattr(module, "is_causal", True):
         raise UnsupportedError("attention looks ahead")
+    layer, prefix = module.layer_idx, branches.prefix
+    if len(branches.kept):
+        branches.new[layer] = key[0][:, branches.kept], value[0][:, branches.kept]
+    before = [x[:, : prefix.length] for x in (prefix.layers[layer] if prefix.length else (key[0], value[0]))]
+    attend = _attend_packed if packs(query) and key.shape[-1] == value.shape[-1] else _attend_masked
+    outputs = [attend(*(x[0][:, rows] for x in (query, key, value)), *before, scaling) for rows in branches.rows]
+    return torch.cat(outputs)[branches.home][None], None
 
 
 def _attend_masked(q: Any, k: Any, v: Any, keys: Any, values: Any, scaling: float | None) -> Any:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from policy_extraction.backends.local._passes import add_scores, keeps_logits, takes
-from policy_extraction.backends.local._prefix_tree import Wanted, sequences_of
+from policy_extraction.backends.local._passes import Wanted, add_scores, sequences_of, takes
 from policy_extraction.backends.local._tokens import Question, Tokens, shared_length
-
-Batch = list[tuple[Tokens, dict[int, list[Wanted]]]]
 
 
 def batch_scores(model: Any, questions: Sequence[Question], tokens: int, share: bool = True) -> np.ndarray:
@@ -28,13 +25,20 @@ def batch_scores(model: Any, questions: Sequence[Question], tokens: int, share: 
     """
     import torch
 
-    wanted = sequences_of(questions)
+    groups: dict[int, list[tuple[Tokens, dict[int, list[Wanted]]]]] = defaultdict(list)
+    for sequence, asked in sequences_of(questions).items():
+        if asked:
+            groups[len(sequence)].append((sequence, asked))
     scores = np.zeros((len(questions), len(questions[0].answers)))
     with torch.inference_mode():
-        shared = _shared(questions) if share else ()
+        # The last token of a context is never shared, as its logits are wanted.
+        contexts = [question.context for question in questions]
+        n_shared = min(shared_length(contexts), min(map(len, contexts)) - 1) if share and len(questions) > 1 else 0
+        shared = contexts[0][:n_shared]
         cache = cache_of(read(model, [shared], None, ())) if shared and repeatable(model) else None
-        skip = 0 if cache is None else len(shared)
-        for batch in _batches(wanted, tokens):
+        skip = 0 if cache is None else n_shared
+        sizes = ((group, max(1, tokens // length)) for length, group in groups.items())
+        for batch in (group[i : i + size] for group, size in sizes for i in range(0, len(group), size)):
             places = sorted({position - skip for _, asked in batch for position in asked})
             again = None if cache is None else repeated(cache, [0] * len(batch))
             logits = read(model, [sequence[skip:] for sequence, _ in batch], again, places).logits
@@ -49,7 +53,7 @@ def read(model: Any, sequences: Sequence[Tokens], cache: Any, places: Sequence[i
 
     tokens = torch.tensor(sequences, device=model.device)
     at = torch.tensor(places or [-1], device=model.device) % tokens.shape[1]
-    options = {"logits_to_keep": at} if (keeps := keeps_logits(model)) else {}
+    options = {"logits_to_keep": at} if (keeps := takes(model, "logits_to_keep")) else {}
     if cache is not None:
         options["cache" if takes(model, "cache") else "past_key_values"] = cache
     output = model(input_ids=tokens, use_cache=True, **options)
@@ -68,9 +72,9 @@ def repeatable(model: Any) -> bool:
     import torch
 
     with torch.inference_mode():
-        output = model(input_ids=torch.tensor([[0, 0]], device=model.device), use_cache=True)
+        cache = cache_of(read(model, [(0, 0)], None, ()))
     try:
-        repeated(cache_of(output), [0, 0])
+        repeated(cache, [0, 0])
     except (AttributeError, NotImplementedError, TypeError):
         return False
     return True
@@ -84,22 +88,3 @@ def repeated(cache: Any, rows: Sequence[int]) -> Any:
     result.layers = [copy.copy(layer) for layer in cache.layers]
     result.batch_select_indices(torch.tensor(rows, device=cache.layers[0].keys.device))
     return result
-
-
-def _shared(questions: Sequence[Question]) -> Tokens:
-    """The tokens to run once; never the last token of a context, whose logits are wanted."""
-    if len(questions) < 2:
-        return ()
-    contexts = [question.context for question in questions]
-    return contexts[0][: min(shared_length(contexts), min(map(len, contexts)) - 1)]
-
-
-def _batches(wanted: dict[Tokens, dict[int, list[Wanted]]], tokens: int) -> Iterator[Batch]:
-    groups: dict[int, Batch] = defaultdict(list)
-    for sequence, asked in wanted.items():
-        if asked:
-            groups[len(sequence)].append((sequence, asked))
-    for length, group in groups.items():
-        size = max(1, tokens // length)
-        for i in range(0, len(group), size):
-            yield group[i : i + size]

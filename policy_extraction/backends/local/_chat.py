@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from meanfield import InputError
@@ -28,50 +29,34 @@ def render(tokenizer: Tokenizer, prompt: Prompt) -> str:
     templates. Without a chat template, the text is the three parts, separated by empty lines, behind the token for the
     beginning of a text if the tokenizer sets one.
 
-    Raises
-    ------
-    InputError
-        If the chat template accepts the messages in neither form.
+    Raises InputError if the chat template accepts the messages in neither form.
     """
     if not getattr(tokenizer, "chat_template", None):
         return plain(tokenizer, prompt)
-    system = {"role": "system", "content": prompt.system}
-    user = {"role": "user", "content": prompt.user}
-    folded = {"role": "user", "content": f"{prompt.system}\n\n{prompt.user}"}
-    for messages in ([system, user], [folded]):
-        text = _apply(tokenizer, messages)
-        # Some templates refuse a system role, some drop it silently, and some trim messages.
-        if text is not None and prompt.system.strip() in text:
-            return _without_thoughts(text) + prompt.answer_prefix
-    raise InputError(f"the chat template of {tokenizer.name_or_path or 'this tokenizer'} does not take a user message")
-
-
-def plain(tokenizer: Tokenizer, prompt: Prompt) -> str:
-    """The three parts, separated by empty lines, behind the token for the beginning of a text if there is one."""
-    return _beginning(tokenizer) + "\n\n".join([prompt.system, prompt.user, prompt.answer_prefix])
-
-
-def _apply(tokenizer: Tokenizer, messages: list[dict[str, str]]) -> str | None:
     from jinja2 import TemplateError
 
     chat = tokenizer.chat_template
     if isinstance(chat, str) and "strftime_now" in chat:
         chat = TODAY + chat
-    try:
-        return tokenizer.apply_chat_template(
-            messages, chat_template=chat, tokenize=False, add_generation_prompt=True, enable_thinking=False
-        )
-    except TemplateError:
-        return None
+    options = {"chat_template": chat, "tokenize": False, "add_generation_prompt": True, "enable_thinking": False}
+    system = {"role": "system", "content": prompt.system}
+    user = {"role": "user", "content": prompt.user}
+    folded = {"role": "user", "content": f"{prompt.system}\n\n{prompt.user}"}
+    for messages in ([system, user], [folded]):
+        # Some templates refuse a system role, some drop it silently, and some trim messages.
+        with suppress(TemplateError):
+            text = tokenizer.apply_chat_template(messages, **options)
+            if prompt.system.strip() in text:
+                if opened := THINKING.search(text):
+                    text = f"{text.rstrip()}\n\n</{opened[1]}>\n\n"
+                elif text.endswith(CHANNELS):
+                    text += FINAL_CHANNEL
+                return text + prompt.answer_prefix
+    raise InputError(f"the chat template of {tokenizer.name_or_path or 'this tokenizer'} does not take a user message")
 
 
-def _without_thoughts(text: str) -> str:
-    opened = THINKING.search(text)
-    if opened:
-        return f"{text.rstrip()}\n\n</{opened[1]}>\n\n"
-    return text + FINAL_CHANNEL if text.endswith(CHANNELS) else text
-
-
-def _beginning(tokenizer: Any) -> str:
+def plain(tokenizer: Tokenizer, prompt: Prompt) -> str:
+    """The three parts, separated by empty lines, behind the token for the beginning of a text if there is one."""
     first = tokenizer.bos_token
-    return first if first and tokenizer("")["input_ids"][:1] == [tokenizer.bos_token_id] else ""
+    begins = first and tokenizer("")["input_ids"][:1] == [tokenizer.bos_token_id]
+    return (first if begins else "") + "\n\n".join([prompt.system, prompt.user, prompt.answer_prefix])

@@ -7,9 +7,8 @@ the next one. Each copy has its own random numbers, so its text does not depend 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from policy_extraction.backends.local._batches import cache_of, read, repeated
 from policy_extraction.backends.local._tokens import Tokens
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """A continuation, and the numbers of the copies that wrote it."""
 
     parent: int
@@ -64,7 +62,10 @@ def continuations(
             children = []
             for i, (row, logits) in enumerate(zip(rows, output.logits[:, -1], strict=True)):
                 chosen = _chosen(logits, draws[row.copies, step], temperature)
-                for token, said in _by_token(chosen, row.copies):
+                order = np.argsort(chosen, kind="stable")
+                tokens, first = np.unique(chosen[order], return_index=True)
+                # Each chosen token with its copies, in one pass over the sorted tokens.
+                for token, said in zip(tokens.tolist(), np.split(row.copies[order], first[1:]), strict=True):
                     if token in stops:
                         continue
                     children.append(_Row(i, (*row.written, token), said))
@@ -77,13 +78,6 @@ def continuations(
         for context, numbers in copies.items():
             follow(context, numbers)
     return written
-
-
-def _by_token(chosen: np.ndarray, copies: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Each chosen token and its copies, in one pass over the sorted tokens."""
-    order = np.argsort(chosen, kind="stable")
-    tokens, first = np.unique(chosen[order], return_index=True)
-    return zip(tokens.tolist(), np.split(copies[order], first[1:]), strict=True)
 
 
 def _groups(rows: Sequence[_Row], most: int) -> list[list[_Row]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from meanfield import InputError
-from policy_extraction.backends.local._batches import cache_of
+from policy_extraction.backends.local._batches import cache_of, read
 
 GIB = 1024**3
 DEFAULT_BUDGET = GIB
@@ -49,31 +49,19 @@ class Footprint:
 
 def footprint(model: Any) -> Footprint:
     """The footprint of a model, from its configuration and the cache of a pass over two tokens."""
+    import torch
+
+    with torch.inference_mode():
+        layers = getattr(cache_of(read(model, [(0, 0)], None, ())), "layers", ())
+    tensors = (getattr(layer, name, None) for layer in layers for name in ("keys", "values"))
+    cached = sum(x.nbytes for x in tensors if x is not None) // 2
     config = model.config.get_text_config()
     size = model.dtype.itemsize
     hidden = config.hidden_size
     heads = getattr(config, "num_attention_heads", 1)
     queries = heads * (getattr(config, "head_dim", None) or hidden // heads)
     inner = max(getattr(config, "intermediate_size", None) or 0, 4 * hidden)
-    cached = _cached(model)
     # The residual stream, its norm and their copies; three arrays of the inner layer; queries, keys, values and
     # outputs, which attention partly repeats in rows.
     working = size * (6 * hidden + 3 * inner + 8 * queries) + 4 * cached // config.num_hidden_layers
     return Footprint(cached, working, LOGIT_BYTES * config.vocab_size)
-
-
-def _cached(model: Any) -> int:
-    """Bytes that one token takes in the key-value cache; 0 without a cache."""
-    import torch
-
-    with torch.inference_mode():
-        output = model(input_ids=torch.tensor([[0, 0]], device=model.device), use_cache=True)
-    layers = getattr(cache_of(output), "layers", ())
-    tensors = (getattr(layer, name, None) for layer in layers for name in ("keys", "values"))
-    return sum(x.nbytes for x in tensors if x is not None) // 2
-
-
-def check_budget(budget: object) -> None:
-    """InputError unless it is None or a positive whole number."""
-    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
-        raise InputError(f"memory_budget = {budget!r}: expected a number of bytes, as in 2 * 1024**3")

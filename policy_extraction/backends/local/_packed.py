@@ -7,7 +7,7 @@ extraction twice as fast, at the same precision.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 MAX_BYTES = 2 * 1024**3  # the packed copy doubles the memory of the weights
@@ -37,34 +37,30 @@ def _available() -> bool:
 @contextmanager
 def packed_linears(model: Any) -> Iterator[None]:
     """Run the float32 linear layers of `model` with packed weights inside the block."""
-    layers = _eligible(model)
+    import torch
+
+    layers = (
+        []
+        if not _available()
+        else [
+            module
+            for module in model.modules()
+            if type(module) is torch.nn.Linear
+            and module.weight.dtype == torch.float32
+            and module.weight.device.type == "cpu"
+            and "forward" not in module.__dict__  # accelerate moves weights inside a forward of its own
+        ]
+    )
+    if sum(layer.weight.nbytes for layer in layers) > MAX_BYTES:
+        layers = []
     try:
-        try:
-            for layer in layers:
-                layer.forward = _packed_forward(layer)
-        except (AttributeError, RuntimeError):  # PyTorch's private operators may change
-            for layer in layers:
-                layer.__dict__.pop("forward", None)
+        with suppress(AttributeError, RuntimeError):  # PyTorch's private operators may change
+            for layer, forward in [(layer, _packed_forward(layer)) for layer in layers]:
+                layer.forward = forward
         yield
     finally:
         for layer in layers:
             layer.__dict__.pop("forward", None)
-
-
-def _eligible(model: Any) -> list[Any]:
-    import torch
-
-    if not _available():
-        return []
-    layers = [
-        module
-        for module in model.modules()
-        if type(module) is torch.nn.Linear
-        and module.weight.dtype == torch.float32
-        and module.weight.device.type == "cpu"
-        and "forward" not in module.__dict__  # accelerate moves weights inside a forward of its own
-    ]
-    return layers if sum(layer.weight.nbytes for layer in layers) <= MAX_BYTES else []
 
 
 def _packed_forward(layer: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Forward passes over a tree of tokens, branch by branch.
+"""Forward passes over the tree of all token sequences, in which a beginning that several share stands once.
 
 One pass runs branches that follow a common prefix and fit the memory, each token once. Of a branch that is too large
-only the first edge runs; its keys and values lengthen the prefix of the branches behind it.
+only the beginning of all its sequences runs; its keys and values lengthen the prefix of what follows.
 """
 
 from __future__ import annotations
@@ -9,16 +9,57 @@ from __future__ import annotations
 import inspect
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from policy_extraction.backends.local._attention import Branches, Prefix, branching, current
-from policy_extraction.backends.local._prefix_tree import Edge, Wanted, cut, tree
+from policy_extraction.backends.local._attention import CURRENT, Branches, Prefix, branching
 from policy_extraction.backends.local._tokens import Question, Tokens, shared_length
 
 BLOCK = 32  # tokens
+
+
+class Wanted(NamedTuple):
+    """A wanted probability: of `token`, as one step of spelling `word` in answer to question `number`."""
+
+    number: int
+    word: int
+    token: int
+
+
+class Branch(NamedTuple):
+    """A sequence of the tree, what is wanted at which position, and how many tokens the one sorted before it shares."""
+
+    tokens: Tokens
+    wanted: dict[int, list[Wanted]]
+    same: int
+
+
+def sequences_of(questions: Sequence[Question]) -> dict[Tokens, dict[int, list[Wanted]]]:
+    """The sequences to read for the probabilities of all tokens of all answers, with what is wanted at which position.
+
+    The last token of an answer is never read, and no sequence is the beginning of another one of its question.
+    """
+    wanted: dict[Tokens, dict[int, list[Wanted]]] = {}
+    for number, question in enumerate(questions):
+        heads = {answer[:-1] for answer in question.answers}
+        for word, answer in enumerate(question.answers):
+            head = max(head for head in heads if head[: len(answer) - 1] == answer[:-1])
+            at = wanted.setdefault(question.context + head, {})
+            for i, token in enumerate(answer):
+                at.setdefault(len(question.context) - 1 + i, []).append(Wanted(number, word, token))
+    return wanted
+
+
+def tree(questions: Sequence[Question]) -> list[Branch]:
+    """All sequences to read, sorted."""
+    wanted, before, result = sequences_of(questions), (), []
+    for tokens in sorted(wanted):
+        result.append(Branch(tokens, wanted[tokens], shared_length([before, tokens])))
+        before = tokens
+    return result
 
 
 @dataclass(frozen=True)
@@ -28,32 +69,60 @@ class Room:
     tokens: int
     wanted: int
 
-    def cost(self, edge: Edge) -> int:
-        """The cost of an edge and all edges behind it."""
-        return edge.n_tokens + self.wanted * edge.n_wanted
+
+class Pass:
+    """The input of one forward pass behind a prefix of `start` tokens."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.tokens: list[int] = []
+        self.positions: list[int] = []
+        self.rows: list[list[int]] = []  # numbers of the tokens of each path
+        self.wanted: dict[int, list[Wanted]] = {}  # after the token of this number
+        self.opened: list[tuple[Sequence[Branch], range]] = []  # what goes on behind which tokens
+
+    def add(self, branches: Sequence[Branch], end: int | None = None) -> Pass:
+        """Add the tokens of branches that begin alike; with `end` only those before it, which they share."""
+        row: list[int] = []
+        for sequence, wanted, same in branches:
+            stop = len(sequence) if end is None else end
+            begun = max(same, self.start) if row else self.start
+            if begun < stop:
+                longer = [*row[: begun - self.start], *range(len(self.tokens), len(self.tokens) + stop - begun)]
+                if row and len(row) == begun - self.start:  # it goes on from the sequence before it
+                    self.rows.pop()
+                self.rows.append(longer)
+                self.tokens += sequence[begun:stop]
+                self.positions += range(begun, stop)
+                row = longer
+            for position, asked in wanted.items():
+                if self.start <= position < stop:
+                    self.wanted.setdefault(row[position - self.start], []).extend(asked)
+        if end is not None:
+            self.opened.append((branches, range(row[0], row[-1] + 1)))
+        return self
+
+    def cost(self, room: Room) -> int:
+        return len(self.tokens) + room.wanted * len(self.wanted)
 
 
-@dataclass
-class _Pass:
-    tokens: list[int] = field(default_factory=list)
-    positions: list[int] = field(default_factory=list)
-    rows: list[list[int]] = field(default_factory=list)
-    wanted: list[tuple[int, list[Wanted]]] = field(default_factory=list)
-    opened: list[tuple[Edge, int]] = field(default_factory=list)
-
-    def add(self, edge: Edge, before: list[int], whole: bool) -> None:
-        """Add an edge behind the tokens `before`, with all edges behind it if `whole`."""
-        first = len(self.tokens)
-        row = [*before, *range(first, first + len(edge.tokens))]
-        self.tokens += edge.tokens
-        self.positions += range(edge.start, edge.end)
-        self.wanted += [(first + place, asked) for place, asked in sorted(edge.wanted.items())]
-        if not whole:
-            self.opened.append((edge, first))
-        if not whole or not edge.children:
-            self.rows.append(row)
-        for child in edge.children if whole else ():
-            self.add(child, row, True)
+def passes(branches: Sequence[Branch], start: int, room: Room) -> Iterator[Pass]:
+    """Passes of whole branches as far as they fit, and of the beginnings of larger branches."""
+    one, used = Pass(start), 0
+    longer = (branch for branch in branches if len(branch.tokens) > start)
+    for _, group in groupby(longer, key=lambda branch: branch.tokens[start]):
+        alike, end = list(group), None
+        if (cost := Pass(start).add(alike).cost(room)) > room.tokens:
+            shared = min([len(alike[0].tokens), *(branch.same for branch in alike[1:])])
+            end = min(shared, start + room.tokens)
+            cost = Pass(start).add(alike, end).cost(room)
+        if one.tokens and used + cost > room.tokens:
+            yield one
+            one, used = Pass(start), 0
+        one.add(alike, end)
+        used += cost
+    if one.tokens:
+        yield one
 
 
 class Beginning:
@@ -70,9 +139,8 @@ class Beginning:
         """The prefix of these tokens, which are whole blocks."""
         same = min(shared_length([self._tokens, tokens]), len(tokens)) // BLOCK * BLOCK
         for start in range(same, len(tokens), BLOCK):
-            block = _Pass()
-            block.add(Edge(start, tokens[start : start + BLOCK]), [], whole=False)
             self._prefix.length = start
+            block = Pass(start).add([Branch(tokens, {}, 0)], start + BLOCK)
             new = _run(model, block, self._prefix, self._prefix.capacity, np.empty((0, 0)))
             self._prefix.write(new, slice(0, BLOCK), start)
         self._tokens, self._prefix.length = tokens, len(tokens)
@@ -91,45 +159,32 @@ def tree_scores(
 
     contexts = [question.context for question in questions]
     n_shared = min(shared_length(contexts), min(map(len, contexts)) - 1) // BLOCK * BLOCK if beginning else 0
-    root = tree(questions, n_shared)
+    branches = tree(questions)
+    longest = max(len(branch.tokens) for branch in branches)
     scores = np.zeros((len(questions), len(questions[0].answers)))
     with torch.inference_mode(), branching(model):
-        prefix = beginning.of(model, contexts[0][:n_shared]) if beginning else Prefix(root.depth)
-        _visit(model, root, prefix, room, root.depth, scores)
+        prefix = beginning.of(model, contexts[0][:n_shared]) if beginning else Prefix(longest)
+        _visit(model, branches, n_shared, prefix, room, longest, scores)
     return scores
 
 
-def _visit(model: Any, edge: Edge, prefix: Prefix, room: Room, longest: int, scores: np.ndarray) -> None:
-    """Run all edges behind an edge with which `prefix` ends."""
-    for one in _passes(edge.children, room):
-        prefix.length = edge.end
+def _visit(
+    model: Any, branches: Sequence[Branch], start: int, prefix: Prefix, room: Room, longest: int, scores: np.ndarray
+) -> None:
+    """Run all tokens behind a prefix of `start` tokens, which the branches share."""
+    for one in passes(branches, start, room):
+        prefix.length = start
         new = _run(model, one, prefix, longest, scores)
         begin = 0
-        for opened, _ in one.opened:
-            place = slice(begin, begin + len(opened.tokens))
-            prefix.write(new, place, edge.end)
-            _visit(model, opened, prefix, room, longest, scores)
+        for opened, tokens in one.opened:
+            place = slice(begin, begin + len(tokens))
+            prefix.write(new, place, start)
+            _visit(model, opened, start + len(tokens), prefix, room, longest, scores)
             begin = place.stop
 
 
-def _passes(edges: Sequence[Edge], room: Room) -> Iterator[_Pass]:
-    """Passes of whole branches as far as they fit, and of the first edges of larger branches."""
-    one, used = _Pass(), 0
-    for edge in edges:
-        whole = room.cost(edge) <= room.tokens
-        taken = edge if whole else cut(edge, room.tokens)
-        cost = room.cost(edge) if whole else len(taken.tokens) + room.wanted * len(taken.wanted)
-        if one.tokens and used + cost > room.tokens:
-            yield one
-            one, used = _Pass(), 0
-        one.add(taken, [], whole)
-        used += cost
-    if one.tokens:
-        yield one
-
-
-def _run(model: Any, one: _Pass, prefix: Prefix, longest: int, scores: np.ndarray) -> dict[int, tuple[Any, Any]]:
-    """One forward pass: add to `scores`, and return keys and values of the opened edges by layer."""
+def _run(model: Any, one: Pass, prefix: Prefix, longest: int, scores: np.ndarray) -> dict[int, tuple[Any, Any]]:
+    """One forward pass: add to `scores`, and return keys and values of the opened tokens by layer."""
     import torch
 
     def numbers(values: Sequence[Any]) -> torch.Tensor:
@@ -142,21 +197,19 @@ def _run(model: Any, one: _Pass, prefix: Prefix, longest: int, scores: np.ndarra
     home = [0] * len(one.tokens)
     for place, token in enumerate(token for group in rows for row in group for token in row):
         home[token] = place
-    kept = [first + i for edge, first in one.opened for i in range(len(edge.tokens))]
+    kept = [token for _, tokens in one.opened for token in tokens]
     branches = Branches(prefix, [numbers(group) for group in rows], numbers(home), numbers(kept), longest)
-    places = [place for place, _ in one.wanted]
-    keep = {"logits_to_keep": numbers(places or [0])} if keeps_logits(model) else {}
-    with current(branches):
+    places = sorted(one.wanted)
+    keep = {"logits_to_keep": numbers(places or [0])} if takes(model, "logits_to_keep") else {}
+    this = CURRENT.set(branches)
+    try:
         output = model(input_ids=numbers([one.tokens]), position_ids=numbers([one.positions]), use_cache=False, **keep)
+    finally:
+        CURRENT.reset(this)
     if places:
         logits = output.logits[0] if keep else output.logits[0, numbers(places)]
-        add_scores(scores, logits, [asked for _, asked in one.wanted])
+        add_scores(scores, logits, [one.wanted[place] for place in places])
     return branches.new
-
-
-def keeps_logits(model: Any) -> bool:
-    """Whether the model can predict at chosen positions only."""
-    return takes(model, "logits_to_keep")
 
 
 def takes(model: Any, name: str) -> bool:
@@ -169,5 +222,5 @@ def add_scores(scores: np.ndarray, logits: Any, wanted: Sequence[Sequence[Wanted
     logits = logits.double() if logits.device.type == "cpu" else logits.float().cpu().double()
     totals = logits.logsumexp(-1).numpy()
     for row, total, asked in zip(logits.numpy(), totals, wanted, strict=True):
-        for one in asked:
-            scores[one.number, one.word] += row[one.token] - total
+        for number, word, token in asked:
+            scores[number, word] += row[token] - total

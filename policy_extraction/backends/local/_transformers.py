@@ -17,20 +17,13 @@ from policy_extraction.backends.local._attention import UnsupportedError, branch
 from policy_extraction.backends.local._batches import batch_scores, repeatable
 from policy_extraction.backends.local._chat import render
 from policy_extraction.backends.local._decode import continuations
-from policy_extraction.backends.local._disjoint import disjoint
-from policy_extraction.backends.local._libraries import LIBRARIES, require_libraries
 from policy_extraction.backends.local._load import LanguageModel
-from policy_extraction.backends.local._memory_budget import (
-    DEFAULT_BUDGET,
-    MOST_TOKENS_CPU,
-    Footprint,
-    check_budget,
-    footprint,
-)
+from policy_extraction.backends.local._memory_budget import DEFAULT_BUDGET, MOST_TOKENS_CPU, Footprint, footprint
 from policy_extraction.backends.local._packed import packed_linears
 from policy_extraction.backends.local._parallel import in_order
 from policy_extraction.backends.local._passes import Beginning, Room, tree_scores
-from policy_extraction.backends.local._tokens import Question, Tokens, questions, spelled
+from policy_extraction.backends.local._source import LIBRARIES, require_libraries
+from policy_extraction.backends.local._tokens import Question, disjoint, questions, spelled
 from policy_extraction.prompts._template import Prompt
 
 # Most neighbours in the tree that are measured together. Their number depends on the model and not on a clock: an
@@ -74,7 +67,8 @@ class TransformersBackend:
     def __init__(
         self, open_model: Callable[[], LanguageModel], name: str, identity: str = "", memory_budget: int | None = None
     ) -> None:
-        check_budget(memory_budget)
+        if memory_budget is not None and (type(memory_budget) is not int or memory_budget < 1):
+            raise InputError(f"memory_budget = {memory_budget!r}: expected a number of bytes, as in 2 * 1024**3")
         self.name, self.identity = name, identity
         self._open = open_model
         self._budget = DEFAULT_BUDGET if memory_budget is None else memory_budget
@@ -94,15 +88,10 @@ class TransformersBackend:
     def provenance(self) -> dict[str, str | int | float]:
         """Number format of the weights, and the libraries that run the model."""
         model = self.language_model.model
-        quantized = getattr(model.config, "quantization_config", None)
-        method = (
-            quantized.get("quant_method") if isinstance(quantized, dict) else getattr(quantized, "quant_method", "")
-        )
-        found: dict[str, str | int | float] = {
-            "libraries": " ".join(LIBRARIES),
-            "dtype": str(model.dtype).removeprefix("torch."),
-        }
-        return found | ({"quantization": str(getattr(method, "value", method))} if method else {})
+        quantized = getattr(model.config, "quantization_config", None) or {}
+        method = (quantized if isinstance(quantized, dict) else vars(quantized)).get("quant_method")
+        quantization = {"quantization": str(getattr(method, "value", method))} if method else {}
+        return {"libraries": " ".join(LIBRARIES), "dtype": str(model.dtype).removeprefix("torch."), **quantization}
 
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
         """See `Backend`: check words, lengths and memory, and that the model's predictions are numbers."""
@@ -119,8 +108,9 @@ class TransformersBackend:
         model = self.language_model.model
         order = sorted(range(len(asked)), key=lambda number: asked[number].context)
         with packed_linears(model):
-            exact = self._exact(asked)
-            size = self._portion(exact)
+            exact, size = self._exact(asked), PORTION
+            if exact and model.device.type == "cpu":  # without the tree, each portion runs its shared beginning again
+                size = max(4, min(PORTION, int(WORK / sum(weights.numel() for weights in model.parameters()))))
             numbers = [order[first : first + size] for first in range(0, len(order), size)]
             portions = [[asked[number] for number in some] for some in numbers]
             work = in_order(self._method(asked, exact), portions, self._workers(asked, exact))
@@ -135,11 +125,19 @@ class TransformersBackend:
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
     ) -> list[str]:
         """See `Backend`. Copies of a prompt share forward passes as long as their texts are equal."""
-        model, tokenizer = self.language_model.model, self.language_model.tokenizer
-        contexts = self._contexts(prompts)
-        if not contexts:
+        if not prompts:
             return []
-        most = max(1, self._footprint.tokens(self._budget, max(map(len, contexts)) + max_tokens))
+        model, tokenizer = self.language_model.model, self.language_model.tokenizer
+        texts = {prompt: render(tokenizer, prompt) for prompt in dict.fromkeys(prompts)}
+        encoded = tokenizer(list(texts.values()), add_special_tokens=False)["input_ids"]
+        tokens = dict(zip(texts, map(tuple, encoded), strict=True))
+        contexts = [tokens[prompt] for prompt in prompts]
+        self._example, longest = texts[prompts[-1]], max(map(len, contexts))
+        self._check_length(longest)
+        most = max(1, self._footprint.tokens(self._budget, longest + max_tokens))
+        # The tokens that end an answer, by the model and by the tokenizer.
+        ends = getattr(model.generation_config, "eos_token_id", None)
+        ends = [*(ends if isinstance(ends, list) else [ends]), tokenizer.eos_token_id]
         draws = np.random.default_rng(seed).random((len(prompts), max_tokens))
         with packed_linears(model):
             written = continuations(
@@ -147,7 +145,7 @@ class TransformersBackend:
                 contexts,
                 draws,
                 temperature,
-                _stops(self.language_model),
+                frozenset(token for token in ends if token is not None),
                 lambda length: max(1, most // length),
                 repeatable(model),
             )
@@ -155,7 +153,7 @@ class TransformersBackend:
 
     def tokens(self, words: Sequence[str]) -> list[str]:
         """The token numbers of each word as an answer to the last prompt that was asked."""
-        question = spelled(self.language_model.tokenizer, self._example, words)
+        (question,) = spelled(self.language_model.tokenizer, [self._example], words)
         return [" ".join(map(str, answer)) for answer in question.answers]
 
     def _questions(self, prompts: Sequence[Prompt], words: Sequence[str]) -> list[Question]:
@@ -166,18 +164,9 @@ class TransformersBackend:
         self._check_length(_longest(asked))
         return asked
 
-    def _contexts(self, prompts: Sequence[Prompt]) -> list[Tokens]:
-        tokenizer = self.language_model.tokenizer
-        texts = {prompt: render(tokenizer, prompt) for prompt in dict.fromkeys(prompts)}
-        encoded = tokenizer(list(texts.values()), add_special_tokens=False)["input_ids"] if texts else []
-        contexts = {prompt: tuple(tokens) for prompt, tokens in zip(texts, encoded, strict=True)}
-        if contexts:
-            self._example = texts[prompts[-1]]
-            self._check_length(max(map(len, contexts.values())))
-        return [contexts[prompt] for prompt in prompts]
-
     def _check_length(self, longest: int) -> None:
-        limit = self.language_model.context_length
+        config = self.language_model.model.config.get_text_config()
+        limit = getattr(config, "max_position_embeddings", None)  # some configurations do not say
         if limit is not None and longest > limit:
             raise InputError(
                 f"memory_length: the longest prompt has {longest} tokens, and the context of {self.name} has {limit}; "
@@ -205,13 +194,6 @@ class TransformersBackend:
         if not exact or model.device.type != "cpu":
             return 1
         return min(self._footprint.passes(self._budget, _longest(asked)), torch.get_num_threads())
-
-    def _portion(self, exact: bool) -> int:
-        """Prompts of a portion; without the tree, each portion runs its shared beginning again."""
-        model = self.language_model.model
-        if not exact or model.device.type != "cpu":
-            return PORTION
-        return max(4, min(PORTION, int(WORK / sum(weights.numel() for weights in model.parameters()))))
 
     def _method(self, asked: Sequence[Question], exact: bool) -> Callable[[Sequence[Question]], np.ndarray]:
         """The function that scores a portion: by the tree if that is exact, else by batches."""
@@ -254,16 +236,9 @@ def given(model: Any, tokenizer: Any, memory_budget: int | None = None) -> Trans
     """The back end of a model that the caller has loaded."""
     require_libraries()
     name = Path(getattr(model.config, "_name_or_path", "") or "unnamed").name
-    language_model = LanguageModel(model.eval(), tokenizer, name)
+    language_model = LanguageModel(model.eval(), tokenizer)
     return TransformersBackend(lambda: language_model, name, "", memory_budget)
 
 
 def _longest(asked: Sequence[Question]) -> int:
     return max(len(question.context) + max(map(len, question.answers)) for question in asked)
-
-
-def _stops(language_model: LanguageModel) -> frozenset[int]:
-    """The tokens that end an answer, by the model and by the tokenizer."""
-    configured = getattr(language_model.model.generation_config, "eos_token_id", None)
-    found = configured if isinstance(configured, list) else [configured]
-    return frozenset(token for token in (*found, language_model.tokenizer.eos_token_id) if token is not None)

@@ -25,8 +25,8 @@ from _openai_server import PREFIX
 from meanfield import InputError
 from policy_extraction import extract, lazy_policy
 from policy_extraction.backends.api import ServerError
+from policy_extraction.backends.api._address import Secrets
 from policy_extraction.backends.api._reply import UnusableReplyError, parsed, top_tokens_after
-from policy_extraction.backends.api._secrets import Secrets
 from policy_extraction.backends.api._wire import MOST_BYTES
 from policy_extraction.prompts._template import Prompt
 

@@ -12,7 +12,7 @@ import pytest
 
 import meanfield
 from policy_extraction.backends.api import OpenAIBackend
-from policy_extraction.backends.local._embedded import gguf_path
+from policy_extraction.backends.local._source import gguf_path
 from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.prompts._questions import prompts
 

@@ -36,10 +36,9 @@ from _openai_server import FIRST_WORDS, PREFIX, Behaviour, KnownModel, conversat
 from meanfield import InputError
 from policy_extraction import extract
 from policy_extraction.backends.api import _retries
-from policy_extraction.backends.api._arguments import SET_HERE
 from policy_extraction.backends.api._errors import ServerError, asked_wait
 from policy_extraction.backends.api._limits import CostLimitError, Limits, Meter, Usage
-from policy_extraction.backends.api._openai import OpenAIBackend
+from policy_extraction.backends.api._openai import SET_HERE, OpenAIBackend
 from policy_extraction.backends.api._reply import UnusableReplyError, top_tokens_after, usage_of
 from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
 from policy_extraction.prompts import NAMING_GAME, Payoffs

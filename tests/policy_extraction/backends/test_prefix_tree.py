@@ -22,13 +22,11 @@ from _tiny_models import CHAT, LETTERS, OTHER, PLAIN, SHORT, architecture, lette
 from meanfield import InputError
 from policy_extraction.backends.local import TransformersBackend, _attention, _passes, _transformers
 from policy_extraction.backends.local._batches import batch_scores, repeatable
-from policy_extraction.backends.local._disjoint import disjoint
 from policy_extraction.backends.local._memory_budget import GIB, MOST_TOKENS_CPU, Footprint, footprint
 from policy_extraction.backends.local._packed import packed_linears
 from policy_extraction.backends.local._parallel import AbandonedError, check_awaited, in_order
-from policy_extraction.backends.local._passes import Beginning, Room, tree_scores
-from policy_extraction.backends.local._prefix_tree import Edge, sequences_of, tree
-from policy_extraction.backends.local._tokens import Question, questions
+from policy_extraction.backends.local._passes import Beginning, Room, sequences_of, tree, tree_scores
+from policy_extraction.backends.local._tokens import Question, disjoint, questions
 from policy_extraction.backends.local._transformers import given
 from policy_extraction.prompts import Payoffs
 from policy_extraction.prompts._questions import all_memories, prompts
@@ -64,23 +62,9 @@ def random_questions(seed: int) -> list[Question]:
 # --- the tree ------------------------------------------------------------------------------------------------------
 
 
-def paths(edge: Edge, before: tuple[int, ...] = ()):
-    here = before + edge.tokens
-    if not edge.children:
-        yield here
-    for child in edge.children:
-        yield from paths(child, here)
-
-
-def test_each_beginning_stands_once_in_the_tree():
-    for what in map(random_questions, range(20)):
-        root = tree(what)
-        read = [q.context + answer[:-1] for q in what for answer in q.answers]
-        beginnings = {sequence[:n] for sequence in read for n in range(1, len(sequence) + 1)}
-        assert root.n_tokens == len(beginnings)
-        assert root.depth == max(map(len, read))
-        ends = {r for r in read if not any(other != r and other[: len(r)] == r for other in read)}
-        assert sorted(paths(root)) == sorted(ends)
+def beginnings(what: list[Question]) -> set[tuple[int, ...]]:
+    read = [q.context + answer[:-1] for q in what for answer in q.answers]
+    return {sequence[:n] for sequence in read for n in range(1, len(sequence) + 1)}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -90,19 +74,21 @@ def test_passes_hold_each_token_once_and_no_more_than_fit(seed, size):
     room = Room(size, 2)
     run, wanted = [], []
 
-    def visit(edge: Edge) -> None:
-        for one in _passes._passes(edge.children, room):
+    def visit(branches, start: int, before: tuple[int, ...]) -> None:
+        for one in _passes.passes(branches, start, room):
             assert len(one.tokens) <= size
             for row in one.rows:
-                assert [one.positions[i] for i in row] == list(range(edge.end, edge.end + len(row)))
-            run.extend(one.tokens)
-            wanted.extend(w for _, several in one.wanted for w in several)
-            for opened, first in one.opened:
-                assert one.tokens[first : first + len(opened.tokens)] == list(opened.tokens)
-                visit(opened)
+                assert [one.positions[i] for i in row] == list(range(start, start + len(row)))
+                assert all(row[:n] == other[:n] for other in one.rows for n in [len({*row} & {*other})])
+            paths = [before + tuple(one.tokens[i] for i in row) for row in one.rows]
+            run.extend({path[:n] for path in paths for n in range(start + 1, len(path) + 1)})
+            assert len(one.tokens) == len({i for row in one.rows for i in row})
+            wanted.extend(w for several in one.wanted.values() for w in several)
+            for opened, tokens in one.opened:
+                visit(opened, start + len(tokens), before + tuple(one.tokens[i] for i in tokens))
 
-    visit(tree(what))
-    assert len(run) == tree(what).n_tokens
+    visit(tree(what), 0, ())
+    assert len(run) == len(set(run)) and set(run) == beginnings(what)
     steps = [(i, w, token) for i, q in enumerate(what) for w, answer in enumerate(q.answers) for token in answer]
     assert sorted((w.number, w.word, w.token) for w in wanted) == sorted(steps)
 
@@ -301,6 +287,7 @@ def test_a_budget_bounds_what_is_held_at_once(monkeypatch):
     what = asked(memory_length=3)
     model = random_model(101)
     size = footprint(model)
+    longest = max(map(len, sequences_of(what)))
     held = []
 
     def counted(module, arguments, output):
@@ -312,13 +299,13 @@ def test_a_budget_bounds_what_is_held_at_once(monkeypatch):
     peaks = []
     for budget in (1_000_000, 4_000_000):
         held.clear()
-        room = Room(size.tokens(budget, tree(what).depth), size.wanted)
+        room = Room(size.tokens(budget, longest), size.wanted)
         tree_scores(model, what, room)
         assert 4 * max(held) < budget
         peaks.append(max(held))
     assert peaks[1] > 2 * peaks[0], "a larger budget was not used"
     with pytest.raises(InputError, match="memory_budget = 50000: expected at least"):
-        size.tokens(50_000, tree(what).depth)
+        size.tokens(50_000, longest)
 
 
 # --- against exhaustive enumeration --------------------------------------------------------------------------------

@@ -1,16 +1,57 @@
-"""Hiding the secrets that are sent to a server."""
+"""The address of a server and the key for it: checked, found, and hidden where they could be shown."""
 
 from __future__ import annotations
 
 import base64
+import os
 import re
+from ipaddress import ip_address
 from urllib.parse import unquote, urlsplit
 
+from meanfield import InputError
+from meanfield.toolbox import shown
+from policy_extraction._toolbox.texts import can_be_kept
+
+OPENAI = "https://api.openai.com/v1"
+ADDRESS = "an address like http://127.0.0.1:8000/v1"
 HIDDEN = "***"
 SHORTEST = 8  # characters; keys of local servers are often words, which answers may contain
 # A sign plain, in an address, or in JSON within JSON; bounded repeats keep matching linear.
 SIGN = r"(?:\\{{0,8}}{sign}|\\{{1,8}}u00{code:02x}|%(?:25){{0,4}}{code:02x})"
 REST = r"(?:[\w.~+/=%-]|\\{1,8}u00[0-9a-f]{2})*"
+
+
+def checked_address(base_url: str) -> str:
+    """The address without a slash at its end; InputError, which hides possible secrets, if it is none."""
+    if isinstance(base_url, str) and can_be_kept(base_url) and re.fullmatch(r"https?://[^\s\0-\x20\x7f]+", base_url):
+        try:
+            parts = urlsplit(base_url)
+            _ = parts.port  # ValueError if it is no number
+            if parts.hostname and "?" not in base_url and "#" not in base_url:
+                return base_url.rstrip("/")
+        except ValueError:
+            pass
+    told = re.sub(r"//.*@|[?#].*", HIDDEN, str(base_url), flags=re.DOTALL)
+    raise InputError(f"base_url = {shown(told)}: expected {ADDRESS}, without fields after a question mark")
+
+
+def find_key(api_key: str | None, address: str) -> str:
+    """The given key, or else the one in OPENAI_API_KEY, which no server on this machine gets; InputError for none."""
+    key = api_key or ("none" if on_this_machine(address) else os.environ.get("OPENAI_API_KEY"))
+    if not key:
+        raise InputError(f"api_key: {without_login(address)} needs one; set OPENAI_API_KEY, or pass api_key")
+    if not isinstance(key, str) or not re.fullmatch("[!-~]+", key):
+        raise InputError("api_key: it has a space, a line end or another sign of no key; expected the key alone")
+    return key
+
+
+def on_this_machine(base_url: str) -> bool:
+    """Whether it is a loopback address."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class Secrets:
