@@ -20,6 +20,7 @@
 
 # %%
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from scipy.optimize import bisect
 
@@ -46,12 +47,40 @@ pd.DataFrame({name: dict(behaviour.standards) for name, behaviour in norms.BEHAV
 
 # %%
 operations = norms.default_operations()
-curves = norms.emergence(operations=operations)
-figure, axes = plt.subplots(1, 3, figsize=(13, 3.4), layout="constrained")
-meanfield.plot(curves.sel(standard="for"), axes)
+days = np.linspace(0, 2, 193)
 
-measures = norms.emergence_measures(curves).sel(standard="for", drop=True)
-measures[["kind", "accepted_day", "complying_day", "reached_end", "complying_end"]].to_dataframe().round(3)
+
+def emergence(name, start=None, times=days, operations=operations):
+    """Conflicts, thoughts, chats and shares by the rate equation."""
+    model = norms.reaction_model(operations, name)
+    start = norms.initial_composition(name if start is None else start)
+    return norms.observables(model, meanfield.solve(model, initial=start, times=times)["composition"])
+
+
+curves = {name: emergence(name).sel(standard="for") for name in norms.BEHAVIOURS}
+figure, axes = plt.subplots(1, 3, figsize=(13, 3.4), layout="constrained", sharey=True)
+for axis, (name, curve) in zip(axes, curves.items(), strict=True):
+    curve[["accepted", "complying"]].to_dataframe().drop(columns="standard").plot(ax=axis, title=name, xlabel="day")
+
+
+def first_day(share, level=0.7):
+    """When a share first reaches the level, between two saved times by a straight line."""
+    until = np.argmax(share.values)
+    return np.interp(level, share.values[:until], share["time"].values[:until])
+
+
+pd.DataFrame(
+    {
+        name: {
+            "accepted on day": first_day(curve["accepted"]),
+            "complied with on day": first_day(curve["complying"]),
+            "reached at the end": curve["reached"][-1].item(),
+            "complying at the end": curve["complying"][-1].item(),
+            "most conflicts over the first": (curve["conflicts"].max() / curve["conflicts"][0]).item(),
+        }
+        for name, curve in curves.items()
+    }
+).T.round(3)
 
 # %% [markdown]
 # ## Fixed points
@@ -81,12 +110,10 @@ pd.concat(tables, names=["behaviour"]).round(3)
 def accepted_day(name, factor):
     """When 70 % accept the standard if an operation is so many times as probable."""
     changed = operations.assign({name: operations[name] * factor})
-    return norms.emergence_measures(norms.emergence(["tipping"], operations=changed))["accepted_day"].sel(
-        standard="for"
-    )
+    return first_day(emergence("tipping", operations=changed)["accepted"].sel(standard="for"))
 
 
-effects = {name: (accepted_day(name, 1.0) - accepted_day(name, 0.9)).item() for name in operations}
+effects = {name: accepted_day(name, 1.0) - accepted_day(name, 0.9) for name in operations}
 pd.Series(effects, name="days, for a tenth").sort_values().head(6).round(3)
 
 # %% [markdown]
@@ -102,15 +129,13 @@ def ahead(leading, opposing=0.1, day=100.0):
     rest = 1 - leading - opposing
     fractions = {("entrepreneur", "for"): leading, ("entrepreneur", "against"): opposing}
     fractions |= {("ordinary", "for"): rest * 3 / 7, ("ordinary", "against"): rest * 4 / 7}
-    curves = norms.emergence(["tipping"], fractions=fractions, operations=operations, times=[0.0, day])
-    return curves["reached"].sel(standard="for").isel(behaviour=0, time=1).item() - 0.5
+    return emergence("tipping", fractions, [0.0, day])["reached"].sel(standard="for").isel(time=1).item() - 0.5
 
 
 print(f"fraction of entrepreneurs that it takes: {bisect(ahead, 0, 0.5, xtol=1e-4):.3f}")
 
 nobody = {("ordinary", "for"): 0.5, ("ordinary", "against"): 0.5}
-alone = norms.emergence(["tipping"], operations=operations, fractions=nobody)
-accepted = alone["accepted"].isel(behaviour=0, time=-1).to_series()
+accepted = emergence("tipping", nobody)["accepted"].isel(time=-1).to_series()
 print("without entrepreneurs on day 2:", ", ".join(f"{share:.0%} accept '{name}'" for name, share in accepted.items()))
 
 # %% [markdown]
@@ -120,23 +145,31 @@ print("without entrepreneurs on day 2:", ", ".join(f"{share:.0%} accept '{name}'
 # simulations of the same model.
 
 # %%
-runs = validation.norms.simulate("smoking", n_agents=[10, 20, 40], runs=4000, seed=1, days=1)
-theory = norms.emergence(["smoking"], operations=operations, times=runs["time"].values)
-comparison = validation.norms.compare(theory, runs)
-figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
-meanfield.plot(comparison, axis, view="error")
-print(f"for N → ∞ simulation {comparison['limit_verdict'].item()} with theory")
+model, start = norms.reaction_model(operations, "smoking"), norms.initial_composition("smoking")
+options = {"runs": 4000, "seed": 1, "max_rounds": 162, "record_rounds": 162, "counted": norms.EVENTS}
+errors = {}
+for n in (10, 20, 40):
+    runs = validation.reactions.simulate(model, np.rint(n * start.values).astype(int), **options)
+    simulated = norms.observables(model, runs["count"].mean("run") / n)["accepted"]
+    theory = emergence("smoking", times=runs["time"].values)["accepted"]
+    errors[n] = np.sqrt(np.mean((simulated.values - theory.values) ** 2))
+pd.Series(errors, name="error of the accepted share").rename_axis("N").round(5)
 
 # %% [markdown]
 # ## A society of agents with norm databases
 #
 # What happens in a single society? This simulation follows each agent: norms with utilities, the check in four steps,
 # plans, actions, synthesis. Ten agents accept the standards within hours and comply by and by. Here a table answers the
-# questions; `NormOperations` beside it answers with a language model, and a `log` then keeps every prompt.
+# questions; `NormOperations` beside it answers with a language model, and keeps every prompt.
 
 # %%
 society = norm_society.simulate_society(norm_society.TableOperations(operations), encounters=3600, seed=1)
-figure, axes = plt.subplots(1, 3, figsize=(13, 3.4), layout="constrained")
-meanfield.plot(society.sel(standard="for"), axes, view="shares")
-figure, axis = plt.subplots(figsize=(11, 3.4), layout="constrained")
-axis = meanfield.plot(society, axis, view="timeline")
+followed = society.sel(standard="for").swap_dims(event="time")
+figure, axes = plt.subplots(1, 3, figsize=(13, 3.4), layout="constrained", sharey=True)
+for axis, name in zip(axes, norms.BEHAVIOURS, strict=True):
+    shares = followed[["accepted", "complying"]].sel(behaviour=name)
+    for share, values in shares.items():
+        axis.step(values["time"], values, where="post", label=share)
+    axis.set(title=name, xlabel="day")
+axes[0].legend()
+pd.Series(society["what"].values).value_counts()

@@ -11,15 +11,11 @@ if TYPE_CHECKING:
     from theory.flag_game.mechanism1._endpoints import POLAR_PERCENT as POLAR_PERCENT
     from theory.minimal_naming_game._rate_equation import check_rule as check_rule
     from theory.minimal_naming_game._rate_equation import checked_answers as checked_answers
-    from theory.norms._emergence import DAYS as DAYS
-    from theory.norms._model import CHANNELS as CHANNELS
-    from theory.norms._model import Setting as Setting
-    from theory.norms._observables import EVENTS as EVENTS
     from theory.norms._observables import SHARES as SHARES
     from theory.norms._operations import Chances as Chances
     from theory.norms._rates import rates_of as rates_of
+    from theory.norms._society import KINDS as KINDS
     from theory.norms._society import STANDARDS as STANDARDS
-    from theory.norms._society import PersonalNorm as PersonalNorm
     from theory.norms._society import agents_of as agents_of
     from theory.norms._society import behaviours_of as behaviours_of
     from theory.norms._states import NormState as NormState

@@ -1,7 +1,7 @@
 """Stochastic simulation of finite populations, and its comparison with mean-field theory.
 
-Rooms: `naming_game`, `minimal_naming_game`, `flag_game`, `norms`, `reactions` (any population protocol), `populations`
-(that were really run) and `comparison`. The naming game's five main functions are also here.
+Rooms: `naming_game`, `minimal_naming_game`, `flag_game`, `reactions` (any population protocol), `populations` (that
+were really run) and `comparison`. The naming game's five main functions are also here.
 """
 
 from typing import TYPE_CHECKING
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from validation import flag_game as flag_game
     from validation import minimal_naming_game as minimal_naming_game
     from validation import naming_game as naming_game
-    from validation import norms as norms
     from validation import populations as populations
     from validation import reactions as reactions
     from validation.comparison._compare import compare as compare

@@ -91,7 +91,7 @@ def plot(
     >>> axes = meanfield.plot(meanfield.group_size_law(policy))
     >>> axes = meanfield.plot(validation.collective_bias([policy], n_agents=[10, 50], runs=20, seed=1))
 
-    Flag games, norms and populations that were really run:
+    Flag games and populations that were really run:
 
     >>> crops = theory.flag_game.crop_compatibility("France")
     >>> axes = meanfield.plot(theory.flag_game.crop_fields(crops, "France", "Peru"), view="map")
@@ -101,7 +101,6 @@ def plot(
     >>> counts = counts.assign(polarization_count=10, fragmentation_count=0)
     >>> fit = theory.fit_mechanism1(counts, free=["J"], starts=0, runs=1000, bootstrap=0)
     >>> axes = meanfield.plot(fit, view="intervals")
-    >>> axes = meanfield.plot(theory.norms.emergence())
     >>> axes = meanfield.plot(validation.populations.power(0.1, n_agents=24))
     """
     result = _dataset(result)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rich.console import RenderableType
-
 from meanfield.cli._analysis import Analysis, register
-from meanfield.cli._output import console
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -67,13 +64,6 @@ def _warnings(report: xr.Dataset) -> list[str]:
     from policy_extraction import policy_warnings
 
     return policy_warnings(report) or ["nothing to warn of"]
-
-
-def _measures(curves: xr.Dataset) -> list[RenderableType]:
-    from meanfield._tables.result_table import result_table, shown_table
-    from theory.norms import emergence_measures
-
-    return [shown_table(result_table(emergence_measures(curves), ("behaviour",)), console.width)]
 
 
 def _name(result: xr.Dataset) -> str:
@@ -231,15 +221,6 @@ ANALYSES = (
         ("pair", "n_agents"),
         "published.nc --model gpt-4o -n 24,100 --out bias.csv",
         together=True,
-    ),
-    Analysis(
-        "norms",
-        "theory.norms._emergence",
-        "emergence",
-        ("behaviour", "time"),
-        "--rates encounters_per_day=30 --out norms.nc",
-        summary=_measures,
-        skip=("agents",),
     ),
     Analysis(
         "flag-game",

@@ -22,7 +22,7 @@ SHORT = {"n_agents": ["-n"]}
 DEFAULTS = {"runs": 1000, "seed": 0}  # where the function has none
 MOST_NUMBERS = 10**6
 # Records of numbers; single ones may be given
-RECORDS = {"Mechanism1": "theory.flag_game.mechanism1:APPENDIX_E", "NormRates": "theory.norms:NormRates"}
+RECORDS = {"Mechanism1": "theory.flag_game.mechanism1:APPENDIX_E"}
 
 
 class _Kind(NamedTuple):
@@ -120,15 +120,9 @@ def _of_words(name: str, given: Sequence[str]) -> dict[str, int | float]:
     return _pairs(name, given, "his=0.1")
 
 
-def _by_type_and_preference(name: str, given: Sequence[str]) -> dict[tuple[str, ...], float]:
-    pairs = _pairs(name, given, "entrepreneur/for=0.3")
-    return {tuple(key.split("/")): float(number) for key, number in pairs.items()}
-
-
 def _record(kind: str, name: str, given: Sequence[str]) -> object:
     module, _, of = RECORDS[kind].partition(":")
-    found = getattr(import_module(module), of)
-    prototype = found() if isinstance(found, type) else found
+    prototype = getattr(import_module(module), of)
     types = {field.name: field.type for field in fields(prototype)}
     changes = _pairs(name, given, f"{next(iter(types))}=1")
     if unknown := changes.keys() - types.keys():
@@ -145,7 +139,6 @@ def _dataset(name: str, path: Path) -> object:
 KINDS = [
     ("^bool", _Kind(bool)),
     ("^str", _Kind(str)),
-    (r"^Mapping\[tuple", _Kind(list[str], _by_type_and_preference, "TYPE/PREFERENCE=NUMBER,…")),
     ("^Mapping", _Kind(list[str], _of_words, "WORD=NUMBER,…")),
     *((name, _Kind(list[str], partial(_record, name), "NAME=NUMBER,…")) for name in RECORDS),
     (r"^Sequence\[str", _Kind(list[str], lambda name, given: split(given), "NAME,…")),

@@ -12,13 +12,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from meanfield.datasets._ai_norms_archive import Archive, read_archive
-from meanfield.datasets._ai_norms_tables import (
-    answers_table,
-    choice_counts,
-    comprehension_table,
-    events_table,
-    runs_table,
-)
+from meanfield.datasets._ai_norms_tables import choice_counts, events_table, runs_table
 from meanfield.datasets._fetch import download
 from meanfield.toolbox._csv import read_csv
 from meanfield.toolbox._errors import InputError
@@ -27,22 +21,10 @@ from meanfield.toolbox._files import path_of
 COLUMNS = {
     "choice_counts.csv.gz": ("model", "options", "memory_length", "state", "choice", "count"),
     "runs.csv": (
-        "model",
-        "experiment",
-        "options",
-        "memory_length",
-        "n_agents",
-        "n_committed",
-        "initial_consensus",
-        "committed_word",
-        "interactions",
-        "success_last_3N",
-        "majority_word_last_3N",
-        "majority_share_last_3N",
+        *("model", "experiment", "options", "memory_length", "n_agents", "n_committed", "initial_consensus"),
+        *("committed_word", "interactions", "success_last_3N", "majority_word_last_3N", "majority_share_last_3N"),
     ),
 }
-
-
 ARCHIVES = {
     "llama31_data.zip": "139a35d212e4e8069a4f697f17dd91eeb1ce389326fcd443af3b4207e8f2f648",
     "llama3_data.zip": "b7cfc759e52bf6d1dc358664eec799d315ca96d4020a93847048aa45fd900616",
@@ -148,7 +130,17 @@ def ai_norms(
             f"path = {path}: expected a zip archive; meanfield.datasets.from_events reads logs of your own"
         )
     archives = archives or [download(name, URL + name, sha256) for name, sha256 in ARCHIVES.items()]
-    return _tables([read_archive(archive) for archive in tqdm(archives, "archives", disable=not progress, leave=False)])
+    found = Archive([], [], [], [])
+    for archive in tqdm(archives, "archives", disable=not progress, leave=False):
+        read_archive(archive, found)
+    return RealPopulations(
+        choice_counts(found.runs),
+        runs_table(found.runs),
+        events_table(found.runs),
+        pd.DataFrame(found.answers, columns=["model", "file", "state", "choice", "count"]),
+        pd.DataFrame(found.comprehension, columns=["model", "file", "question", "accuracy", "number"]),
+        pd.DataFrame(found.skipped, columns=["file", "run", "reason"]),
+    )
 
 
 def _found(given: str | os.PathLike[str] | None, names: Sequence[str] | dict) -> dict[str, Path]:
@@ -157,18 +149,6 @@ def _found(given: str | os.PathLike[str] | None, names: Sequence[str] | dict) ->
         return {}
     places = {name: [Path(given) / folder / name for folder in FOLDERS] for name in names}
     return {name: next(filter(Path.is_file, found)) for name, found in places.items() if any(map(Path.is_file, found))}
-
-
-def _tables(archives: Sequence[Archive]) -> RealPopulations:
-    runs = [run for archive in archives for run in archive.runs]
-    return RealPopulations(
-        choice_counts(runs),
-        runs_table(runs),
-        events_table(runs),
-        answers_table([one for archive in archives for one in archive.answers]),
-        comprehension_table([one for archive in archives for one in archive.comprehension]),
-        pd.DataFrame([row for archive in archives for row in archive.skipped], columns=["file", "run", "reason"]),
-    )
 
 
 def _read(found: Path, columns: Sequence[str]) -> pd.DataFrame:

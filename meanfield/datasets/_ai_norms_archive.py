@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -47,69 +47,45 @@ class RealRun(NamedTuple):
         return "from_consensus" if self.initial else "from_empty"
 
 
-class Answers(NamedTuple):
-    """Answers of single agents to one prompt, outside of any population."""
-
-    file: str
-    model: str
-    memory: tuple[tuple[str, str], ...]  # own and partner's words, oldest first
-    answers: list[str]
-
-
-class Comprehension(NamedTuple):
-    """The share of right answers to one question about the prompt; `number` is 0 where the file does not say it."""
-
-    file: str
-    model: str
-    question: str
-    accuracy: float
-    number: int
-
-
 class Archive(NamedTuple):
-    """All that an archive holds; `skipped` has a file, a run ('' for the whole file) and the reason."""
+    """All that archives hold: runs, and rows of the tables of `RealPopulations`."""
 
     runs: list[RealRun]
-    answers: list[Answers]
-    comprehension: list[Comprehension]
-    skipped: list[tuple[str, str, str]]
+    answers: list[tuple]  # model, file, state, choice, count
+    comprehension: list[tuple]  # model, file, question, accuracy, number
+    skipped: list[tuple[str, str, str]]  # file, run ('' for the whole file), reason
 
 
-def read_archive(path: Path) -> Archive:
-    """The runs and tests in an archive, whatever their files are called; the model has the archive's name.
+def read_archive(path: Path, found: Archive) -> None:
+    """Adds the runs and tests in an archive, whatever their files are called; the model has the archive's name.
 
     InputError if it is no zip archive, or holds no run.
     """
-    found = Archive([], [], [], [])
-    model = path.stem.removesuffix("_data")
+    model, before = path.stem.removesuffix("_data"), len(found.runs)
     for name, content in members(path, PICKLE, LARGEST_MEMBER):
         file = PurePosixPath(name).name
         try:
             _add_member(found, file, model, unpickle(content, name))
         except (ValueError, OverflowError, RecursionError) as error:
             found.skipped.append((file, "", str(error)))
-    if not found.runs:
+    if len(found.runs) == before:
         raise InputError(f"path = {path}: holds no run of a population")
-    return found
 
 
 def _add_member(found: Archive, file: str, model: str, data: object) -> None:
     tracker = data.get("tracker") if isinstance(data, dict) else None
     if isinstance(data, dict) and isinstance(tracker, dict):
-        _add_answers(found, file, model, data)
+        answers, agent = tracker.get("answers"), data.get("simulation")
+        history = [agent.get(side) for side in ("my_history", "partner_history")] if isinstance(agent, dict) else []
+        if not (_words(answers) and len(history) == 2 and all(map(_words, history)) and len({*map(len, history)}) == 1):
+            found.skipped.append((file, "", "expected one agent's history and a list of its answers"))
+            return
+        state = "|".join(map(",".join, zip(*history, strict=True)))
+        found.answers.extend((model, file, state, *counted) for counted in sorted(Counter(answers).items()))
     elif questions := _questions(data):
-        found.comprehension.extend(Comprehension(file, model, *question) for question in questions)
+        found.comprehension.extend((model, file, *question) for question in questions)
     else:
         _add_runs(found, file, model, data)
-
-
-def _add_answers(found: Archive, file: str, model: str, data: dict) -> None:
-    answers, agent = data["tracker"].get("answers"), data.get("simulation")
-    history = [agent.get(side) for side in ("my_history", "partner_history")] if isinstance(agent, dict) else []
-    if not (_words(answers) and len(history) == 2 and all(map(_words, history)) and len({*map(len, history)}) == 1):
-        found.skipped.append((file, "", "expected one agent's history and a list of its answers"))
-        return
-    found.answers.append(Answers(file, model, tuple(zip(*history, strict=True)), answers))
 
 
 def _questions(data: object) -> list[tuple[str, float, int]]:
@@ -118,15 +94,13 @@ def _questions(data: object) -> list[tuple[str, float, int]]:
         return []
     if all(isinstance(part.get("mean"), (int, float)) for part in data.values()):
         return [(str(question), float(part["mean"]), 0) for question, part in data.items()]
-    right: Counter[str] = Counter()
-    asked: Counter[str] = Counter()
+    given = defaultdict(list)
     for agent in data.values():
         for question, answers in agent.items():
             if not isinstance(answers, list) or not all(answer in (0, 1) for answer in answers):
                 return []
-            right[question] += sum(answers)
-            asked[question] += len(answers)
-    return [(question, right[question] / asked[question], asked[question]) for question in asked if asked[question]]
+            given[question] += answers
+    return [(question, sum(answers) / len(answers), len(answers)) for question, answers in given.items() if answers]
 
 
 def _add_runs(found: Archive, file: str, model: str, data: object) -> None:

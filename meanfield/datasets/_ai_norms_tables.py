@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from meanfield.datasets._ai_norms_archive import Answers, Comprehension, RealRun
+from meanfield.datasets._ai_norms_archive import RealRun
 from meanfield.datasets._memories import Memories, memories
 
 
@@ -18,6 +18,7 @@ def runs_table(runs: Sequence[RealRun]) -> pd.DataFrame:
     for number, run in enumerate(runs):
         last = run.said[-3 * len(run.agents) :]
         words, counts = np.unique(last, return_counts=True)
+        success = run.said[:, 0] == run.said[:, 1]
         rows.append(
             {
                 "model": run.model,
@@ -37,16 +38,11 @@ def runs_table(runs: Sequence[RealRun]) -> pd.DataFrame:
                 "committed_agents": " ".join(map(str, run.committed)),
                 "committed_from": run.committed_from,
                 "converged": run.converged,
-                "agreed_at_end": _last_streak(run.said[:, 0] == run.said[:, 1]),
-                "agreed_at_most": _longest_streak((run.said[:, 0] == run.said[:, 1]) & (run.said[:, 0] != run.initial)),
+                "agreed_at_end": int(np.append(~success[::-1], True).argmax()),
+                "agreed_at_most": _longest_streak(success & (run.said[:, 0] != run.initial)),
             }
         )
     return pd.DataFrame(rows)
-
-
-def _last_streak(success: np.ndarray) -> int:
-    failures = np.flatnonzero(~success)
-    return len(success) - 1 - int(failures[-1]) if len(failures) else len(success)
 
 
 def _longest_streak(success: np.ndarray) -> int:
@@ -110,19 +106,3 @@ def memories_of(runs: Sequence[RealRun]) -> tuple[Memories, np.ndarray, np.ndarr
     ]
     remembered = memories(players, said, np.concatenate(rounds), begin, words, runs[0].memory_length)
     return remembered, said, ~np.isin(players, committed)
-
-
-def comprehension_table(answers: Sequence[Comprehension]) -> pd.DataFrame:
-    """A row for each model and question about the prompt."""
-    columns = ["model", "file", "question", "accuracy", "number"]
-    return pd.DataFrame([[getattr(one, name) for name in columns] for one in answers], columns=columns)
-
-
-def answers_table(answers: Sequence[Answers]) -> pd.DataFrame:
-    """Number of choices of each option with each memory, by single agents asked outside of a population."""
-    rows = [
-        (one.model, one.file, "|".join(",".join(pair) for pair in one.memory), choice, number)
-        for one in answers
-        for choice, number in sorted(Counter(one.answers).items())
-    ]
-    return pd.DataFrame(rows, columns=["model", "file", "state", "choice", "count"])

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from meanfield.toolbox._files import whole_file as whole_file
     from meanfield.toolbox._intervals import wilson_interval as wilson_interval
     from meanfield.toolbox._labels import canonical_order as canonical_order
+    from meanfield.toolbox._labels import in_order as in_order
     from meanfield.toolbox._labels import real_numbers as real_numbers
     from meanfield.toolbox._labels import word_coords as word_coords
     from meanfield.toolbox._memory_budget import check_memory as check_memory

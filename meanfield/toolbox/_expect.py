@@ -17,7 +17,6 @@ class Kind(NamedTuple):
     dims: tuple[str, ...] = ()
 
 
-NORM_CURVES = ("accepted", "complying", "conflicts", "thoughts", "chats")
 KINDS = {
     "policy": Kind("meanfield.make_policy", ("q",)),
     "stability_table": Kind(
@@ -32,7 +31,6 @@ KINDS = {
     "comprehension": Kind("policy_extraction.checks.comprehension"),
     "generation_test": Kind("policy_extraction.checks.generation_test"),
     "memory_conflict": Kind("policy_extraction.flag_game.probe_memory_conflict"),
-    "norm_curves": Kind("theory.norms.emergence", ("time", "behaviour", "made_of", *NORM_CURVES)),
     "mechanism1_fit": Kind("theory.fit_mechanism1"),
     "flag_run_fit": Kind("theory.flag_game.evidence.fit"),
     "flag_run_forecast": Kind(
@@ -40,11 +38,6 @@ KINDS = {
     ),
     "simulation": Kind("validation.simulate", ("consensus_round", "consensus_word", "word", "n_agents")),
     "collective_bias": Kind("validation.collective_bias"),
-    "norm_simulation": Kind(
-        "validation.norms.simulate",
-        (*NORM_CURVES, "reached", "informed", "events", "n_agents", "behaviour", "made_of"),
-        ("run", "time", "standard"),
-    ),
     "comparison": Kind("validation.compare"),
     "empirical_policy": Kind("validation.populations.empirical_policy", ("alpha",)),
     "gossip": Kind("validation.flag_game.simulate_gossip", ("initial_report", "final_report", "truth")),

@@ -1,7 +1,6 @@
 """An example: a society of agents with norms of their own, whose decisions a table or a language model makes. [003]
 
-- `simulate_society` plays it; `TableOperations` and `NormOperations`, with a language model, decide for its agents.
-- `evaluation_form` asks people to judge an agent, and `questionnaire_scores` are their scores, as in [003] Fig. 4.
+`simulate_society` plays it; `TableOperations` and `NormOperations`, with a language model, decide for its agents.
 """
 
 from typing import TYPE_CHECKING
@@ -10,8 +9,6 @@ from meanfield.toolbox import lazy_door
 
 if TYPE_CHECKING:
     from paper_figs.norm_society._language_model import NormOperations as NormOperations
-    from paper_figs.norm_society._questionnaire import evaluation_form as evaluation_form
-    from paper_figs.norm_society._questionnaire import questionnaire_scores as questionnaire_scores
     from paper_figs.norm_society._society import simulate_society as simulate_society
     from paper_figs.norm_society._table import TableOperations as TableOperations
 else:

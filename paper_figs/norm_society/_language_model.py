@@ -32,12 +32,12 @@ CUT = 120  # characters of an answer that an error repeats
 class NormOperations:
     """A language model that decides, speaks, thinks, plans and acts for the agents of a norm society.
 
-    It is the `operations` of `simulate_society`. A yes/no operation is a question whose two answers
-    are scored: a softmax over the two words at the temperature, averaged over both orders of the words, because small
-    models prefer one place. The answer is drawn with this probability. A thought or a norm is written only after a yes,
-    and questions about the text decide by which norms a plan goes, and which standard an action shows: that of a random
-    one is asked for. An unusable text is refused as a whole, and the model is asked again and told what was wrong.
-    Source: [003] Section 2; the prompts are ours.
+    It is the `operations` of `simulate_society`. A yes/no operation is a question whose two answers are scored: a
+    softmax over the two words at the temperature, averaged over both orders of the words, because small models prefer
+    one place. The answer is drawn with this probability. A thought or a norm is written only after a yes, and questions
+    about the text decide by which norms a plan goes, and which standard an action shows: that of a random one is asked
+    for. An unusable text is refused as a whole, and the model is asked again and told what was wrong. Source: [003]
+    Section 2; the prompts are ours.
 
     Parameters
     ----------
@@ -55,12 +55,10 @@ class NormOperations:
     Attributes
     ----------
     exchanges
-        A dict for each question and each try of a text, for a log: `operation`, `agent`, `prompt` and `answer`. A
-        question also has `user_no_first`, the user message with the words in the other order, `p_yes`, `captured_mass`
-        (probability of the two words together) and `undecided` (width of the interval of `p_yes` if the back end only
-        bounds it). A text also has `problem`, the reason of a refusal or ''.
-    identity
-        Text that changes with the model and the options; empty for a model that was given as an object.
+        A dict for each question and each try of a text: `operation`, `agent`, `prompt` and `answer`. A question also
+        has `user_no_first`, the user message with the words in the other order, `p_yes`, `captured_mass` (probability
+        of the two words together) and `undecided` (width of the interval of `p_yes` if the back end only bounds it). A
+        text also has `problem`, the reason of a refusal or ''.
 
     Examples
     --------
@@ -68,6 +66,7 @@ class NormOperations:
 
     >>> from policy_extraction.backends import Scores
     >>> from paper_figs.norm_society import NormOperations
+    >>> from paper_figs.norm_society._member import PersonalNorm
     >>> from theory.norms import AGENTS, BEHAVIOURS
     >>> class YesMan:
     ...     name, identity, provenance = "yes-man", "", {}
@@ -75,7 +74,7 @@ class NormOperations:
     ...     def score(self, prompts, words):
     ...         n = len(prompts)
     ...         yield Scores(np.arange(n), np.log([[0.8, 0.2]] * n), np.zeros((n, 2), bool))
-    >>> operations, bob, norms = NormOperations(YesMan()), AGENTS[7], [BEHAVIOURS["smoking"].norm("for")]
+    >>> operations, bob, norms = NormOperations(YesMan()), AGENTS[7], [PersonalNorm.of(BEHAVIOURS["smoking"], "for")]
     >>> given = {"observation": "Sam Moore lights a cigarette.", "norms": norms}
     >>> operations("detect_conflict", bob, given, np.random.default_rng(1))
     True
@@ -100,9 +99,6 @@ class NormOperations:
         self._created = {name: _checked(name, norms) for name, norms in (created or {}).items()}
         self._known: dict[Asked, Probed] = {}
         self.exchanges: list[dict[str, Any]] = []
-        self.created_for = tuple(self._created)
-        known = (backend.identity, prompts.sha256, temperature, writing_temperature, retries, self._created)
-        self.identity = " ".join(map(str, known)) if backend.identity else ""
 
     def __call__(self, operation: str, agent: NormAgent, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
         """The answer to a question of `simulate_society`."""

@@ -7,13 +7,33 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from meanfield import InputError
-from meanfield.toolbox import is_number
-from theory.norms import NormAgent
-from theory.toolbox import PersonalNorm
+from theory.norms import Behaviour, NormAgent
 
 OPPOSITE = {"for": "against", "against": "for"}
 LEVELS = ("superseded", "qualified", "complying")  # the later ones count before the earlier ones
+
+
+@dataclass(frozen=True)
+class PersonalNorm:
+    """A norm as one agent holds it: its text, importance from 1 to 100, and kind.
+
+    It is 'qualified', created or accepted, 'informed', without a passed check, or 'superseded' by an abstract norm. It
+    is about (behaviour, standard) pairs, and an abstract one has the contents of its parts. Source: [003] Section 2.1.
+    """
+
+    content: str
+    utility: float
+    kind: str
+    state: str = "qualified"
+    about: tuple[tuple[str, str], ...] = ()
+    parts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, behaviour: Behaviour, standard: str) -> PersonalNorm:
+        """The norm of an agent who accepted the standard."""
+        content, about = behaviour.standards[standard], ((behaviour.name, standard),)
+        return cls(content, behaviour.utility, behaviour.kind, about=about)
+
 
 Norms = tuple[PersonalNorm, ...]
 
@@ -60,13 +80,6 @@ class Member:
         """Whether one of its qualified norms says the same."""
         return any(norm.content == held.content for held in self.qualified)
 
-    def among(self, contents: Sequence[str]) -> Norms:
-        """Its qualified norms with these contents; InputError unless they are one or more different ones."""
-        found = tuple(norm for content in contents for norm in self.qualified if norm.content == content)
-        if not found or len(found) < len(contents) or len(set(contents)) < len(contents):
-            raise InputError(f"contents = {contents!r}: expected one or more different qualified norms")
-        return found
-
     def told_of(self, norm: PersonalNorm) -> Member:
         """With `norm` as the last in its information; norms that it holds or has superseded stay as they are."""
         if any(other.content == norm.content and other.state != "informed" for other in self.norms):
@@ -110,25 +123,20 @@ class Member:
 
     def plans(self, text: str, follows: Iterable[str]) -> Member:
         """With another plan; it goes on to plan by the norms of earlier ones."""
-        if unknown := set(follows).difference(norm.content for norm in self.qualified):
-            raise InputError(
-                f"plan of {self.agent.name} follows {min(unknown)!r}: expected qualified norms of the agent"
-            )
         return replace(self._with(self.norms, self.follows.union(follows)), plan=text)
 
     def generalises(self, contents: Sequence[str], abstract: str, kind: str, weights: Sequence[float]) -> Member:
         """With the qualified norms `contents` superseded by a general one that says `abstract`."""
-        subset = self.among(contents)
-        if len(weights) != len(contents) or not all(is_number(w) and w > 0 for w in weights):
-            raise InputError(f"weights = {weights!r}: expected {len(contents)} positive numbers")
+        subset = tuple(norm for content in contents for norm in self.qualified if norm.content == content)
         utilities, shares = [norm.utility for norm in subset], [w / max(weights) for w in weights]  # no sum overflows
         mean = sum(w * u for w, u in zip(shares, utilities, strict=True)) / sum(shares)
         utility = min(max(mean, min(utilities)), max(utilities))  # a mean of 100s may round to more than 100
         about = dict.fromkeys(one for norm in subset for one in norm.about)
         general = PersonalNorm(abstract, utility, kind, about=tuple(about), parts=tuple(contents))
         rest = (n for n in self.norms if n.content != abstract or n.state != "informed")
-        norms = (replace(n, state="superseded") if n in subset else n for n in rest)
-        return self._with((*norms, general), self.follows)
+        return self._with(
+            (*(replace(n, state="superseded") if n in subset else n for n in rest), general), self.follows
+        )
 
     def _with(self, norms: Iterable[PersonalNorm], follows: Iterable[str]) -> Member:
         norms = tuple(norms)

@@ -7,8 +7,7 @@ from typing import Any
 
 from meanfield.toolbox import is_number
 from policy_extraction._toolbox.json_replies import DECODER, ReplyError, is_text, shown
-
-KINDS = ("injunctive", "descriptive")
+from theory.toolbox import KINDS
 
 
 def parse_text(text: str, n: int = 0) -> str:

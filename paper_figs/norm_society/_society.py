@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import warnings
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,13 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, ResumableLog, labelled, one_of, stamp, whole_number
-from paper_figs.norm_society._events import Event, Questions, Rules
-from paper_figs.norm_society._member import Member
+from meanfield.toolbox import LARGEST_SEED, UnparsedError, labelled, one_of, stamp, whole_number
+from paper_figs.norm_society._member import OPPOSITE, Member, Norms, PersonalNorm
 from theory import norms
 from theory.norms import AGENTS, Behaviour, NormAgent, NormRates
 from theory.toolbox import SHARES, STANDARDS, agents_of, behaviours_of, rates_of
 
 N_CREATED = 5  # [003] Appendix A
-FORMAT = 3
 WHOLE = NormRates(other_utility_entrepreneur=0.0, other_utility_ordinary=0.0)
 SEEN = {"conflicts": "conflict", "thoughts": "thought", "chats": "chat"}
 OPERATIONS = (
@@ -41,7 +39,6 @@ def simulate_society(
     rates: NormRates | None = None,
     n_created: int = N_CREATED,
     on_unparsed: str = "raise",
-    log: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Simulate a norm society in one café, agent by agent and norm by norm. Source: [003] Sections 2 and 3.1.
@@ -52,12 +49,12 @@ def simulate_society(
     encounters_per_day, plans_per_day and syntheses_per_day, for B behaviours. With `TableOperations` and one behaviour
     this is the process of `theory.norms.reaction_model`, interaction by interaction.
 
-    As in that model a norm that passed the check replaces those for the opposite standard, an agent goes on to plan by
-    every norm that it has planned by, and it counts as told of a norm only while it holds none for the same behaviour.
-    Norms in a model's own words are filed under the behaviours that they mention: norms of an entrepreneur under the
-    standard that it likes; norms found in a thought under the standard that was seen, in a conversation under the
-    speaker's, or the opposite of what the speaker saw if it holds none; and those about another behaviour under the
-    thinker's or speaker's standard for it. A norm about nothing known is in no share and contradicts nothing.
+    A norm that passed the check replaces those for the opposite standard, an agent goes on to plan by every norm that
+    it has planned by, and it counts as told of a norm only while it holds none for the same behaviour. Norms in a
+    model's own words are filed under the behaviours that they mention: norms of an entrepreneur under the standard that
+    it likes; norms found in a thought under the standard that was seen, in a conversation under the speaker's, or the
+    opposite of what the speaker saw if it holds none; and those about another behaviour under the thinker's or
+    speaker's standard for it. A norm about nothing known is in no share and contradicts nothing.
 
     Every decision is a question, `operations(operation, agent, given, rng)`, of one agent, a `theory.norms.NormAgent`,
     about the texts and norms in the dict `given`, with all randomness from `rng`. Answers are plain Python values:
@@ -76,42 +73,34 @@ def simulate_society(
 
     `norms` are the agent's qualified norms, `informed` those that it was told of and has not accepted, the latest last;
     `source` is 'chat' or 'thought'. With an observation and a text come the name of the `behaviour`, the standard that
-    it `shows`, and whether it is `normative` or a habit. `operations` may have the attributes `exchanges`, a list of
-    dicts for the log, emptied after each event; `identity`, a text that determines the answers; `rates`; and
-    `created_for`, names of agents for whom it has norms.
+    it `shows`, and whether it is `normative` or a habit. `operations` may have `rates`, in place of those without
+    norms outside the society.
 
     Parameters
     ----------
     operations
-        The decisions: `TableOperations`, `NormOperations` with a language model, or a function of your own.
+        Who decides: `TableOperations`, `NormOperations` or a function of yours.
     agents, behaviours
-        Two or more agents; behaviours or their names, by default all three of `theory.norms.BEHAVIOURS`.
-    encounters
-        Encounters in the run; the last one ends it.
-    seed
-        An event's random numbers depend only on the seed and its number.
+        Two agents or more with preferences for all behaviours, by default those of [003].
+    encounters, seed
+        Number of encounters, and the seed of all random numbers.
     rates
-        By default those of `operations`; else `NormRates` without utilities of other norms, for agents whose norms are
-        all in their databases. They have one plan in 436 encounters about three behaviours.
+        By default those of the operations.
     n_created
-        Most norms that an entrepreneur creates; 5 in [003] Appendix A.
+        Most norms of an entrepreneur at the start, 5 in [003].
     on_unparsed
-        'raise' the `UnparsedError` of a model without a usable answer, or take it as 'no': no conflict, talk, thought,
-        norm, theme or new plan, a step of the check that fails, an action out of habit.
-    log
-        A file for the answers of each event, written at its end, with the exchanges with a model. An interrupted run of
-        the same society in it is repeated and continued, with the same result as without the interruption; `encounters`
-        and `on_unparsed` may differ. Operations need an `identity` then.
+        'raise' `policy_extraction.UnparsedError` where operations do, or 'no': the answer is no, or nothing happens.
     progress
         Show a progress bar.
 
     Returns
     -------
-    Dataset over `event`, 0 being the start, with `conflicts`, `thoughts` and `chats` (event, behaviour) so far, and the
-    shares `accepted`, `complying`, `reached` and `informed` (event, behaviour, standard) of agents after the event;
-    `unparsed` (operation), how often there was no usable answer. Coordinates `what` (event): 'start', 'encounter',
-    'plan' or 'synthesis', and `time` (event), the average duration of so many events in days. The attr `databases` is
-    JSON: the norms and plan of each agent in the end.
+    Dataset over `event`, 0 being the start, with `conflicts`, `thoughts` and `chats` (event, behaviour) so far, the
+    shares `accepted`, `complying`, `reached` and `informed` (event, behaviour, standard) of agents after the event, and
+    `answers` (event), JSON lists of operation, name of the agent and answer, if there was a usable one; `unparsed`
+    (operation), how often there was none. Coordinates `what` (event): 'start', 'encounter', 'plan' or 'synthesis', and
+    `time` (event), the average duration of so many events in days. The attr `databases` is JSON: the norms and plan of
+    each agent in the end.
 
     Examples
     --------
@@ -132,80 +121,216 @@ def simulate_society(
         norms.initial_composition(one, agents)  # which refuses agents who prefer nothing
     rates = rates_of(getattr(operations, "rates", WHOLE) if rates is None else rates)
     one_of("on_unparsed", on_unparsed, ("raise", "no"))
-    identity = getattr(operations, "identity", "")
-    if log is not None and not identity:
-        raise InputError(f"log = {log}: expected None, since operations without an identity can't be told from others")
-    _warn_of_unused(operations, agents)
     encounters, n_created = whole_number("encounters", encounters, 1), whole_number("n_created", n_created, 1)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
-    sha256 = texts_sha256([*agents, *chosen])
-    names = {"agents": [one.name for one in agents], "behaviours": [one.name for one in chosen]}
-    key = {"operations": identity, **names, "rates": vars(rates), "n_created": n_created, "society_sha256": sha256}
-    kept = ResumableLog(log, {"norm_society": FORMAT, **key, "seed": seed}, "norm society")
-    questions = Questions(operations, on_unparsed, kept)
-    rules, members = Rules(questions, chosen, rates, n_created), [Member(agent) for agent in agents]
-    rows = np.zeros((len(agents), len(SHARES), len(chosen), len(STANDARDS)))
-    events, shares, met = list[Event](), list[np.ndarray](), 0
-    getattr(operations, "exchanges", []).clear()  # what was asked before is not of this society
+    society, met = Society(operations, agents, chosen, rates, n_created, on_unparsed), 0
+    events, shares = list[Event](), list[np.ndarray]()
     with tqdm(total=encounters, disable=not progress, unit="encounter", leave=False) as bar:
         while met < encounters:
-            event = rules.play(members, len(events), stream(seed, len(events)))
-            for who, after in event.changed.items():
-                members[who], rows[who] = after, _counts(after, chosen)
-            events.append(event)
-            shares.append(rows.mean(0))
-            met += event.what == "encounter"
-            bar.update(event.what == "encounter")
-    time = np.arange(len(events)) / (len(agents) * sum(rules.frequencies))
-    result = _observables(events, np.array(shares), time, names["behaviours"], questions.unparsed)
-    options = {"encounters": encounters, "seed": seed, "on_unparsed": on_unparsed, **vars(rates)}
-    options |= {"operations": identity, "n_created": n_created}
-    databases = json.dumps({one.agent.name: one.as_dict() for one in members}, ensure_ascii=False)
-    return stamp(result, "norm_society", None, **options).assign_attrs(databases=databases, society_sha256=sha256)
+            # Random numbers belong to events: disjoint parts of one Philox sequence
+            rng = np.random.Generator(np.random.Philox(key=seed, counter=[0, len(events), 0, 0]))
+            events.append(society.play(len(events), rng))
+            shares.append(society.counts.mean(0))
+            met += events[-1].what == "encounter"
+            bar.update(events[-1].what == "encounter")
+    names = [one.name for one in chosen]
+    seen = [[[e.behaviour == b and what in e.seen for b in names] for what in SEEN.values()] for e in events]
+    over, so_far, followed = ("event", "behaviour"), np.cumsum(seen, axis=0), np.array(shares)
+    answers = np.array([json.dumps(event.answers) for event in events], dtype=object)
+    columns = {name: (over, so_far[:, k], f"{name} so far") for k, name in enumerate(SEEN)}
+    columns |= {name: ((*over, "standard"), followed[:, k], text) for k, (name, (_, text)) in enumerate(SHARES.items())}
+    failed = [society.unparsed[name] for name in OPERATIONS]
+    columns |= {"unparsed": ("operation", failed, "operations without a usable answer")}
+    columns |= {"answers": ("event", answers, "operation, agent and answer")}
+    time = np.arange(len(events)) / (len(agents) * sum(society.frequencies))
+    coords = {"behaviour": names, "standard": list(STANDARDS), "operation": list(OPERATIONS)}
+    coords |= {"event": np.arange(len(events)), "what": ("event", [event.what for event in events])}
+    result = labelled(columns, coords | {"time": ("event", time, {"long_name": "time, on average", "units": "day"})})
+    databases = json.dumps({one.agent.name: one.as_dict() for one in society.members}, ensure_ascii=False)
+    options = {"encounters": encounters, "seed": seed, "n_created": n_created, "on_unparsed": on_unparsed}
+    return stamp(result, "norm_society", None, **options, **vars(rates)).assign_attrs(databases=databases)
 
 
-def texts_sha256(described: Iterable[NormAgent | Behaviour]) -> str:
-    """A hash of agents and behaviours with all their texts, for the provenance of results."""
-    return hashlib.sha256(json.dumps([vars(one) for one in described], default=dict).encode()).hexdigest()
+@dataclass
+class Event:
+    """An event and its results."""
+
+    what: str  # 'start', 'encounter', 'plan' or 'synthesis'
+    behaviour: str = ""  # subject of the encounter
+    seen: list[str] = field(default_factory=list)  # some of 'conflict', 'chat' and 'thought'
+    answers: list[list[Any]] = field(default_factory=list)  # operation, name of the agent, and the answer if any
 
 
-def stream(seed: int, number: int) -> np.random.Generator:
-    """Random numbers of an event, by its number: disjoint parts of one Philox sequence."""
-    return np.random.Generator(np.random.Philox(key=seed, counter=[0, number, 0, 0]))
+class Society:
+    """Agents start, meet, plan and synthesise: `play` changes `members`, and `counts` what they count as.
 
+    An encounter is as in `theory.norms.reaction_model`, [003] Section 2:
 
-def _warn_of_unused(operations: Callable[..., Any], agents: Sequence[NormAgent]) -> None:
-    """A norm may be given for a misspelt name, whose owner would then start without it."""
-    entrepreneurs = {agent.name for agent in agents if agent.type == "entrepreneur"}
-    if unused := [name for name in getattr(operations, "created_for", ()) if name not in entrepreneurs]:
-        warnings.warn(
-            f"operations have norms for {', '.join(unused)}: expected them for entrepreneurs of the society, "
-            f"{', '.join(sorted(entrepreneurs)) or 'which has none'}",
-            stacklevel=3,
+        the actor acts (act); the observer may find this in conflict with its norms (detect_conflict) and talk about it
+        (decide_to_talk, talk); then the actor may learn the norm that they talk about (identify and the check);
+        else the observer may have a thought (think) and learn the norm that is in it.
+    """
+
+    def __init__(
+        self,
+        operations: Callable[..., Any],
+        agents: Iterable[NormAgent],
+        behaviours: Sequence[Behaviour],
+        rates: NormRates,
+        n_created: int = N_CREATED,
+        on_unparsed: str = "raise",
+    ) -> None:
+        self.operations, self.behaviours, self.rates = operations, behaviours, rates
+        self.n_created, self.on_unparsed = n_created, on_unparsed
+        self.members = [Member(agent) for agent in agents]
+        self.counts = np.zeros((len(self.members), len(SHARES), len(behaviours), len(STANDARDS)))
+        self.unparsed: Counter[str] = Counter()  # calls without a usable answer
+        self.frequencies = (  # of encounters, plans and looks at synthesis, of an agent a day
+            len(behaviours) * rates.encounters_per_day,
+            rates.plans_per_day,
+            rates.syntheses_per_day,
         )
 
+    def play(self, number: int, rng: np.random.Generator) -> Event:
+        """Event number `number`, the start being 0."""
+        self.rng, self.event = rng, Event("start")
+        members = self.members
+        if number == 0:
+            for who, one in enumerate(members):
+                if one.agent.type == "entrepreneur":
+                    self._become(who, self.start(one))
+            return self.event
+        meeting, planning, _ = self.frequencies
+        which = rng.random() * sum(self.frequencies)
+        first = int(rng.random() * len(members))
+        if which < meeting:
+            second = int(rng.random() * (len(members) - 1))
+            behaviour = self.behaviours[int(rng.random() * len(self.behaviours))]
+            self.encounter(first, second + (second >= first), behaviour)
+        elif which < meeting + planning:
+            self.event.what = "plan"
+            self._become(first, self.plan(members[first]))
+        else:
+            self.event.what = "synthesis"
+            self._become(first, self.synthesis(members[first]))
+        return self.event
 
-def _counts(member: Member, behaviours: Sequence[Behaviour]) -> np.ndarray:
-    """For each share, behaviour and standard whether the member counts."""
-    last = {behaviour: standard for norm in member.informed for behaviour, standard in norm.about}
-    standards = [(one.name, standard) for one in behaviours for standard in STANDARDS]
-    levels = [member.held.get(one, "informed" if last.get(one[0]) == one[1] else "") for one in standards]
-    counted = [[level in of for level in levels] for of, _ in SHARES.values()]
-    return np.reshape(counted, (len(SHARES), len(behaviours), len(STANDARDS)))
+    def _become(self, who: int, after: Member) -> None:
+        self.members[who] = after
+        last = {behaviour: standard for norm in after.informed for behaviour, standard in norm.about}
+        standards = [(one.name, standard) for one in self.behaviours for standard in STANDARDS]
+        levels = [after.held.get(one, "informed" if last.get(one[0]) == one[1] else "") for one in standards]
+        counted = [[level in of for level in levels] for of, _ in SHARES.values()]
+        self.counts[who] = np.reshape(counted, self.counts.shape[1:])
 
+    def _ask(self, operation: str, no: Any, agent: NormAgent, **given: Any) -> Any:
+        """The answer, or `no` if there is no usable one."""
+        self.event.answers.append([operation, agent.name])
+        try:
+            answer = self.operations(operation, agent, given, self.rng)
+        except UnparsedError:
+            if self.on_unparsed == "raise":
+                raise
+            self.unparsed[operation] += 1
+            return no
+        self.event.answers[-1].append(answer)
+        return answer
 
-def _observables(
-    events: Sequence[Event], shares: np.ndarray, time: np.ndarray, behaviours: list[str], unparsed: Mapping[str, int]
-) -> xr.Dataset:
-    """The observables as variables, and how often each operation had no usable answer."""
-    seen = [[[e.behaviour == b and what in e.seen for b in behaviours] for what in SEEN.values()] for e in events]
-    so_far, by_behaviour = np.cumsum(seen, axis=0), ("event", "behaviour")
-    columns = {name: (by_behaviour, so_far[:, k], f"{name} so far") for k, name in enumerate(SEEN)}
-    for k, (name, (_, text)) in enumerate(SHARES.items()):
-        columns[name] = ((*by_behaviour, "standard"), shares[:, k], text)
-    failed = [unparsed.get(name, 0) for name in OPERATIONS]
-    columns["unparsed"] = ("operation", failed, "operations without a usable answer")
-    names = {"behaviour": behaviours, "standard": list(STANDARDS), "operation": list(OPERATIONS)}
-    what = ("event", np.array([event.what for event in events], dtype=str), {"long_name": "what happened"})
-    days = ("event", time, {"long_name": "time, on average", "units": "day"})
-    return labelled(columns, coords={"event": np.arange(len(events)), **names, "what": what, "time": days})
+    def start(self, member: Member) -> Member:
+        """An entrepreneur creates its norms and keeps to them."""
+        created = self._ask("create", (), member.agent, n=self.n_created)
+        if len(created) > self.n_created:
+            found = f"create of {member.agent.name} answered {len(created)} norms"
+            raise InputError(f"{found}: expected {self.n_created} at most")
+        for one in created:
+            norm = self.filed(one, member.agent.prefers.__getitem__)
+            member = member if member.holds(norm) else member.accepts(norm)
+        return member.plans("", {norm.content for norm in member.qualified})
+
+    def encounter(self, observer: int, actor: int, behaviour: Behaviour) -> None:
+        """The observer sees the actor, and one of them may learn from it."""
+        event = self.event
+        event.what, event.behaviour = "encounter", behaviour.name
+        one, other = self.members[observer], self.members[actor]
+        habit = {"text": "", "shows": other.agent.prefers[behaviour.name], "normative": False}
+        plan = {"plan": other.plan, "follows": other.follows}
+        act = self._ask("act", habit, other.agent, behaviour=behaviour, norms=other.qualified, **plan)
+        seen = {"observation": f"{other.agent.name} {behaviour.shows[act['shows']]}.", "behaviour": behaviour.name}
+        seen |= {"shows": act["shows"], "normative": act["normative"]}
+        said, about = None, {**seen, "norms": one.qualified}
+        if one.qualified and self._ask("detect_conflict", False, one.agent, **about):
+            event.seen.append("conflict")
+            if self._ask("decide_to_talk", False, one.agent, **about):
+                said = self._ask("talk", None, one.agent, **about, partner=other.agent)
+        if said is not None:
+            event.seen.append("chat")
+            self._become(actor, self._learns(other, said, "chat", seen, one))
+        elif (thought := self._ask("think", None, one.agent, **about)) is not None:
+            event.seen.append("thought")
+            self._become(observer, self._learns(one, thought, "thought", seen, one))
+
+    def plan(self, member: Member) -> Member:
+        """An agent makes a plan by some of its norms."""
+        plan = self._ask("plan", None, member.agent, norms=member.qualified)
+        return member if plan is None else member.plans(plan["text"], plan["follows"])
+
+    def synthesis(self, member: Member) -> Member:
+        """Norms with utilities above the threshold are replaced, theme by theme, by a general one.
+
+        A theme of one norm is passed over, unless rates give the agent norms that are not in its database.
+        """
+        agent, total = member.agent, float(sum(norm.utility for norm in member.qualified))
+        if member.qualified and self.rates.synthesises(agent.type, total):
+            least = 1 if getattr(self.rates, f"other_utility_{agent.type}") > 0 else 2
+            for theme, contents in self._ask("classify", (), agent, norms=member.qualified):
+                if len(contents) >= least:
+                    member = self._generalises(member, theme, contents)
+        return member
+
+    def _generalises(self, member: Member, theme: str, contents: Sequence[str]) -> Member:
+        subset = tuple(norm for content in contents for norm in member.qualified if norm.content == content)
+        answer = self._ask("abstract", None, member.agent, theme=theme, norms=subset)
+        if answer is None or any(norm.content == answer[0] and norm.state != "informed" for norm in member.norms):
+            return member
+        after = member.generalises(contents, *answer)
+        others = tuple(norm for norm in member.qualified if norm not in subset)
+        return after if self._passes(member, after.norms[-1], f"{theme}: {' '.join(contents)}", others) else member
+
+    def _learns(self, member: Member, text: str, source: str, seen: Mapping[str, Any], author: Member) -> Member:
+        """`member` after a text of `author` in which there may be a norm."""
+
+        def taken_as(behaviour: str) -> str:
+            """The standard for a behaviour that the author upholds by its words or thoughts, '' if unknown."""
+            if behaviour != seen["behaviour"]:
+                return author.upheld(behaviour)
+            return seen["shows"] if source == "thought" else author.upheld(behaviour) or OPPOSITE[seen["shows"]]
+
+        found = self._ask("identify", None, member.agent, **seen, text=text, source=source, informed=member.informed)
+        if found is None:
+            return member
+        norm = self.filed(found, taken_as)
+        if member.holds(norm):
+            return member
+        return member.accepts(norm) if self._passes(member, norm, text, member.qualified) else member.told_of(norm)
+
+    def _passes(self, member: Member, norm: PersonalNorm, text: str, norms: Norms) -> bool:
+        """The four steps of the check; the first that fails is the last."""
+        of = {"content": norm.content, "kind": norm.kind}
+        given = {"is_consistent": {"text": text}, "is_unique": {"norms": norms}, "is_type_right": {}}
+        given["is_conflict_free"] = {"norms": norms}
+        return all(self._ask(step, False, member.agent, **of, **more) for step, more in given.items())
+
+    def filed(self, found: Mapping[str, Any], taken_as: Callable[[str], str]) -> PersonalNorm:
+        """The norm of an answer, with the standards that it is about.
+
+        The texts of the behaviours' standards are those standards. Other texts are about the behaviours that they
+        mention, and uphold the standard of the situation in which they were found, `taken_as`, '' where it is unknown:
+        a text may be ironic, muddled or a double negation, but the position of its author is known.
+        """
+        content = found["content"]
+        about = tuple((b.name, s) for b in self.behaviours for s in STANDARDS if content == b.standards[s])[:1]
+        if not about:
+            patterns = {one.name: one.mentions or rf"\b{re.escape(one.name)}\b" for one in self.behaviours}
+            mentioned = (name for name, pattern in patterns.items() if re.search(pattern, content, re.IGNORECASE))
+            about = tuple((name, standard) for name in mentioned if (standard := taken_as(name)))
+        return PersonalNorm(content, found["utility"], found["kind"], about=about)

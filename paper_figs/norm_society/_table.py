@@ -10,9 +10,9 @@ import xarray as xr
 
 from meanfield import InputError
 from meanfield.toolbox import shown
-from paper_figs.norm_society._society import texts_sha256
+from paper_figs.norm_society._member import PersonalNorm
 from theory.norms import Behaviour, NormAgent, NormRates
-from theory.toolbox import STANDARDS, Chances, NormState, PersonalNorm, behaviours_of, rates_of
+from theory.toolbox import STANDARDS, Chances, NormState, behaviours_of, rates_of
 
 
 class Topic(NamedTuple):
@@ -62,64 +62,53 @@ class TableOperations:
     ) -> None:
         self.behaviours, self.rates = behaviours_of(behaviours), rates_of(rates)
         self._chances = Chances(operations)
-        self.identity = f"table {self._chances.sha256} of {texts_sha256(self.behaviours)}"
-        own = [Topic(behaviour, standard) for behaviour in self.behaviours for standard in STANDARDS]
-        self._topics = {one.text: one for one in (*own, *(one._replace(abstract=True) for one in own))}
-        if len(self._topics) < 2 * len(own):
+        topics = [Topic(b, s, abstract) for b in self.behaviours for s in STANDARDS for abstract in (False, True)]
+        self._topics = {one.text: one for one in topics}
+        if len(self._topics) < len(topics):
             raise InputError(
                 f"behaviours = {[one.name for one in self.behaviours]}: expected different texts of standards"
             )
 
     def __call__(self, operation: str, agent: NormAgent, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
         """The answer to a question of `simulate_society`."""
-        norms = [self._topic(norm.content) for norm in given.get("norms", ())]
+        p, norms = self._chances, [self._topic(norm.content) for norm in given.get("norms", ())]
         own = [topic for topic in norms if not topic.abstract]
         match operation:
             case "create":  # what the agent likes, one for each behaviour of the table, even if more are asked for
                 return [Topic(b, agent.prefers[b.name]).written() for b in self.behaviours if b.name in agent.prefers]
-            case "identify":
-                return self._identified(agent, given, rng)
+            case "identify":  # by its kind, and whether it was heard of before or seen in a norm or a habit
+                topic, thought = self._topic(given["text"]), "normative" if given["normative"] else "habit"
+                told = self._state(agent, topic.behaviour, given["informed"][::-1]).standard == topic.standard
+                source = "chat" if given["source"] == "chat" else thought
+                return topic.written() if rng.random() < p.identifies(source, topic.behaviour.kind, told) else None
             case "plan":
-                likely = {topic.text: self._chances("comply_in_plan", _willing(agent, topic)) for topic in own}
-                return {"text": "", "follows": [text for text, chance in likely.items() if rng.random() < chance]}
+                likes = {topic.text: self._state(agent, topic.behaviour, ()).willing(topic.standard) for topic in own}
+                follows = [text for text, willing in likes.items() if rng.random() < p("comply_in_plan", willing)]
+                return {"text": "", "follows": follows}
             case "act":
                 behaviour = given["behaviour"]
                 state = self._state(agent, behaviour, given["norms"], given["follows"])
-                normative = state.level in ("complying", "superseded") and rng.random() < self._chances.acts(state)
+                normative = state.level in ("complying", "superseded") and rng.random() < p.acts(state)
                 shows = state.standard if normative else state.preference
                 return {"text": behaviour.shows[shows], "shows": shows, "normative": normative}
             case "classify":  # norms that become abstract, of those that are part of none, each a theme of its own
-                chance = self._chances("abstract")
-                return [[topic.behaviour.name, [topic.text]] for topic in own if rng.random() < chance]
+                return [[topic.behaviour.name, [topic.text]] for topic in own if rng.random() < p("abstract")]
             case "abstract":  # the general norm that has the one of the theme as its part
                 return [norms[0]._replace(abstract=True).text, norms[0].behaviour.kind, [1.0]]
             case "detect_conflict" | "decide_to_talk" | "talk" | "think":
-                return self._on_seeing(operation, agent, given, rng)
+                behaviour = next(one for one in self.behaviours if one.name == given["behaviour"])
+                state, shows = self._state(agent, behaviour, given["norms"]), given["shows"]
+                if operation == "talk":
+                    return behaviour.standards[state.upheld]
+                if operation == "think":
+                    return behaviour.standards[shows] if rng.random() < p.thinks(state, shows) else None
+                if not state.upheld:
+                    return False
+                talks, conflict = p.talks(state), p.conflict(state, shows, behaviour.kind)
+                return rng.random() < (talks if operation == "decide_to_talk" else conflict)
         topic = self._topic(given["content"])
-        state = self._state(agent, topic.behaviour, given.get("norms", ()))
-        steps = self._chances.steps(state, topic.standard, given["kind"])
+        steps = p.steps(self._state(agent, topic.behaviour, given.get("norms", ())), topic.standard, given["kind"])
         return topic.abstract or rng.random() < steps[operation]  # `classify` has the probability of abstract ones
-
-    def _identified(self, agent: NormAgent, given: Mapping[str, Any], rng: np.random.Generator) -> dict | None:
-        """The norm in a text; by its kind, and whether it was heard of before or seen in a norm or a habit."""
-        topic, thought = self._topic(given["text"]), "normative" if given["normative"] else "habit"
-        last = self._state(agent, topic.behaviour, given["informed"][::-1])
-        source = "chat" if given["source"] == "chat" else thought
-        chance = self._chances.identifies(source, topic.behaviour.kind, last.standard == topic.standard)
-        return topic.written() if rng.random() < chance else None
-
-    def _on_seeing(self, operation: str, agent: NormAgent, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
-        behaviour = next(one for one in self.behaviours if one.name == given["behaviour"])
-        state, shows = self._state(agent, behaviour, given["norms"]), given["shows"]
-        if operation == "talk":
-            return behaviour.standards[state.upheld]
-        if operation == "think":
-            return behaviour.standards[shows] if rng.random() < self._chances.thinks(state, shows) else None
-        if not state.upheld:
-            return False
-        conflict = operation == "detect_conflict"
-        chance = self._chances.conflict(state, shows, behaviour.kind) if conflict else self._chances.talks(state)
-        return rng.random() < chance
 
     def _topic(self, text: str) -> Topic:
         if text not in self._topics:
@@ -137,7 +126,3 @@ class TableOperations:
                 level = "superseded" if topic.abstract else "complying" if topic.text in follows else "qualified"
                 return state.at(level, topic.standard)
         return state
-
-
-def _willing(agent: NormAgent, topic: Topic) -> str:
-    return NormState(agent.type, agent.prefers[topic.behaviour.name]).willing(topic.standard)

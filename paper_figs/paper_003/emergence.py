@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import matplotlib.pyplot as plt
+import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+import meanfield
+from meanfield.toolbox import LARGEST_SEED
 from paper_figs._item import Item
 from paper_figs._study import Study
 from paper_figs._style import styled
-from paper_figs.norm_emergence import EVENTS, emergence_figure
-from theory.norms import BEHAVIOURS, Behaviour, emergence
-from validation.norms import simulate
+from theory import norms
+from theory.norms import BEHAVIOURS, Behaviour
+from validation import reactions
 
-N_AGENTS, RUNS = 10, 1000
-SHARES = ("accepted", "complying", "reached")
+N_AGENTS, RUNS, DAYS = 10, 1000, 2
+EVENTS = {"thoughts": "#56b4e9", "conflicts": "#d55e00", "chats": "#009e73"}
+SHARES = {"accepted": "#0072b2", "complying": "#e69f00"}
+NORMS = {"smoking": "no smoking indoors", "noise": "be quiet in public", "tipping": "tipping after meals"}
 THEORY = "theory_"
+DASHED = {"color": "black", "linestyle": "--", "linewidth": 0.9, "label": "_rate equation"}
+HOURS = 24
+BINS_PER_DAY = 12
 HEALTHY = Behaviour(
     "maintain a healthy environment",
     "injunctive",
@@ -34,41 +45,105 @@ def emerging(study: Study, behaviours: Sequence[Behaviour], fractions: Fractions
     """Events and shares by run, and the same of the rate equation as `theory_…`, over behaviours."""
     each = [_simulated(study, one, fractions) for one in behaviours]
     runs = xr.concat(each, "behaviour", coords=["kind"], compat="override", combine_attrs="drop_conflicts")
-    curves = emergence(behaviours, fractions=fractions, times=runs["time"].values).sel(standard=["for"])
-    kept = curves[[*EVENTS, *SHARES]]
-    return runs.assign({f"{THEORY}{name}": kept[name] for name in kept.data_vars})
+    for k, one in enumerate(behaviours):
+        model, start = _of(one, fractions)
+        solution = meanfield.solve(model, initial=start, times=runs["time"].values)["composition"]
+        each[k] = norms.observables(model, solution).sel(standard=["for"]).drop_vars("informed")
+    curves = xr.concat(each, "behaviour").rename({name: f"{THEORY}{name}" for name in each[0].data_vars})
+    return runs.merge(curves.assign_coords(behaviour=runs["behaviour"]))
+
+
+def _of(behaviour: Behaviour, fractions: Fractions | None) -> tuple[meanfield.ReactionModel, xr.DataArray]:
+    model = norms.reaction_model(norms.default_operations(), behaviour)
+    return model, norms.initial_composition(behaviour if fractions is None else fractions)
 
 
 def _simulated(study: Study, behaviour: Behaviour, fractions: Fractions | None) -> xr.Dataset:
     """The runs of one behaviour: only what is drawn, in as few bytes as it needs."""
-    runs = study.runs(RUNS)
+    runs, (model, start) = study.runs(RUNS), _of(behaviour, fractions)
     told = {"/".join(key): share for key, share in (fractions or {}).items()}
-    settings = {
-        "behaviour": behaviour.norm("for").content,
-        "n_agents": N_AGENTS,
-        "runs": runs,
-        "fractions": told,
-        "made_of": True,
-    }
+    settings = {"behaviour": behaviour.standards["for"], "n_agents": N_AGENTS, "runs": runs, "fractions": told}
 
     def make() -> xr.Dataset:
-        one = simulate(behaviour, n_agents=N_AGENTS, runs=runs, seed=study.seed, fractions=fractions)
-        one = one.isel(n_agents=0).sel(standard=["for"]).drop_vars("made_of")  # the curves have it
-        shares = {name: one[name].astype("float32") for name in SHARES}
-        return xr.Dataset({"events": one["events"].astype("int16"), **shares}, attrs=one.attrs)
+        rounds = math.ceil(DAYS * model.protocol()[1])
+        counts = np.rint(N_AGENTS * start.values).astype(int)
+        options = {"max_rounds": rounds, "record_rounds": rounds, "counted": norms.EVENTS}
+        played = reactions.simulate(model, counts, runs=runs, seed=_seed_of(study.seed, behaviour.name), **options)
+        played = played.swap_dims(round="time").drop_vars("round")
+        seen = norms.observables(model, played["count"] / N_AGENTS).sel(standard=["for"])
+        shares = {name: seen[name].astype("float32") for name in (*SHARES, "reached")}
+        found = xr.Dataset({"events": played["events"].astype("int16"), **shares}, attrs=played.attrs)
+        return found.assign_coords(behaviour=behaviour.name, kind=behaviour.kind).assign_attrs(kind="norm_emergence")
 
     return study.kept(f"emergence_{behaviour.name.replace(' ', '_')}", make, None, **settings)
 
 
+def _seed_of(seed: int, behaviour: str) -> int:
+    """The seed of one behaviour's runs, so that those of two behaviours are independent."""
+    words = np.random.SeedSequence(seed, spawn_key=tuple(behaviour.encode())).generate_state(1, np.uint64)
+    return int(words[0]) % (LARGEST_SEED + 1)
+
+
 @styled
 def draw(found: xr.Dataset) -> Figure:
-    """Events of all behaviours above, the shares of each below."""
-    theory = [name for name in found.data_vars if str(name).startswith(THEORY)]
-    curves = found[theory].rename({name: str(name).removeprefix(THEORY) for name in theory})
-    runs = found.drop_vars(theory)
-    return emergence_figure(
-        [runs.sel(behaviour=name) for name in found["behaviour"].values], curves.assign_attrs(kind="norm_emergence")
-    )
+    """Events of all behaviours above, the shares of each below: mean and middle half of runs, and the rate equation."""
+    names = [str(name) for name in found["behaviour"].values]
+    figure = plt.figure(figsize=(2.7 * max(2, len(names)) + 0.5, 5.4))
+    grid = figure.add_gridspec(2, len(names))
+    _events(figure.add_subplot(grid[0, :]), found)
+    panels = [figure.add_subplot(grid[1, k]) for k in range(len(names))]
+    for panel, name in zip(panels, names, strict=True):
+        one = found.sel(behaviour=name, standard="for")
+        _shares(panel, one)
+        panel.set_title(f"{NORMS.get(name, name)} ({one['kind'].item()})")
+        panel.label_outer()
+    panels[0].set_title("(b)", loc="left")
+    panels[0].set_ylabel("share of the agents")
+    _legend(panels[0], loc="best")
+    n_agents, runs = int(found["n_agents"].item()), found.sizes["run"]
+    several = f"{runs:,} simulated societies of {n_agents:,} agents: mean, and the middle half of the runs"
+    figure.suptitle(several if runs > 1 else f"One simulated society of {n_agents:,} agents", size="medium")
+    return figure
+
+
+def _events(axis: Axes, found: xr.Dataset) -> None:
+    """Per hour in the whole society, as the paper counts them, in steps of about two hours."""
+    time, n_agents = found["time"].values, int(found["n_agents"].item())
+    edges = np.linspace(0, time[-1], max(1, round(time[-1] * BINS_PER_DAY)) + 1)
+    so_far = found["events"].sum("behaviour").cumsum("time").transpose("event", "run", "time")
+    for name, colour in EVENTS.items():
+        steps = np.diff([np.interp(edges, time, run) for run in so_far.sel(event=name).values], axis=1)
+        _draw(axis, (edges[1:] + edges[:-1]) / 2, steps / ((edges[1] - edges[0]) * HOURS), color=colour, label=name)
+    for name in EVENTS:
+        axis.plot(time, found[f"{THEORY}{name}"].sum("behaviour") * n_agents / HOURS, **DASHED)
+    axis.set_title("(a)", loc="left")
+    axis.set(xlim=(0, time[-1]), xlabel="day", ylabel="number an hour, all agents")
+    axis.set_ylim(0, 1.15 * axis.get_ylim()[1])  # the legend is one row above the curves
+    _legend(axis, loc="upper right", ncols=4)
+
+
+def _shares(axis: Axes, one: xr.Dataset) -> None:
+    time = one["time"].values
+    for name, colour in SHARES.items():
+        _draw(axis, time, one[name].transpose("run", "time").values, color=colour, label=name)
+    for name in SHARES:
+        axis.plot(time, one[f"{THEORY}{name}"], **DASHED)
+    emerged = float((one["reached"].isel(time=-1) > 0.5).mean())
+    text = f"held by more than half at the end\nin {emerged:.0%} of runs"
+    axis.text(0.97, 0.04, text, transform=axis.transAxes, ha="right", size=8)
+    axis.set(xlim=(0, time[-1]), ylim=(-0.03, 1.03), xlabel="day")
+
+
+def _draw(axis: Axes, time: np.ndarray, runs: np.ndarray, **style: str) -> None:
+    """The mean of runs over time, and a band of their middle half."""
+    axis.plot(time, runs.mean(0), **style)
+    axis.fill_between(time, *np.quantile(runs, (0.25, 0.75), axis=0), color=style["color"], alpha=0.2, linewidth=0)
+
+
+def _legend(axis: Axes, **options: object) -> None:
+    """The legend of the simulated curves, and one entry for the rate equation."""
+    handles, labels = axis.get_legend_handles_labels()
+    axis.legend([*handles, axis.lines[-1]], [*labels, "rate equation"], **options)
 
 
 ITEMS = [

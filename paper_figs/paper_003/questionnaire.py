@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections import Counter
 
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-import meanfield
 from meanfield.toolbox import labelled
 from paper_figs._item import Item
 from paper_figs._study import Study
 from paper_figs._style import styled
-from paper_figs.norm_society import evaluation_form
-from paper_figs.norm_society._questionnaire import TASKS
 from paper_figs.paper_003.society import answers_of, society
 from theory.norms import AGENTS
 
-MODULES: dict[str, str] = {name: task["module"] for name, task in TASKS.items()}
-QUESTIONS: dict[str, int] = {name: len(task["question"]) for name, task in TASKS.items()}
+# [003] Appendix E: the module of each task, and the operations that each of its questions is about
+TASKS: dict[str, tuple[str, list[tuple[str, ...]]]] = {
+    "Creation": ("Creation", [("create",)] * 3),
+    "Sender": ("Spreading", [("detect_conflict",), ("decide_to_talk",)]),
+    "Receiver": ("Spreading", [("identify_chat",), ("identify/chat",)]),
+    "Observation": ("Spreading", [("identify_thought",), ("identify/thought",)]),
+    "Immediate Evaluation": (
+        "Evaluation",
+        [
+            *[(step,) for step in ("is_consistent", "is_type_right", "is_unique", "is_conflict_free")],
+            ("identify/chat", "identify/thought"),
+        ],
+    ),
+    "Long-term Synthesis": ("Evaluation", [("abstract",)]),
+    "Plan": ("Compliance", [("plan",)]),
+    "Action": ("Compliance", [("act",)]),
+}
+MODULES = [module for module, _ in TASKS.values()]
 
 # [003] Fig. 4: score and its error
 PRINTED = {
@@ -43,9 +55,9 @@ COLOURS = {"Creation": "#0072b2", "Spreading": "#e69f00", "Evaluation": "#009e73
 
 def printed(study: Study) -> xr.Dataset:
     """The printed scores, and their mean with the weight of a question in a form."""
-    score, error = np.array([PRINTED[task] for task in MODULES]).T
-    questions = np.array([QUESTIONS[task] for task in MODULES])
-    forms = np.array([ENTREPRENEURS if task == "Creation" else FORMS for task in MODULES])
+    score, error = np.array([PRINTED[task] for task in TASKS]).T
+    questions = np.array([len(asked) for _, asked in TASKS.values()])
+    forms = np.array([ENTREPRENEURS if task == "Creation" else FORMS for task in TASKS])
     weight = questions * forms / (questions * forms).sum()
     columns = {
         "score": ("task", score, "printed score"),
@@ -55,47 +67,54 @@ def printed(study: Study) -> xr.Dataset:
         "overall": ((), weight @ score, "mean of the scores with these weights"),
         "overall_standard_error": ((), np.sqrt(((weight * error) ** 2).sum()), "its error, of independent tasks"),
     }
-    modules = ("task", list(MODULES.values()))
-    return labelled(columns, {"task": list(MODULES), "module": modules}).assign_attrs(kind="norm_questionnaire")
+    return labelled(columns, {"task": list(TASKS), "module": ("task", MODULES)})
 
 
 @styled
 def draw_scores(found: xr.Dataset) -> Figure:
     """The printed scores by task, and their weighted mean."""
     figure, axis = plt.subplots(figsize=(6.4, 3.4))
-    meanfield.plot(found, ax=axis, view="scores")
+    rows = np.arange(found.sizes["task"])
+    for module, colour in COLOURS.items():
+        here = found["module"].values == module
+        score, spread = found["score"].values[here], found["standard_error"].values[here]
+        axis.errorbar(score, rows[here], xerr=spread, fmt="o", markersize=4, capsize=3, color=colour, label=module)
     mean, error = float(found["overall"]), float(found["overall_standard_error"])
     axis.set_title(f"mean weighted by questions {mean:.2f} ± {error:.2f}, printed {OVERALL[0]} ± {OVERALL[1]}")
+    axis.axvline(mean, color="0.5", linestyle="--", label=f"all tasks, {mean:.2f}")
+    axis.axvspan(mean - error, mean + error, color="0.5", alpha=0.2, linewidth=0)
+    axis.set_yticks(rows, found["task"].values)
+    axis.invert_yaxis()
+    axis.set(xlim=(1, 7), xlabel="score from 1 to 7, ± standard error")
     axis.legend(loc="upper left")
     return figure
 
 
 def pairs_to_judge(study: Study) -> xr.Dataset:
     """For each question the pairs of input and output in the forms of all ten agents."""
-    records = list(_records(society(study)))
-    forms = [evaluation_form(records, agent.name, per_question=ITEMS_PER_QUESTION, seed=study.seed) for agent in AGENTS]
-    pairs = np.array([[len(q["items"]) for task in form["tasks"] for q in task["questions"]] for form in forms])
-    tasks = [task for task, number in QUESTIONS.items() for _ in range(number)]
-    place = [k + 1 for number in QUESTIONS.values() for k in range(number)]
-    columns = {"pairs": (("question", "agent"), pairs.T, "pairs of input and output in the form of an agent")}
-    names = {"agent": [agent.name for agent in AGENTS], "task": ("question", tasks), "number": ("question", place)}
-    return labelled(columns, coords={**names, "module": ("question", [MODULES[task] for task in tasks])})
-
-
-def _records(played: xr.Dataset) -> Iterator[dict[str, Any]]:
-    """The answers of a society as records of a questionnaire: what was seen or said, and what the agent answered."""
-    for _, answers in answers_of(played):
-        source, given = "", ""
+    done = Counter[tuple[str, str]]()
+    for _, answers in answers_of(society(study)):
+        source = ""
         for operation, agent, answer in answers:
-            if operation == "identify":
-                found = "no" if answer is None else "yes"
-                yield {"operation": f"identify_{source}", "agent": agent, "prompt": given, "answer": found}
-            if operation != "identify" or answer is not None:
-                yield {"operation": operation, "agent": agent, "prompt": given, "answer": answer, "source": source}
-            if operation in SOURCES:
-                source, given = SOURCES[operation], answer
-            elif operation == "act" and answer is not None:
-                given = answer["text"]
+            source = SOURCES.get(operation, source)
+            if operation == "identify":  # two questions: whether there is a norm, and which one
+                done[f"identify_{source}", agent] += 1
+                done[f"identify/{source}", agent] += answer is not None
+            else:
+                done[operation, agent] += len(answer) if operation == "create" else 1
+    questions = [(task, module, of) for task, (module, asked) in TASKS.items() for of in asked]
+    pairs = [
+        [min(sum(done[one, agent.name] for one in of), ITEMS_PER_QUESTION) for agent in AGENTS] for *_, of in questions
+    ]
+    columns = {"pairs": (("question", "agent"), pairs, "pairs of input and output in the form of an agent")}
+    tasks, modules, _ = zip(*questions, strict=True)
+    place = [1 + tasks[:k].count(task) for k, task in enumerate(tasks)]
+    names = {
+        "agent": [agent.name for agent in AGENTS],
+        "task": ("question", list(tasks)),
+        "number": ("question", place),
+    }
+    return labelled(columns, coords={**names, "module": ("question", list(modules))})
 
 
 @styled
@@ -104,7 +123,7 @@ def draw_pairs(found: xr.Dataset) -> Figure:
     figure, axis = plt.subplots(figsize=(6.4, 4.4))
     rows = np.arange(found.sizes["question"])
     pairs = found["pairs"].sum("agent").values
-    for module in dict.fromkeys(MODULES.values()):
+    for module in COLOURS:
         here = found["module"].values == module
         axis.barh(rows[here], pairs[here], color=COLOURS[module], label=module)
     axis.bar_label(axis.barh(rows, pairs, fill=False, lw=0), padding=2, fontsize=7)

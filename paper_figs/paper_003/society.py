@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
-import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,8 +16,8 @@ from meanfield.toolbox import labelled
 from paper_figs._item import Item
 from paper_figs._study import Study
 from paper_figs._style import styled
-from paper_figs.norm_emergence import NORMS
 from paper_figs.norm_society import TableOperations, simulate_society
+from paper_figs.paper_003.emergence import NORMS
 from theory.norms import AGENTS, BEHAVIOURS, NormRates
 
 DAYS = 2
@@ -59,21 +56,12 @@ class Moment(NamedTuple):
 
 def society(study: Study) -> xr.Dataset:
     """Two days of the ten agents: `day` (event) and `answers` (event), JSON of what they decided and said."""
-    return study.kept("society", lambda: _played(study.seed), None, encounters=ENCOUNTERS)
 
+    def played() -> xr.Dataset:
+        result = simulate_society(TableOperations(), encounters=ENCOUNTERS, seed=study.seed)
+        return result[["answers"]].assign(day=result["time"]).drop_vars(["what", "time"])
 
-def _played(seed: int) -> xr.Dataset:
-    operations = TableOperations()
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "society.jsonl"
-        result = simulate_society(operations, encounters=ENCOUNTERS, seed=seed, log=log)
-        lines = log.read_text(encoding="utf-8").splitlines()[1:]
-    answers = np.array([json.dumps(json.loads(line)["answers"]) for line in lines], dtype=object)
-    columns = {
-        "day": ("event", result["time"].values, "day, on average"),
-        "answers": ("event", answers, "operation, agent and answer"),
-    }
-    return labelled(columns, coords={"event": result["event"].values})
+    return study.kept("society", played, None, encounters=ENCOUNTERS)
 
 
 def answers_of(played: xr.Dataset) -> Iterator[tuple[float, list[Answer]]]:

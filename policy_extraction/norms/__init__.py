@@ -11,15 +11,3 @@ from policy_extraction.norms._probe import operation_probabilities as operation_
 from policy_extraction.norms._probe import probe_operations as probe_operations
 from policy_extraction.norms._prompts import NORMS_003 as NORMS_003
 from policy_extraction.norms._prompts import load_prompts as load_prompts
-
-
-def __getattr__(name: str) -> object:
-    """`NormOperations`, which moved."""
-    if name != "NormOperations":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import warnings
-    from importlib import import_module
-
-    new = "use paper_figs.norm_society.NormOperations"
-    warnings.warn(f"policy_extraction.norms.NormOperations goes with the next release: {new}", DeprecationWarning, 2)
-    return import_module("paper_figs.norm_society").NormOperations

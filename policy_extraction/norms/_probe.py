@@ -174,17 +174,18 @@ def probe_operations(
 
 def _judged(probes: xr.Dataset) -> xr.Dataset:
     """Agreement, contrast and captured mass by operation."""
-    rows = []
-    for name in QUESTIONS:
-        of = probes.isel(scene=probes["asked"].values == name)
-        chance, right = of["probability"].values, of["right"].values
-        found, refused = chance[right == 1], chance[right == 0]
-        agreeing = np.concatenate([found, 1 - refused])
-        agreement = agreeing.mean() if agreeing.size else np.nan
-        contrast = found.mean() - refused.mean() if found.size and refused.size else np.nan
-        rows.append((agreement, contrast, of["captured_mass"].values.mean()))
-    columns = zip(("agreement", "contrast", "mean_mass"), np.transpose(rows), strict=True)
-    return labelled({name: ("operation", column, LONG_NAMES[name]) for name, column in columns})
+    chance, right = probes["probability"], probes["right"]
+    each = xr.Dataset(
+        {
+            "agreement": xr.where(right == 1, chance, 1 - chance).where(right.notnull()),
+            "true": chance.where(right == 1),
+            "false": chance.where(right == 0),
+            "mean_mass": probes["captured_mass"],
+        }
+    )
+    of = each.groupby("asked").mean(...).rename(asked="operation").sel(operation=list(QUESTIONS))
+    columns = {"agreement": of["agreement"], "contrast": of["true"] - of["false"], "mean_mass": of["mean_mass"]}
+    return labelled({name: ("operation", column.values, LONG_NAMES[name]) for name, column in columns.items()})
 
 
 def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset) -> xr.Dataset:
@@ -216,7 +217,7 @@ def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset) -> xr.Data
 
     See Also
     --------
-    theory.norms.emergence : the emergence that follows
+    theory.norms.reaction_model : the model that they make
 
     Examples
     --------

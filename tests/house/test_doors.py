@@ -90,7 +90,6 @@ DOORS = [
     "theory.flag_game.random_field",
     "validation.naming_game",
     "validation.minimal_naming_game",
-    "validation.norms",
     "validation.flag_game",
     "validation.reactions",
     "validation.populations",

@@ -40,7 +40,7 @@ ROOMS = (
     "meanfield",
     "meanfield.toolbox",
     "validation",
-    *(f"validation.{room}" for room in ["comparison", "flag_game", "minimal_naming_game", "naming_game", "norms"]),
+    *(f"validation.{room}" for room in ["comparison", "flag_game", "minimal_naming_game", "naming_game"]),
     *(f"validation.{room}" for room in ("populations", "reactions")),
     "policy_extraction",
     *(
@@ -72,8 +72,8 @@ NOTHING_LABELLED = {
     "what the rooms share": """
         meanfield.toolbox: PrintedTable number_hint
         meanfield.toolbox: check_memory read_csv column_numbers ResumableLog check_level is_number real_number shown
-            shortened whole_number real_numbers one_of one_or_several instance labelled stability stability_columns
-            expect labels_of label_of renamed word_coords word_number UnparsedError
+            in_order shortened whole_number real_numbers one_of one_or_several instance labelled stability
+            stability_columns expect labels_of label_of renamed word_coords word_number UnparsedError
     """,
     "rows of a table": """
         meanfield: write_stability describe_stability stability_report
@@ -84,11 +84,9 @@ NOTHING_LABELLED = {
         validation.flag_game: simulate predict_composition sample_crops
         validation.minimal_naming_game: simulate
         validation.reactions: simulate
-        validation.norms: simulate
     """,
     "neither states, words nor components": """
         validation.flag_game: endpoints accuracy simulate_gossip compare_composition compare
-        validation.norms: compare
     """,
     "a language model": """
         policy_extraction: cost extract lazy_policy listener measure open_backend predicted_policy load_template

@@ -62,7 +62,7 @@ def test_the_wheel_holds_the_rooms_and_nothing_else(in_wheel: set[str]) -> None:
     "needed",
     [
         *("meanfield/datasets/smollm2.nc", "policy_extraction/prompts/templates", "theory/norms/society.toml"),
-        *("paper_figs/norm_society/questionnaire.toml", "paper_figs/published/table_s1.csv"),
+        "paper_figs/published/table_s1.csv",
         *("meanfield/_explore/page/page.html", "meanfield/_explore/page/engine/drift.js", f"{LIBRARY}/uPlot.min.css"),
     ],
 )

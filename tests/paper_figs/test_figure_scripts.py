@@ -21,7 +21,6 @@ FILES = {
     "table_s1": 2,
     "theory_and_simulation": 2,
 }
-SEVERAL = {"norm_emergence": 3}
 
 
 @pytest.fixture
@@ -44,16 +43,15 @@ def test_a_script_without_arguments_says_what_it_takes(run, script):
     assert "\n" not in end.value.code
 
 
-@pytest.mark.parametrize(("script", "number"), [*FILES.items(), *SEVERAL.items()])
+@pytest.mark.parametrize(("script", "number"), FILES.items())
 def test_only_the_right_number_of_files_is_taken(run, script, number, tmp_path):
     names = [tmp_path / f"missing-{k}.nc" for k in range(number + 1)]
-    for given in (names[: number - 1], names) if script in FILES else (names[: number - 1],):
+    for given in (names[: number - 1], names):
         with pytest.raises(SystemExit, match=f"^usage: python -m paper_figs.{script} "):
             run(script, *given)
-    for given in (names[:number],) if script in FILES else (names[:number], names):
-        with pytest.raises(SystemExit, match=r"^error: .*missing-0.nc") as end:
-            run(script, *given)
-        assert "\n" not in end.value.code
+    with pytest.raises(SystemExit, match=r"^error: .*missing-0.nc") as end:
+        run(script, *names[:number])
+    assert "\n" not in end.value.code
     assert not any(name.exists() for name in names)
 
 
@@ -62,14 +60,6 @@ def test_a_script_writes_its_figure(run, tmp_path):
     meanfield.save(solution, tmp_path / "solution.nc")
     run("mean_field_dynamics", tmp_path / "solution.nc", tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_several_files_are_read(run, tmp_path):
-    """In their order: the third of them is not there."""
-    meanfield.save(meanfield.solve(random_policy(1), times=np.linspace(0, 5, 6)), tmp_path / "solution.nc")
-    names = ("solution.nc", "figure.png", "solution.nc", "missing.nc")
-    with pytest.raises(SystemExit, match=r"^error: .*missing.nc"):
-        run("norm_emergence", *(tmp_path / name for name in names))
 
 
 def test_errors_of_other_kinds_keep_their_traceback(run, tmp_path, monkeypatch):

@@ -17,15 +17,12 @@ import validation
 from _endpoint_counts import table
 from _labelled_calls import answers, conformist, infection, measured, stack, swept, variants
 from _policies import loyal_policy, majority, random_policy
-from paper_figs import norm_society
 from policy_extraction import checks
 from policy_extraction.flag_game import StandIn, play, probe_memory_conflict
 from theory.flag_game import evidence, mechanism1, mechanism2, random_field
 from validation.comparison import compare_ensembles
 
 WORDS = ("his", "her")
-RATES = theory.norms.NormRates(encounters_per_day=20, plans_per_day=6)
-DAYS = np.linspace(0.0, 2.0, 5)
 NEVER = np.array([0.5, 1.0, 0.7, 0.6, 0.0])  # H = 1: each consensus is kept for good
 
 
@@ -154,29 +151,6 @@ def measured_teams() -> xr.Dataset:
     number = {"gpt54_count": [0, 1, 2] * 2, "final_accuracy_mean": [0.55, 0.6, 0.2] * 2}
     seen = pd.DataFrame({"alpha": np.repeat([0.5, 0.9], 3), "n_trials": 10, "initial_accuracy_mean": 0.4} | number)
     return validation.flag_game.compare_composition(teams(), seen)
-
-
-@cache
-def norm_runs() -> xr.Dataset:
-    return validation.norms.simulate("smoking", n_agents=[10, 100], runs=4, seed=1, days=0.2)
-
-
-def society(encounters: int) -> xr.Dataset:
-    decide = norm_society.TableOperations(behaviours=["tipping"], rates=RATES)
-    return norm_society.simulate_society(decide, behaviours=["tipping"], encounters=encounters, seed=1)
-
-
-@cache
-def norm_probes() -> xr.Dataset:
-    return policy_extraction.norms.probe_operations(YesMan(), theory.norms.AGENTS[6:8], theory.norms.BEHAVIOURS)
-
-
-def questionnaire() -> xr.Dataset:
-    records = [{"operation": "decide_to_talk", "agent": "Sam Moore", "prompt": "loud guests", "answer": "yes"}]
-    forms = [norm_society.evaluation_form(records, "Sam Moore", seed=1) for _ in range(2)]
-    for form, score in zip(forms, (6, 7), strict=True):
-        form["tasks"][1]["questions"][1]["items"][0]["score"] = score
-    return norm_society.questionnaire_scores(forms)
 
 
 def comprehension() -> xr.Dataset:
@@ -319,19 +293,6 @@ RESULTS: dict[str, list[Callable[[], Any]]] = {
     ],
     "misalignment": [lambda: validation.populations.misalignment([conformist(), stack("two words")], bias())],
     "neutrality": [lambda: validation.populations.neutrality(stack("two words"))],
-    "norm_comparison": [
-        lambda: validation.norms.compare(
-            theory.norms.emergence(["smoking"], times=norm_runs()["time"].values), norm_runs()
-        )
-    ],
-    "norm_emergence": [lambda: theory.norms.emergence(times=DAYS)],
-    "norm_operations": [
-        lambda: policy_extraction.norms.operation_probabilities(norm_probes(), theory.norms.default_operations())
-    ],
-    "norm_probes": [norm_probes],
-    "norm_questionnaire": [questionnaire],
-    "norm_simulation": [norm_runs],
-    "norm_society": [lambda: society(100), lambda: society(1)],
     "policy": [
         lambda: random_policy(1),
         lambda: random_policy(1, 3, 1),

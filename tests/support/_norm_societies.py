@@ -1,29 +1,28 @@
-"""Helpers of the tests of norm societies: tables and rates, members in given states, a talkative table, logs."""
+"""Helpers of the tests of norms: tables of operations, curves over time, members in given states, a failing table."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import count
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 import xarray as xr
 
-from meanfield.toolbox import ResumableLog, UnparsedError
+import meanfield
+from meanfield.toolbox import UnparsedError
 from paper_figs.norm_society import TableOperations
-from paper_figs.norm_society._events import Questions, Rules
-from paper_figs.norm_society._member import OPPOSITE, Member
-from paper_figs.norm_society._society import OPERATIONS, stream
+from paper_figs.norm_society._member import OPPOSITE, Member, PersonalNorm
+from paper_figs.norm_society._society import OPERATIONS, Society
+from theory import norms
 from theory.norms import AGENTS, BEHAVIOURS, NormAgent, NormRates, default_operations
 from theory.norms._states import NORM_STATES, NormState
 
 SMOKING, NOISE, _ = BEHAVIOURS.values()
 K = len(NORM_STATES)
 FAST = NormRates(encounters_per_day=20.0, plans_per_day=6.0, syntheses_per_day=4.0)
+DAYS = np.linspace(0, 2, 193)
 
 
 def ordinary(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
@@ -43,9 +42,33 @@ def random_table(seed: int, **changes: Any) -> xr.Dataset:
     return table(base, **{str(name): rng.uniform(0.05, 0.95, base[name].shape) for name in base} | changes)
 
 
-def rules_of(operations: Any, behaviours: Iterable = BEHAVIOURS.values(), rates: NormRates = FAST) -> Rules:
-    asked = Questions(operations, "raise", ResumableLog(None, {}, "norm society"))
-    return Rules(asked, tuple(behaviours), rates, 5)
+def emergence(
+    behaviours: Iterable[str] = tuple(BEHAVIOURS),
+    operations: xr.Dataset | None = None,
+    start: Any = None,
+    rates: NormRates | None = None,
+    times: np.ndarray = DAYS,
+    agents: Iterable[NormAgent] = AGENTS,
+) -> xr.Dataset:
+    """Observables of the rate equation over time, by behaviour, from agents or from {(type, preference): fraction}."""
+    curves = []
+    for name in behaviours:
+        model = norms.reaction_model(default_operations() if operations is None else operations, name, rates)
+        first = norms.initial_composition(name if start is None else start, tuple(agents))
+        solution = meanfield.solve(model, initial=first, times=times)
+        curves.append(norms.observables(model, solution["composition"]).assign_coords(behaviour=name))
+    return xr.concat(curves, "behaviour")
+
+
+def first_day(share: xr.DataArray, level: float = 0.7) -> xr.DataArray:
+    """When a share that grows reaches the level; NaN if never."""
+    return share["time"].where(share >= level).min("time")
+
+
+def society_of(
+    operations: Any, behaviours: Iterable = BEHAVIOURS.values(), rates: NormRates = FAST, agents: Iterable = AGENTS
+) -> Society:
+    return Society(operations, agents, tuple(behaviours), rates)
 
 
 def member_at(states: dict[str, NormState], operations: TableOperations) -> Member:
@@ -55,9 +78,9 @@ def member_at(states: dict[str, NormState], operations: TableOperations) -> Memb
     for behaviour, state in states.items():
         if state.level == "none":
             continue
-        norm = BEHAVIOURS[behaviour].norm(state.standard)
+        norm = PersonalNorm.of(BEHAVIOURS[behaviour], state.standard)
         # what it has heard earlier must not matter
-        member = member.told_of(BEHAVIOURS[behaviour].norm(OPPOSITE[state.standard]))
+        member = member.told_of(PersonalNorm.of(BEHAVIOURS[behaviour], OPPOSITE[state.standard]))
         if state.level == "informed":
             member = member.told_of(norm)
             continue
@@ -71,39 +94,15 @@ def member_at(states: dict[str, NormState], operations: TableOperations) -> Memb
     return member
 
 
-def lines_of(log: Path) -> list[dict]:
-    return [json.loads(line) for line in log.read_text().splitlines()[1:]]
-
-
-def databases_over_time(operations: Any, encounters: int, seed: int, rates: NormRates) -> Iterator[tuple]:
-    """Each change of a member of a society: (event, name, what it held before, and after), as `simulate_society`."""
-    rules = rules_of(operations, rates=rates)
-    members, met = [Member(agent) for agent in AGENTS], 0
-    for number in count():
-        event = rules.play(members, number, stream(seed, number))
-        for who, after in event.changed.items():
-            yield event, AGENTS[who].name, members[who].as_dict(), after.as_dict()
-            members[who] = after
-        met += event.what == "encounter"
-        if met == encounters:
-            return
-
-
 class Chatty(TableOperations):
-    """The table, with exchanges, a count of what was asked, some agents who fail, and an end after so many answers."""
+    """The table, some of whose agents never give a usable answer to one of the operations."""
 
-    def __init__(self, fails: str = "", every: int = 3, lives: int = 10**9, **options: Any) -> None:
+    def __init__(self, fails: str, every: int = 3, **options: Any) -> None:
         super().__init__(**options)
-        self.fails, self.every, self.lives = fails, every, lives
-        self.exchanges: list[dict] = [{"operation": "asked before"}]
-        self.asked: list[str] = []
+        self.fails, self.every = fails, every
 
     def __call__(self, operation: str, agent: NormAgent, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
         assert operation in OPERATIONS
-        if len(self.asked) == self.lives:
-            raise KeyboardInterrupt
-        self.asked.append(operation)
-        self.exchanges.append({"operation": operation, "agent": agent.name, "answer": "…"})
         if operation == self.fails and crc32(agent.name.encode()) % self.every == 0:
             raise UnparsedError(f"{operation}: no answer in 3 tries could be read")
         return super().__call__(operation, agent, given, rng)

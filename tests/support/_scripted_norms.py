@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from paper_figs.norm_society._member import PersonalNorm
 from policy_extraction.backends import Scores
 from policy_extraction.norms import NORMS_003
 from policy_extraction.prompts import Prompt
@@ -13,7 +14,7 @@ from theory.norms import AGENTS, BEHAVIOURS
 
 BOB, SAM = (next(agent for agent in AGENTS if agent.name == name) for name in ("Bob Johnson", "Sam Moore"))
 SMOKING, NOISE, _ = BEHAVIOURS.values()
-NO_SMOKING, QUIET, TIP = (behaviour.norm("for") for behaviour in BEHAVIOURS.values())
+NO_SMOKING, QUIET, TIP = (PersonalNorm.of(behaviour, "for") for behaviour in BEHAVIOURS.values())
 LIGHTS = {"observation": "Sam Moore lights a cigarette at the table.", "behaviour": "smoking", "shows": "against"}
 INFORMATION = {"content": "No smoking indoors.", "kind": "injunctive", "text": "Bob Johnson: No smoking here."}
 CIGARETTE = "Sam Moore lights a cigarette."

@@ -15,17 +15,16 @@ Separate channels let conflicts, thoughts and chats be counted. Source: [003] Se
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, ReactionModel
+from meanfield import ReactionModel
 from theory.norms._operations import Chances
 from theory.norms._rates import NormRates, rates_of
-from theory.norms._society import AGENTS, STANDARDS, Behaviour, NormAgent, behaviour_of
-from theory.norms._states import INDEX, NORM_STATES, Fractions, NormState, initial_composition
+from theory.norms._society import STANDARDS, Behaviour, behaviour_of
+from theory.norms._states import INDEX, LABELS, NORM_STATES, NormState
 
 SOURCES = ("normative", "habit")
 
@@ -43,6 +42,15 @@ CHANNELS = (
     *(Channel(event, a, source) for event in ("thought", "conflict thought") for a in STANDARDS for source in SOURCES),
     *(Channel("conflict", a) for a in STANDARDS),
 )
+EVENTS = {
+    name: tuple(m for m, one in enumerate(CHANNELS) if one.event in events)
+    for name, events in (
+        ("conflicts", ("chat", "conflict thought", "conflict")),
+        ("thoughts", ("thought", "conflict thought")),
+        ("chats", ("chat",)),
+    )
+}
+"""The channels in which a conflict, a thought or a chat happens, the `counted` of `validation.reactions.simulate`."""
 
 
 def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: NormRates | None = None) -> ReactionModel:
@@ -72,7 +80,7 @@ def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: No
 
     See Also
     --------
-    emergence : its solution
+    meanfield.solve : its solution over time
     observables : what its compositions show
     meanfield.fixed_points : its fixed points
 
@@ -92,10 +100,7 @@ def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: No
            [1.  , 0.  ],
            [0.  , 1.  ]]))
     """
-    return _model(Chances(operations), behaviour_of(behaviour), rates_of(rates))
-
-
-def _model(p: Chances, behaviour: Behaviour, rates: NormRates) -> ReactionModel:
+    p, behaviour, rates = Chances(operations), behaviour_of(behaviour), rates_of(rates)
     kind = behaviour.kind
 
     def observes(channel: Channel, i: NormState) -> float:
@@ -143,7 +148,7 @@ def _model(p: Chances, behaviour: Behaviour, rates: NormRates) -> ReactionModel:
             synthesis = rates.syntheses_per_day * p("abstract")
             alone[k, INDEX[state.at("superseded", state.standard)]] = synthesis
     return ReactionModel(
-        [state.label for state in NORM_STATES],
+        LABELS,
         [[observes(channel, i) for i in NORM_STATES] for channel in CHANNELS],
         [[shows(channel, j) for j in NORM_STATES] for channel in CHANNELS],
         [learning(channel) if "thought" in channel.event else None for channel in CHANNELS],
@@ -152,31 +157,3 @@ def _model(p: Chances, behaviour: Behaviour, rates: NormRates) -> ReactionModel:
         rates.encounters_per_day,
         "day",
     )
-
-
-class Setting(NamedTuple):
-    """One behaviour among given agents, as a model and the composition in which it starts."""
-
-    behaviour: Behaviour
-    model: ReactionModel
-    start: xr.DataArray
-    made_of: str  # everything that determines both, in words
-
-    @classmethod
-    def of(
-        cls,
-        behaviour: str | Behaviour,
-        operations: xr.Dataset | None,
-        agents: Sequence[NormAgent],
-        fractions: Fractions | None,
-        rates: NormRates | None,
-    ) -> Setting:
-        """The model of the arguments of `emergence`, which are checked."""
-        chances, behaviour, rates = Chances(operations), behaviour_of(behaviour), rates_of(rates)
-        if fractions is not None and agents is not AGENTS:
-            raise InputError("agents and fractions are both given: expected one of them")
-        start = initial_composition(behaviour if fractions is None else fractions, agents)
-        parts = start[start > 0].to_series().to_dict() | vars(rates) | {"utility": behaviour.utility}
-        told = ", ".join(f"{name} {value:.12g}" for name, value in parts.items())
-        made_of = f"{told}, {behaviour.kind}, operations {chances.sha256[:16]}"
-        return cls(behaviour, _model(chances, behaviour, rates), start, made_of)

@@ -6,16 +6,11 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, ReactionModel
-from meanfield.toolbox import real_numbers, whole_number
-from theory.norms._model import CHANNELS
+from meanfield.toolbox import in_order, real_numbers
+from theory.norms._model import CHANNELS, EVENTS
 from theory.norms._society import STANDARDS
-from theory.norms._states import NORM_STATES
+from theory.norms._states import LABELS, NORM_STATES
 
-EVENTS = {
-    "conflicts": ("chat", "conflict thought", "conflict"),
-    "thoughts": ("thought", "conflict thought"),
-    "chats": ("chat",),
-}
 SHARES = {
     "accepted": (("qualified", "complying"), "fraction of agents with the standard among their qualified norms"),
     "complying": (("complying", "superseded"), "fraction of agents that comply with the standard in plans"),
@@ -27,9 +22,7 @@ SHARES = {
 }
 
 
-def observables(
-    model: ReactionModel, composition: xr.DataArray | np.ndarray, *, n_agents: int | None = None
-) -> xr.Dataset:
+def observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) -> xr.Dataset:
     """The panels of [003] Fig. 2 for a composition, from theory or a simulation.
 
     Parameters
@@ -38,14 +31,12 @@ def observables(
         From `reaction_model`.
     composition
         Fractions of agents, dims (..., state); arrays have the state last, in the order of the model.
-    n_agents
-        N ≥ 2 agents, of whom none meets itself. Default: infinitely many.
 
     Returns
     -------
     Dataset over the other dims of `composition` with `conflicts`, `thoughts` and `chats`, expected numbers per agent
-    and day; and also over `standard`: `accepted` (qualified or complying), `complying` (complying, or superseded, as
-    part of an abstract norm), `reached` (any of the three) and `informed`.
+    and day among infinitely many agents; and also over `standard`: `accepted` (qualified or complying), `complying`
+    (complying, or superseded, as part of an abstract norm), `reached` (any of the three) and `informed`.
 
     Raises
     ------
@@ -54,7 +45,7 @@ def observables(
 
     See Also
     --------
-    emergence : observables over time
+    meanfield.solve : compositions over time
 
     Examples
     --------
@@ -66,43 +57,32 @@ def observables(
     >>> float(seen["complying"].sel(standard="for")), round(float(seen["conflicts"]))
     (0.3, 14)
     """
-    labels = [state.label for state in NORM_STATES]
-    if not isinstance(model, ReactionModel) or list(model.states) != labels or len(model.alpha) != len(CHANNELS):
+    if not isinstance(model, ReactionModel) or list(model.states) != LABELS or len(model.alpha) != len(CHANNELS):
         raise InputError(f"model is a {type(model).__name__}: expected the result of theory.norms.reaction_model")
-    x = _labelled(composition, labels)
-    total = x.sum("state").values
-    if not (np.abs(total - 1) <= 1e-6).all():
-        worst = total.flat[int(np.abs(total - 1).argmax())]
-        raise InputError(f"composition does not sum to 1 but to {worst:.12g}: expected fractions of agents")
-
-    def seen(side: np.ndarray) -> xr.DataArray:
-        return x.dot(xr.DataArray(side, dims=("channel", "state"), coords={"state": labels}))
-
-    rate = seen(model.alpha) * seen(model.beta)
-    if n_agents is not None:  # there each would meet itself as often as any other
-        n_agents = whole_number("n_agents", n_agents, 2)
-        rate = (n_agents * rate - seen(model.alpha * model.beta)) / (n_agents - 1)
+    x = _labelled(composition)
+    off = np.abs(x.sum("state") - 1)
+    if not (off <= 1e-6).all():
+        raise InputError(f"composition misses a sum of 1 by {float(off.max()):.3g}: expected fractions of agents")
+    sides = (xr.DataArray(side, {"state": LABELS}, ("channel", "state")) for side in (model.alpha, model.beta))
+    observing, acting = (x.dot(side) for side in sides)
     result = xr.Dataset(coords={"standard": list(STANDARDS)})
-    for name, events in EVENTS.items():
-        number = rate.isel(channel=[one.event in events for one in CHANNELS]).sum("channel") * model.encounter_rate
+    for name, channels in EVENTS.items():
+        number = (observing * acting).isel(channel=list(channels)).sum("channel") * model.encounter_rate
         text = {"long_name": f"{name} per agent and {model.time_unit}", "units": f"1/{model.time_unit}"}
         result[name] = number.assign_attrs(text)
     for name, (levels, text) in SHARES.items():
         member = [[float(s.standard == one and s.level in levels) for one in STANDARDS] for s in NORM_STATES]
-        select = xr.DataArray(member, dims=("state", "standard"), coords={"state": labels})
+        select = xr.DataArray(member, {"state": LABELS}, ("state", "standard"))
         result[name] = x.dot(select).assign_attrs({"long_name": text, "units": "1"})
     return result
 
 
-def _labelled(composition: xr.DataArray | np.ndarray, labels: list[str]) -> xr.DataArray:
+def _labelled(composition: xr.DataArray | np.ndarray) -> xr.DataArray:
     if not isinstance(composition, xr.DataArray):
         values = real_numbers(composition, "composition")
         dims = [*(f"dim_{k}" for k in range(values.ndim - 1)), "state"]
         composition = xr.DataArray(values, dims=dims if values.ndim else ())
-    if composition.sizes.get("state") != len(labels):
-        raise InputError(f"composition has sizes {dict(composition.sizes)}: expected {len(labels)} along state")
-    if "state" not in composition.coords:
-        return composition.assign_coords(state=labels)
-    if set(composition["state"].values) != set(labels):
-        raise InputError("composition has other states than the model: expected the labels in model.states")
-    return composition.sel(state=labels).drop_vars("conserved_class", errors="ignore")
+    if "state" not in composition.dims:
+        raise InputError(f"composition has dims {composition.dims}: expected state")
+    ordered = in_order(composition, {"state": LABELS}, "composition")
+    return ordered.assign_coords(state=LABELS).drop_vars("conserved_class", errors="ignore")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from itertools import product
 from typing import NamedTuple
 
-import numpy as np
 import xarray as xr
 
 from meanfield import InputError
+from meanfield.toolbox import in_order, real_numbers
 from theory.norms._society import KINDS, TYPES
 from theory.norms._states import HELD, NormState
 
@@ -118,40 +117,30 @@ def checked_operations(operations: xr.Dataset | None) -> xr.Dataset:
 def _checked(name: str, values: xr.DataArray, operation: Operation) -> xr.DataArray:
     if set(values.dims) != set(operation.dims):
         raise InputError(f"operations[{name!r}] has dims {values.dims}: expected {operation.dims}")
-    for dim in operation.dims:
-        labels = values[dim].values.tolist() if dim in values.coords else []
-        if set(labels) != set(LABELS[dim]) or len(labels) != len(LABELS[dim]):
-            raise InputError(f"operations[{name!r}] has the labels {labels} along {dim}: expected {list(LABELS[dim])}")
-    ordered = values.transpose(*operation.dims).sel({dim: list(LABELS[dim]) for dim in operation.dims})
-    if ordered.dtype.kind not in "fiu":
-        raise InputError(f"operations[{name!r}] holds {ordered.dtype}: expected numbers")
-    wrong = ordered.values[~((ordered.values >= 0) & (ordered.values <= 1))]
+    ordered = in_order(values, LABELS, f"operations[{name!r}]").transpose(*operation.dims)
+    numbers = real_numbers(ordered.values, f"operations[{name!r}]")
+    wrong = numbers[~((numbers >= 0) & (numbers <= 1))]
     if wrong.size:
         raise InputError(f"operations[{name!r}] has the value {wrong[0]}: expected probabilities, 0 to 1")
     text = {"long_name": f"probability that {operation.text}", "units": "1"}
-    return xr.DataArray(ordered.values.astype(np.float64), dims=operation.dims, attrs=text | ordered.attrs)
+    return xr.DataArray(numbers, dims=operation.dims, attrs=text | values.attrs)
 
 
 class Chances:
-    """The table as plain numbers: `chances('unique', 'held' label)`, labels in the order of the operation's dims.
-
-    `sha256` is a hash of them in the order of `OPERATIONS`, for the provenance of results.
-    """
+    """The table as plain numbers: `chances('unique', 'held' label)`, labels in the order of the operation's dims."""
 
     def __init__(self, operations: xr.Dataset | None) -> None:
         checked = checked_operations(operations)
-        plain = b"".join(checked[name].values.astype("<f8").tobytes() for name in OPERATIONS)
-        self.sha256 = hashlib.sha256(plain).hexdigest()
-        self._chances = {
+        self.known = {
             (name, *labels): float(chance)
             for name, one in OPERATIONS.items()
             for labels, chance in zip(
-                product(*(LABELS[dim] for dim in one.dims)), checked[name].values.ravel(), strict=True
+                product(*(LABELS[dim] for dim in one.dims)), checked[name].values.flat, strict=True
             )
         }
 
     def __call__(self, name: str, *labels: str) -> float:
-        return self._chances[name, *labels]
+        return self.known[name, *labels]
 
     def conflict(self, state: NormState, shown: str, kind: str) -> float:
         """That an agent finds an act by a standard in conflict with its norm."""

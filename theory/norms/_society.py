@@ -1,4 +1,4 @@
-"""The agents and behaviours of [003] as data, and the norms that agents hold."""
+"""The agents and behaviours of [003] as data."""
 
 from __future__ import annotations
 
@@ -10,34 +10,11 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from meanfield import InputError
-from meanfield.toolbox import is_number, one_of, one_or_several
+from meanfield.toolbox import one_of, one_or_several, real_number
 
 TYPES = ("entrepreneur", "ordinary")
 STANDARDS = ("for", "against")
 KINDS = ("injunctive", "descriptive")
-STATES = ("qualified", "informed", "superseded")
-
-
-@dataclass(frozen=True)
-class PersonalNorm:
-    """A standard of behaviour as one agent holds it: its text, importance from 1 to 100, and kind.
-
-    It is 'qualified', created or accepted, 'informed', without a passed check, or 'superseded' by an abstract norm. It
-    is about (behaviour, standard) pairs, and an abstract one has the contents of its parts. Source: [003] Section 2.1.
-    """
-
-    content: str
-    utility: float
-    kind: str
-    state: str = "qualified"
-    about: tuple[tuple[str, str], ...] = ()
-    parts: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        _check_text("content", self.content)
-        _check_utility(self.utility, self.content)
-        one_of("kind", self.kind, KINDS)
-        one_of("state", self.state, STATES)
 
 
 @dataclass(frozen=True)
@@ -63,8 +40,8 @@ class Behaviour:
     --------
     >>> standards = {"for": "Stand in line.", "against": "Nobody needs to queue."}
     >>> shows = {"for": "queues", "against": "jumps the queue"}
-    >>> theory.norms.Behaviour("queueing", "injunctive", 90, standards, shows).norm("for").content
-    'Stand in line.'
+    >>> theory.norms.Behaviour("queueing", "injunctive", 90, standards, shows).kind
+    'injunctive'
     """
 
     name: str
@@ -77,20 +54,16 @@ class Behaviour:
     def __post_init__(self) -> None:
         _check_text("name", self.name)
         one_of("kind", self.kind, KINDS)
-        _check_utility(self.utility, self.name)
+        real_number(f"utility of {self.name!r}", self.utility, least=1, most=100)
         for name, texts in (("standards", self.standards), ("shows", self.shows)):
-            named = isinstance(texts, Mapping) and set(texts) == set(STANDARDS)
-            if not named or not all(map(_is_text, texts.values())) or texts["for"] == texts["against"]:
+            if not isinstance(texts, Mapping) or set(texts) != set(STANDARDS) or texts["for"] == texts["against"]:
                 raise InputError(f"{name} of {self.name} = {texts!r}: expected different texts, 'for' and 'against'")
+            for standard, text in texts.items():
+                _check_text(f"{name}[{standard!r}] of {self.name}", text)
         try:
             re.compile(self.mentions)
         except (re.error, TypeError):
             raise InputError(f"mentions of {self.name} = {self.mentions!r}: expected a regular expression") from None
-
-    def norm(self, standard: str) -> PersonalNorm:
-        """The personal norm of an agent who accepted `standard`."""
-        content = self.standards[one_of("standard", standard, STANDARDS)]
-        return PersonalNorm(content, self.utility, self.kind, about=((self.name, standard),))
 
 
 @dataclass(frozen=True)
@@ -136,9 +109,10 @@ class NormAgent:
         return f"NormAgent({self.name!r}, {self.type!r}, …)"
 
 
-def behaviour_of(behaviour: str | Behaviour) -> Behaviour:
-    """The behaviour of this name; a `Behaviour` as it is."""
-    return behaviour if isinstance(behaviour, Behaviour) else BEHAVIOURS[one_of("behaviour", behaviour, BEHAVIOURS)]
+def _check_text(name: str, value: object) -> None:
+    """InputError unless the value is text that is not blank."""
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"{name} = {value!r}: expected text")
 
 
 def behaviours_of(behaviours: Iterable[str | Behaviour] | None) -> tuple[Behaviour, ...]:
@@ -153,6 +127,11 @@ def behaviours_of(behaviours: Iterable[str | Behaviour] | None) -> tuple[Behavio
     return chosen
 
 
+def behaviour_of(behaviour: str | Behaviour) -> Behaviour:
+    """The behaviour of this name; a `Behaviour` as it is."""
+    return behaviour if isinstance(behaviour, Behaviour) else BEHAVIOURS[one_of("behaviour", behaviour, BEHAVIOURS)]
+
+
 def agents_of(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
     """The agents; InputError unless they are one or more `NormAgent`s with different names."""
     found = tuple(one_or_several(agents))
@@ -164,27 +143,11 @@ def agents_of(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
     return found
 
 
-def _check_utility(utility: object, whose: str) -> None:
-    if not is_number(utility) or not 1 <= utility <= 100:  # type: ignore[operator]
-        raise InputError(f"utility = {utility!r} of {whose!r}: expected a number from 1 to 100")
+def _fixed(row: dict) -> dict:
+    """A row of the file whose inner tables can't be changed, since its objects are shared by everybody."""
+    return {name: MappingProxyType(value) if isinstance(value, dict) else value for name, value in row.items()}
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _check_text(name: str, value: object) -> None:
-    if not _is_text(value):
-        raise InputError(f"{name} = {value!r}: expected text")
-
-
-def _read() -> tuple[dict[str, Behaviour], tuple[NormAgent, ...]]:
-    data = tomllib.loads(files("theory.norms").joinpath("society.toml").read_text(encoding="utf-8"))
-    behaviours = {
-        name: Behaviour(**row | {"name": name} | {part: MappingProxyType(row[part]) for part in ("standards", "shows")})
-        for name, row in data["behaviour"].items()
-    }
-    return behaviours, tuple(NormAgent(**row | {"prefers": MappingProxyType(row["prefers"])}) for row in data["agent"])
-
-
-BEHAVIOURS, AGENTS = _read()
+_DATA = tomllib.loads(files("theory.norms").joinpath("society.toml").read_text(encoding="utf-8"))
+BEHAVIOURS = {name: Behaviour(name, **_fixed(row)) for name, row in _DATA["behaviour"].items()}
+AGENTS = tuple(NormAgent(**_fixed(row)) for row in _DATA["agent"])

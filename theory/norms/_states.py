@@ -66,6 +66,7 @@ NORM_STATES = tuple(
     for standard in (STANDARDS if level != "none" else ("",))
 )
 INDEX = {state: k for k, state in enumerate(NORM_STATES)}
+LABELS = [state.label for state in NORM_STATES]
 
 
 def starting_fractions(
@@ -73,13 +74,13 @@ def starting_fractions(
 ) -> dict[tuple[str, str], float]:
     """{(type, preference): fraction of the agents}, for all four combinations."""
     name, agents = behaviour_of(behaviour).name, agents_of(agents)
-    fractions = {(kind, preference): 0 for kind in TYPES for preference in STANDARDS}
+    numbers = {(kind, preference): 0 for kind in TYPES for preference in STANDARDS}
     for agent in agents:
         if name not in agent.prefers:
             expected = "expected 'for' or 'against', or fractions in place of agents"
             raise InputError(f"agents: {agent.name} prefers nothing in {name!r}: {expected}")
-        fractions[agent.type, agent.prefers[name]] += 1
-    return {key: number / len(agents) for key, number in fractions.items()}
+        numbers[agent.type, agent.prefers[name]] += 1
+    return {key: number / len(agents) for key, number in numbers.items()}
 
 
 def initial_composition(start: str | Behaviour | Fractions, agents: Sequence[NormAgent] = AGENTS) -> xr.DataArray:
@@ -126,4 +127,4 @@ def initial_composition(start: str | Behaviour | Fractions, agents: Sequence[Nor
     if abs(x.sum() - 1) > ROUNDING:
         raise InputError(f"fractions sum to {x.sum()}: expected 1")
     text = {"long_name": "fraction of agents", "units": "1"}
-    return xr.DataArray(x, dims="state", coords={"state": [state.label for state in NORM_STATES]}, attrs=text)
+    return xr.DataArray(x, dims="state", coords={"state": LABELS}, attrs=text)

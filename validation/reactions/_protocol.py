@@ -34,6 +34,7 @@ METHODS = ("auto", "agents", "batches")
 LEAST_FOR_BATCHES = 1000
 MOST_EPOCH_ROOTS = 24
 LONGEST_EPOCH = 4 * 10**6  # its table has twice as many entries
+BITS = 63  # of a whole number
 BATCH_LENGTH = 0.63  # of sqrt(N); π/8 under a root
 
 
@@ -51,6 +52,7 @@ def simulate(
     pick: str = "edge",
     initial_nodes: Mapping[str, Sequence[Any] | str] | None = None,
     node_groups: Mapping[Any, Hashable] | Sequence[Hashable] | np.ndarray | None = None,
+    counted: Mapping[str, Sequence[int]] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Simulate a population protocol exactly: agents with few states meet in pairs.
@@ -102,6 +104,8 @@ def simulate(
     node_groups
         Groups of nodes whose counts are recorded: a label for each node, in their order or by node, such as
         ``networkx.get_node_attributes(graph, "block")``.
+    counted
+        {name: channels} of a model, by their numbers: the encounters in each round that took one of these channels.
     progress
         Show a progress bar.
 
@@ -112,7 +116,8 @@ def simulate(
     - With `absorbing`: `absorbed_group` (its name, None without absorption), `absorbed_interaction`, the number of
       interactions by then, and `absorbed_round`, that number over N; both NaN without absorption.
     - With `record_rounds`: `count` (run, round, state) and, for marked transitions, `marked_share` (run, round) of the
-      round's interactions; round 0 is the start, where the share is NaN.
+      round's interactions; round 0 is the start, where the share is NaN. With `counted`: `events` (run, round, event),
+      which are 0 at the start.
     - On a graph `interface_density` (run, round), the share of edges between agents in different states, and with
       `node_groups` `group_share` (run, round, node_group, state), the share of each state in each group.
     - Of a model, `time` along `round` and `absorbed_time`, in its unit: the mean time of so many interactions. Where
@@ -154,17 +159,18 @@ def simulate(
     network = Network.of(topology, pick, initial_nodes, node_groups, states, start)
     if node_groups is not None and record_rounds is None:
         raise InputError("node_groups without record_rounds: expected both")
+    marks, shifts = _marks_of(counted, model, int(start.sum()), record_rounds)
     changes, rate_of_changes = NO_CHANGES, 0.0
     if model is None:
         rows = rows_of_array(transitions, len(states)) if isinstance(transitions, np.ndarray) else transitions
         outcomes = outcomes_of_rows(rows, states, groups, np.eye(len(states), dtype=np.int64))
     elif network is None:
         changes, rate_of_changes = changes_of(model, int(start.sum()))
-        outcomes = reaction_outcomes(model, changes, groups)
+        outcomes = reaction_outcomes(model, changes, groups, marks)
     else:
         if len(model.changes):
             raise InputError("topology beside a model with rates that are functions: expected numbers, or None")
-        outcomes = reaction_outcomes(*moves_alone(model), groups)
+        outcomes = reaction_outcomes(*moves_alone(model), groups, marks)
     n_agents = int(start.sum())
     plan = Plan(n_agents, runs, seed, max_rounds, record_rounds, progress)
     if changes.strides.size and method == "batches":
@@ -187,7 +193,11 @@ def simulate(
     if record_rounds is not None:
         count = played.recorded[..., : len(states)]
         result["count"] = (("run", "round", "state"), count, {"long_name": "number of agents", "units": "1"})
-        if outcomes.marked.any():
+        if counted:
+            result = result.assign_coords(event=list(counted))
+            events = played.marked[..., None] >> shifts & (1 << BITS // len(counted)) - 1
+            result["events"] = ("run", "round", "event"), events, {"long_name": "encounters in the round", "units": "1"}
+        elif outcomes.marked.any():
             result["marked_share"] = marked_share(played, n_agents, "share of marked interactions")
         result = result.assign_coords(round=np.arange(played.recorded.shape[1]))
         if network is not None:
@@ -212,6 +222,24 @@ def _of_all_states(counts: Mapping[str, int] | Sequence[int] | np.ndarray, model
     if np.shape(counts) != (model.n_states,):
         raise InputError(f"counts = {counts}: expected {model.n_states} numbers of agents, one for each state")
     return dict(zip(model.names, counts, strict=True))
+
+
+def _marks_of(
+    counted: Mapping[str, Sequence[int]] | None, model: ReactionModel | None, n_agents: int, record_rounds: int | None
+) -> tuple[np.ndarray | None, np.ndarray]:
+    """What an encounter of each channel adds to one whole number that has all counts side by side, and their places."""
+    if not counted:
+        return None, np.empty(0, np.int64)
+    if model is None or record_rounds is None:
+        raise InputError("counted without a model or record_rounds: expected all three")
+    if n_agents >> (bits := BITS // len(counted)):
+        raise InputError(f"counts sum to {n_agents}: expected less than {1 << bits} with {len(counted)} counted")
+    known, shifts = range(len(model.alpha)), bits * np.arange(len(counted))
+    for name, channels in counted.items():
+        if unknown := [m for m in channels if m not in known]:
+            raise InputError(f"counted[{name!r}] has {unknown[0]!r}: expected numbers of channels, 0 to {known[-1]}")
+    chosen = np.array([np.isin(known, list(channels)) for channels in counted.values()])
+    return (chosen << shifts[:, None]).sum(0), shifts
 
 
 def absorption(played: Runs, names: Sequence[str], n_agents: int) -> dict[str, tuple]:

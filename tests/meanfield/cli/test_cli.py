@@ -63,7 +63,6 @@ def two_attractors(tmp_path):
 
 
 RUNS = {"n_agents": [6, 10], "runs": 5, "seed": 2}
-RATES = theory.norms.NormRates(encounters_per_day=30)
 CALLS = {
     "solve": ("--max-time 50 --times 0:2:1", {"max_time": 50.0, "times": np.arange(3.0)}),
     "fixed-points": ("", {}),
@@ -97,11 +96,6 @@ CALLS = {
         {"word": "b", "n_agents": 6, "runs": 20, "seed": 2, "replications": 2, "committed": {"b": 1}},
     ),
     "collective-bias": ("-n 6:10:4 --runs 5 --seed 2", RUNS),
-    "norms": (
-        "--behaviours tipping,noise --times 0,1 --rates encounters_per_day=30 --fractions entrepreneur/for=1",
-        {"behaviours": ["tipping", "noise"], "times": np.array([0.0, 1.0]), "rates": RATES}
-        | {"fractions": {("entrepreneur", "for"): 1.0}},
-    ),
     "flag-game": (
         "-n 6,10 --runs 5 --seed 2 --parameters J=0.5",
         RUNS | {"parameters": replace(theory.flag_game.mechanism1.APPENDIX_E, J=0.5)},
@@ -397,8 +391,7 @@ REFUSED = {
     "design policies.nc --committed b=0.1": "No such option: --committed (it needs POLICIES, --of, --value; meanfield",
     "sensitivity policies.nc": "Missing option '--of'",
     "check absent": "absent: there is no such file",
-    "norms --operations policies.nc": "operations",
-    "norms --rates other=1": "rates has 'other': expected some of encounters_per_day",
+    "flag-game -n 4 --parameters other=1": "parameters has 'other': expected some of ",
     "flag-game -n 4 --parameters J=x": "parameters = 'x': expected numbers",
     "fit-flag-game absent.csv": "counts = absent.csv: there is no such file",
     "validate policies.nc -n 10 --runs 1 --out o.nc": "runs = 1: expected a whole number of at least 2",

@@ -41,8 +41,7 @@ def results(kind: str) -> list[xr.Dataset]:
 def drawn_of(result: xr.Dataset, kind: str, view: str) -> set[str]:
     """The variables from which a view is drawn, with its titles."""
     one = registry.VIEWS[kind][view]
-    named = {*one.reads, *one.by, *map(str, result.dims), "word_label", "word_number", "pair", "model"}
-    return named | (set(map(str, result.data_vars)) if kind == "norm_operations" else set())
+    return {*one.reads, *one.by, *map(str, result.dims), "word_label", "word_number", "pair", "model"}
 
 
 def damaged(result: xr.Dataset, names: set[str]) -> Iterator[tuple[str, xr.Dataset]]:

@@ -12,16 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from _norm_societies import K, member_at, random_table, rules_of, table
+from _norm_societies import K, member_at, random_table, society_of, table
 from paper_figs.norm_society import TableOperations
-from paper_figs.norm_society._events import Event, Rules
 from paper_figs.norm_society._member import Member
+from paper_figs.norm_society._society import Event, Society
 from theory import norms
-from theory.norms import BEHAVIOURS, NormRates
-from theory.norms._model import CHANNELS
-from theory.norms._states import NORM_STATES, NormState
-
-LABELS = [state.label for state in NORM_STATES]
+from theory.norms import AGENTS, BEHAVIOURS, EVENTS, NormRates
+from theory.norms._states import LABELS, NORM_STATES, NormState
 
 
 def state_of(member: Member, behaviour: str) -> NormState:
@@ -40,11 +37,11 @@ class Branches:
     def __init__(self) -> None:
         self.chosen: list[bool] = []
 
-    def all(self, rules: Rules, play: Callable[[], Any]) -> Iterator[tuple[float, Any]]:
+    def all(self, society: Society, play: Callable[[], Any]) -> Iterator[tuple[float, Any]]:
         while True:
             self.place, self.weight = 0, 1.0
-            with rules.ask.of_event(0, self):  # type: ignore[arg-type]
-                result = play()
+            society.rng, society.event = self, Event("")  # type: ignore[assignment]
+            result = play()
             yield self.weight, result
             while self.chosen and not self.chosen[-1]:
                 self.chosen.pop()
@@ -66,9 +63,19 @@ class Branches:
         return outcome
 
 
-def states_after(members: list[Member], event: Event, behaviour: str) -> tuple[int, ...]:
-    after = [event.changed.get(number, member) for number, member in enumerate(members)]
-    return tuple(LABELS.index(state_of(member, behaviour).label) for member in after)
+def encounters(society: Society, pair: list[Member], behaviour: str) -> Iterator[tuple[float, list[str]]]:
+    """Every outcome of an encounter of these two, with its probability and what was seen; `members` are those after."""
+
+    def meet() -> list[str]:
+        society.members = list(pair)
+        society.encounter(0, 1, BEHAVIOURS[behaviour])
+        return society.event.seen
+
+    return Branches().all(society, meet)
+
+
+def states_of(society: Society, behaviour: str) -> tuple[int, ...]:
+    return tuple(LABELS.index(state_of(member, behaviour).label) for member in society.members)
 
 
 @pytest.mark.slow
@@ -76,39 +83,30 @@ def states_after(members: list[Member], event: Event, behaviour: str) -> tuple[i
 def test_an_encounter_has_the_law_of_the_model(behaviour: str, every: int) -> None:
     """All outcomes of all pairs of states, or a fifth, and how often there are conflicts, thoughts and chats."""
     operations = TableOperations(random_table(1), [behaviour])
-    rules, about = rules_of(operations, operations.behaviours), BEHAVIOURS[behaviour]
+    society = society_of(operations, operations.behaviours, agents=AGENTS[:2])
     model = norms.reaction_model(random_table(1), behaviour)
     P = model.tensor()
-    kinds = {
-        "conflict": ("chat", "conflict thought", "conflict"),
-        "thought": ("thought", "conflict thought"),
-        "chat": ("chat",),
-    }
-    expected = {
-        name: np.einsum(
-            "mi,mj->ij", *(rows[[c.event in events for c in CHANNELS]] for rows in (model.alpha, model.beta))
-        )
-        for name, events in kinds.items()
-    }
+    rates = [np.einsum("mi,mj->ij", model.alpha[list(of)], model.beta[list(of)]) for of in EVENTS.values()]
+    expected = dict(zip(("conflict", "thought", "chat"), rates, strict=True))
     for i, j in list(np.ndindex(K, K))[::every]:
         members = [member_at({behaviour: NORM_STATES[k]}, operations) for k in (i, j)]
-        law, seen = np.zeros((K, K)), dict.fromkeys(kinds, 0.0)
-        for weight, event in Branches().all(rules, lambda m=members: rules._encounter(m, 0, 1, about)):  # type: ignore[misc]
-            law[states_after(members, event, behaviour)] += weight
-            for name in event.seen:
-                seen[name] += weight
+        law, often = np.zeros((K, K)), dict.fromkeys(expected, 0.0)
+        for weight, seen in encounters(society, members, behaviour):
+            law[states_of(society, behaviour)] += weight
+            for name in seen:
+                often[name] += weight
         assert np.abs(law - P[i, j]).max() < 1e-12
-        assert all(abs(seen[name] - expected[name][i, j]) < 1e-12 for name in kinds)
+        assert all(abs(often[name] - expected[name][i, j]) < 1e-12 for name in expected)
 
 
 def spontaneous(behaviour: str, rates: NormRates) -> np.ndarray:
     """Rates of moves alone in the society."""
     operations = TableOperations(random_table(2), [behaviour], rates)
-    rules, S = rules_of(operations, operations.behaviours, rates), np.zeros((K, K))
+    society, S = society_of(operations, operations.behaviours, rates), np.zeros((K, K))
     for k, state in enumerate(NORM_STATES):
         member = member_at({behaviour: state}, operations)
-        for happens, per_day in ((rules._plan, rates.plans_per_day), (rules._synthesis, rates.syntheses_per_day)):
-            for weight, after in Branches().all(rules, lambda f=happens, m=member: f(m)):  # type: ignore[misc]
+        for happens, per_day in ((society.plan, rates.plans_per_day), (society.synthesis, rates.syntheses_per_day)):
+            for weight, after in Branches().all(society, lambda f=happens, m=member: f(m)):  # type: ignore[misc]
                 S[k, LABELS.index(state_of(after, behaviour).label)] += per_day * weight
     np.fill_diagonal(S, 0)
     return S
@@ -128,7 +126,7 @@ def test_plans_and_syntheses_have_the_rates_of_the_model(behaviour: str) -> None
 def test_several_behaviours_are_independent_but_for_the_threshold() -> None:
     """In an encounter nothing changes in another behaviour, and what happens does not depend on it."""
     operations = TableOperations(random_table(3))
-    rules, P = rules_of(operations), norms.reaction_model(random_table(3), "noise").tensor()
+    society, P = society_of(operations, agents=AGENTS[:2]), norms.reaction_model(random_table(3), "noise").tensor()
     rng = np.random.default_rng(0)
     for _ in range(60):
         i, j = rng.integers(K, size=2)
@@ -137,11 +135,11 @@ def test_several_behaviours_are_independent_but_for_the_threshold() -> None:
         pair = [{**other, "noise": NORM_STATES[k]} for other, k in zip(others, (i, j), strict=True)]
         members = [member_at(states, operations) for states in pair]
         law = np.zeros((K, K))
-        for weight, event in Branches().all(rules, lambda m=members: rules._encounter(m, 0, 1, BEHAVIOURS["noise"])):  # type: ignore[misc]
-            law[states_after(members, event, "noise")] += weight
+        for weight, _ in encounters(society, members, "noise"):
+            law[states_of(society, "noise")] += weight
             for behaviour in ("smoking", "tipping"):
                 expected = tuple(LABELS.index(states[behaviour].label) for states in pair)
-                assert states_after(members, event, behaviour) == expected
+                assert states_of(society, behaviour) == expected
         np.testing.assert_allclose(law, P[i, j], atol=1e-12)
 
 
@@ -149,13 +147,13 @@ def test_utilities_of_all_behaviours_count_for_synthesis() -> None:
     """100 outside and 95 + 85 are too few; 80 more are enough, and then each norm is generalised independently."""
     rates = NormRates(other_utility_ordinary=100)
     operations = TableOperations(table(abstract=0.6), rates=rates)
-    rules = rules_of(operations, rates=rates)
+    society = society_of(operations, rates=rates)
     held = NormState("ordinary", "for").at("complying", "for")
     few = member_at({"smoking": held, "noise": held, "tipping": NormState("ordinary", "for")}, operations)
-    assert all(after == few for _, after in Branches().all(rules, lambda: rules._synthesis(few)))
+    assert all(after == few for _, after in Branches().all(society, lambda: society.synthesis(few)))
     enough = member_at({"smoking": held, "noise": held, "tipping": held}, operations)
     law: dict = defaultdict(float)
-    for weight, after in Branches().all(rules, lambda: rules._synthesis(enough)):
+    for weight, after in Branches().all(society, lambda: society.synthesis(enough)):
         law[tuple(state_of(after, b).level for b in BEHAVIOURS)] += weight
     assert len(law) == 8
     for levels, weight in law.items():

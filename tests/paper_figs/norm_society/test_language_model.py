@@ -297,7 +297,6 @@ def test_norms_to_start_with_may_be_given():
     backend = Scripted(texts=["Nothing."])
     operations = NormOperations(backend, retries=0, created={"Bob Johnson": [ROW, ROW | {"content": "Tip."}]})
     assert operations("create", BOB, {"n": 5}, rng()) == [ROW, ROW | {"content": "Tip."}]
-    assert operations.created_for == ("Bob Johnson",)
     assert not backend.written
     with pytest.raises(UnparsedError, match="create of Sam Moore"):
         operations("create", SAM, {"n": 1}, rng())
@@ -307,17 +306,6 @@ def test_norms_to_start_with_may_be_given():
 def test_norms_to_start_with_are_checked(norms):
     with refused(r"created\['Bob Johnson'\] = "):
         NormOperations(Scripted(), created={"Bob Johnson": norms})
-
-
-def test_the_identity_tells_models_and_options_apart():
-    other, options = Scripted(), [{"temperature": 0.9}, {"writing_temperature": 0.9}, {"retries": 1}]
-    other.identity = "scripted/2"
-    options += [{}, {"prompts": prompts_with(no_norms="none")}, {"created": {"Bob Johnson": [ROW]}}]
-    made = [NormOperations(other), *(NormOperations(Scripted(), **some) for some in options)]
-    assert len({one.identity for one in made}) == len(made)
-    assert made[4].identity == NormOperations(Scripted()).identity
-    other.identity = ""
-    assert NormOperations(other).identity == ""
 
 
 @pytest.mark.parametrize(

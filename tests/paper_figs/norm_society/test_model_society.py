@@ -1,4 +1,4 @@
-"""The society of agents whose decisions and texts are a language model's: its log, interruptions, the questionnaire.
+"""The society of agents whose decisions and texts are a language model's, and all that it was asked.
 
 A scripted model answers as a function of the prompt and the seed, so that equal runs ask and write the same.
 """
@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
-from pathlib import Path
 from zlib import crc32
 
 import numpy as np
 import pytest
 import xarray as xr
 
-from _norm_societies import ordinary
 from _scripted_norms import BOB, SAM, Scripted
 from meanfield import InputError
 from paper_figs.norm_society import NormOperations, simulate_society
@@ -75,38 +72,32 @@ def text_of(prompt: Prompt, rng: np.random.Generator) -> str:
 
 
 class Author(Scripted):
-    """Writes what is asked for; its `lives`-th text is the last one."""
+    """Writes what is asked for."""
 
-    def __init__(self, lives: int = 10**9) -> None:
+    def __init__(self) -> None:
         super().__init__(law)
-        self.lives = lives
 
     def generate(self, prompts, *, max_tokens, temperature=1.0, seed=0):
-        if len(self.written) == self.lives:
-            raise OSError("the line is dead")
         (prompt,) = prompts
         self.written.append((prompt, {"seed": seed}))
         text = text_of(prompt, np.random.default_rng(seed))
         return [text.removeprefix(prompt.answer_prefix)]
 
 
-def exchanges_of(log: Path) -> list[dict]:
-    return [one for line in log.read_text().splitlines()[1:] for one in json.loads(line)["exchanges"]]
-
-
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> tuple[xr.Dataset, Path, Author]:
-    """A run that was not interrupted, its log, and the model that was asked."""
-    log, author = tmp_path_factory.mktemp("society") / "log", Author()
-    return simulate_society(NormOperations(author), **SOCIETY, log=log), log, author
+def whole() -> tuple[xr.Dataset, NormOperations, Author]:
+    """A run, its operations, and the model that was asked."""
+    author = Author()
+    operations = NormOperations(author)
+    return simulate_society(operations, **SOCIETY), operations, author
 
 
 def test_the_society_asks_all_that_a_model_can_be_asked(whole):
-    run, log, _ = whole
-    asked = {one["operation"] for one in exchanges_of(log)}
+    run, operations, _ = whole
+    asked = {one["operation"] for one in operations.exchanges}
     probes_only = {"comply_in_plan", "comply_in_action"}
     assert asked == (set(QUESTIONS) | set(MAX_TOKENS)) - probes_only
-    assert any(one.get("problem") for one in exchanges_of(log))  # a text that was refused is kept too
+    assert any(one.get("problem") for one in operations.exchanges)  # a text that was refused is kept too
     assert int(run["unparsed"].sum()) == 0
     for name in ("conflicts", "thoughts", "chats"):
         assert int(run[name].isel(event=-1).sum()) > 0
@@ -118,9 +109,9 @@ def test_the_society_asks_all_that_a_model_can_be_asked(whole):
     assert other.attrs["databases"] != run.attrs["databases"]
 
 
-def test_the_log_holds_every_prompt(whole):
-    _, log, author = whole
-    kept = exchanges_of(log)
+def test_every_prompt_is_kept(whole):
+    _, operations, author = whole
+    kept = operations.exchanges
     texts = [one["prompt"] for one in kept if "problem" in one]
     assert texts == [
         {"system": one.system, "user": one.user, "answer_prefix": one.answer_prefix} for one, _ in author.written
@@ -133,34 +124,8 @@ def test_the_log_holds_every_prompt(whole):
     assert both == {(one.system, one.user) for one in author.scored}
 
 
-def test_a_run_whose_model_dies_goes_on_to_the_same_end(whole, tmp_path):
-    run, log, author = whole
-    part, rest = tmp_path / "log", Author()
-    with pytest.raises(OSError, match="the line is dead"):
-        simulate_society(NormOperations(Author(lives=8)), **SOCIETY, log=part)
-    assert log.read_bytes().startswith(part.read_bytes()) and part.read_bytes() != log.read_bytes()
-    known = sum("problem" in one for one in exchanges_of(part))
-    xr.testing.assert_identical(simulate_society(NormOperations(rest), **SOCIETY, log=part), run)
-    assert part.read_bytes() == log.read_bytes()
-    assert [one for one, _ in rest.written] == [one for one, _ in author.written[known:]]
-    with pytest.raises(InputError, match="it holds a norm society with operations = "):
-        simulate_society(NormOperations(Author(), temperature=0.5), **SOCIETY, log=part)
-
-
-def test_norms_for_nobody_are_named():
-    """A name with a slip in it, and an agent who is no entrepreneur. Too many norms are refused."""
+def test_too_many_norms_are_refused():
     norms = [{"content": f"Rule {k}.", "kind": "injunctive", "utility": 80} for k in range(2)]
-
-    def start(*names: str, agents=(BOB, SAM), n_created: int = 2) -> xr.Dataset:
-        operations = NormOperations(Author(), created=dict.fromkeys(names, norms))
-        return simulate_society(operations, agents, ["smoking"], encounters=1, seed=1, n_created=n_created)
-
-    with pytest.warns(UserWarning, match="norms for Bob Jonson, Sam Moore: expected them for .* society, Bob Johnson$"):
-        start("Bob Johnson", "Bob Jonson", "Sam Moore")
-    with pytest.warns(UserWarning, match="norms for Bob Johnson: expected them for .* society, which has none$"):
-        start("Bob Johnson", agents=ordinary((BOB, SAM)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        start("Bob Johnson")
+    operations = NormOperations(Author(), created={"Bob Johnson": norms})
     with pytest.raises(InputError, match="create of Bob Johnson answered 2 norms: expected 1 at most"):
-        start("Bob Johnson", n_created=1)
+        simulate_society(operations, (BOB, SAM), ["smoking"], encounters=1, seed=1, n_created=1)

@@ -21,8 +21,7 @@ from _norm_societies import FAST, K, ordinary, table
 from meanfield import ReactionModel
 from paper_figs.norm_society import TableOperations, simulate_society
 from theory.norms import AGENTS, BEHAVIOURS, NormRates, default_operations
-from theory.norms._observables import SHARES
-from theory.norms._states import NORM_STATES, starting_fractions
+from theory.norms._states import starting_fractions
 from validation import reactions
 
 ALPHA = 1e-5
@@ -65,12 +64,9 @@ def test_whole_runs_have_the_law_of_the_model(tipping: dict[str, np.ndarray]) ->
         protocol = protocol_of(theory.norms.reaction_model(operations, "tipping", FAST), FAST)
         start = (10 * theory.norms.initial_composition("tipping").values).round().astype(int)
         runs = reactions.simulate(protocol, start, runs=4000, seed=1, max_rounds=20, record_rounds=20)
-        count = runs["count"].sel(round=[4, 20]).values
-        member = {
-            name: np.array([[s.standard == one and s.level in of for one in ("for", "against")] for s in NORM_STATES])
-            for name, (of, _) in SHARES.items()
-        }
-        return {name: np.einsum("rts,sk->rtk", count, belongs.astype(int)) for name, belongs in member.items()}
+        model = theory.norms.reaction_model(operations, "tipping", FAST)
+        seen = theory.norms.observables(model, runs["count"].sel(round=[4, 20]).values / 10)
+        return {name: (10 * seen[name].values).round().astype(int) for name in tipping}
 
     expected = by_protocol(default_operations())
     for name, counts in tipping.items():

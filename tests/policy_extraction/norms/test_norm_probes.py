@@ -11,10 +11,11 @@ import pytest
 import xarray as xr
 
 import policy_extraction
-import theory.norms
+from _norm_societies import emergence
 from _scripted_norms import BOB, INFORMATION, NO, NO_SMOKING, NOISE, SAM, SMOKING, TIP, YES, Scripted, rng
 from meanfield import InputError
 from paper_figs.norm_society import NormOperations
+from paper_figs.norm_society._member import PersonalNorm
 from policy_extraction.norms import NORMS_003, operation_probabilities, probe_operations
 from policy_extraction.norms._probe import SOURCES
 from policy_extraction.norms._prompts import QUESTIONS, NormPrompts
@@ -113,7 +114,7 @@ def test_probes_ask_what_the_operations_ask():
         "A guest: I understand."
     )
     information = {"content": NO_SMOKING.content, "kind": "injunctive", "text": talk}
-    opposed, chat = (SMOKING.norm("against"),), {"text": talk, "source": "chat"}
+    opposed, chat = (PersonalNorm.of(SMOKING, "against"),), {"text": talk, "source": "chat"}
     for name, given in {
         "detect_conflict/opposite": seen | {"norms": (NO_SMOKING,)},
         "decide_to_talk/opposite": seen | {"norms": (NO_SMOKING,)},
@@ -264,8 +265,7 @@ def test_the_reaction_model_takes_them(probed):
     assert table["unique"].values.tolist() == pytest.approx([0.9, 0.1, 0.9, 0.5])
     assert table["conflict_free"].values[0].tolist() == pytest.approx([0.9, 0.9, 0.1, 0.9])
     assert table["correct_type"].attrs["source"] == "probed"
-    curves = theory.norms.emergence(["smoking"], operations=table, times=np.linspace(0, 2, 9))
-    accepted = curves["accepted"].sel(behaviour="smoking", standard="for")
+    accepted = emergence(["smoking"], table, times=np.linspace(0, 2, 9))["accepted"].sel(standard="for")[0]
     assert accepted[0] == pytest.approx(0.3)
     assert accepted.sel(time=0.25) > 0.8
 
@@ -309,5 +309,4 @@ def test_smollm2_is_probed():
     # A prompt written another way moves a probability by about 0.03; a contrast is a mean over many
     assert float(abs(probes["contrast"]).max()) < 0.1
     table = checked_operations(operation_probabilities(probes, default_operations()))
-    curves = theory.norms.emergence(operations=table)
-    assert np.isfinite(curves["accepted"]).all()
+    assert np.isfinite(emergence(operations=table)["accepted"]).all()

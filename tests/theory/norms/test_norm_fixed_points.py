@@ -7,9 +7,10 @@ from itertools import product, takewhile
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.optimize import bisect
 
 import meanfield
-from _norm_societies import ordinary, random_table
+from _norm_societies import emergence, ordinary, random_table
 from _paths import ROOT
 from meanfield import solve
 from theory import norms
@@ -164,3 +165,21 @@ def test_solutions_end_in_stable_fixed_points() -> None:
     nearest = stable.isel(fixed_point=int(distance.values.argmin()))
     assert nearest["regime"] == "for"
     assert_in_the_document(points, "tipping")
+
+
+@pytest.mark.slow
+def test_thresholds_are_those_of_the_document() -> None:
+    """Beside one opponent in ten, one entrepreneur in ten is too few and two are enough, as in [003]."""
+
+    def beyond(leading: float, opposing: float, day: float) -> float:
+        """Ordinary agents as in [003]: of seven, three are for tips."""
+        rest = 1 - leading - opposing
+        start = {("entrepreneur", "for"): leading, ("entrepreneur", "against"): opposing}
+        start |= {("ordinary", "for"): rest * 3 / 7, ("ordinary", "against"): rest * 4 / 7}
+        curves = emergence(["tipping"], start=start, times=np.array([0.0, day]))
+        return float(curves["reached"].sel(standard="for").isel(behaviour=0, time=1)) - 0.5
+
+    document = (ROOT / "docs" / "results" / "norms.md").read_text()
+    for opposing, text in ((0.0, "more than {:.2f} % of them work for it"), (0.1, "against 10 % it takes {:.1f} %")):
+        assert text.format(100 * bisect(beyond, 0, 0.5, (opposing, 2.0), xtol=1e-5)) in document
+    assert 0.1 < bisect(beyond, 0, 0.5, (0.1, 60.0), xtol=1e-5) < 0.12

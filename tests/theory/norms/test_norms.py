@@ -1,4 +1,4 @@
-"""Norm emergence of [003]: objects, operations; the reaction model against closed forms, enumeration and findings."""
+"""Norms of [003]: agents, operations; the reaction model against closed forms, an enumeration and the findings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import pytest
 import xarray as xr
 
 import meanfield
-from _norm_societies import ordinary, random_table, table
+from _norm_societies import DAYS, emergence, first_day, ordinary, random_table, table
 from _paths import ROOT
 from meanfield import InputError
-from theory import norms
 from theory.norms import (
     AGENTS,
     BEHAVIOURS,
@@ -24,17 +23,13 @@ from theory.norms import (
     NormAgent,
     NormRates,
     default_operations,
-    emergence,
-    emergence_measures,
     initial_composition,
     observables,
     reaction_model,
 )
 from theory.norms._operations import OPERATIONS, checked_operations
-from theory.norms._society import PersonalNorm
-from theory.norms._states import NORM_STATES, NormState, starting_fractions
+from theory.norms._states import LABELS, NORM_STATES, NormState, starting_fractions
 
-LABELS = [state.label for state in NORM_STATES]
 TEXTS = {"for": "a", "against": "b"}
 TIMES = np.linspace(0, 2, 41)
 
@@ -239,13 +234,24 @@ def test_the_standards_are_treated_alike() -> None:
     """Who prefers what, exchanged: the curves are exchanged too."""
     fractions = starting_fractions("tipping")
     swapped = {(t, {"for": "against", "against": "for"}[p]): value for (t, p), value in fractions.items()}
-    one, other = (emergence(["tipping"], fractions=f) for f in (fractions, swapped))
+    one, other = (emergence(["tipping"], start=f) for f in (fractions, swapped))
     for name in ("accepted", "complying", "informed"):
         np.testing.assert_allclose(one[name].sel(standard="for"), other[name].sel(standard="against"), atol=1e-7)
     np.testing.assert_allclose(one["conflicts"], other["conflicts"], rtol=1e-6)
 
 
 # --- findings of [003] Section 3.2 and Appendix D with the default set, each with a control that lacks it ---
+
+INJUNCTIVE = ["smoking", "noise"]
+
+
+def followed(curves: xr.Dataset) -> xr.Dataset:
+    return curves.sel(standard="for", drop=True)
+
+
+def dip(curves: xr.Dataset) -> xr.DataArray:
+    accepted = followed(curves)["accepted"].transpose("behaviour", "time")
+    return (accepted.copy(data=np.maximum.accumulate(accepted.values, axis=1)) - accepted).max("time")
 
 
 @pytest.fixture(scope="module")
@@ -259,116 +265,84 @@ def deaf() -> xr.Dataset:
     return emergence(operations=table(identify_chat=0, identify_thought=0))
 
 
-def followed(curves: xr.Dataset) -> xr.Dataset:
-    return emergence_measures(curves).sel(standard="for")
+def test_all_norms_reach_everyone_and_are_accepted_before_they_are_complied_with(curves, deaf) -> None:
+    """After two days fewer than half of one agent in ten lacks a norm; not if agents find no norm in talk and sight.
 
-
-def test_all_norms_reach_everyone(curves: xr.Dataset, deaf: xr.Dataset) -> None:
-    """After two days fewer than half of one agent in ten lacks a norm; not if agents find no norm in talk and sight."""
-    assert (followed(curves)["reached_end"] > 0.95).all()
-    assert (followed(curves)["complying_end"] > 0.7).all()
-    assert (followed(deaf)["reached_end"] < 0.5).all()
-
-
-def test_acceptance_comes_before_compliance(curves: xr.Dataset) -> None:
-    """Over 70 % accept each norm in a quarter of a day, and comply with injunctive ones at about three quarters."""
-    assert (followed(curves)["accepted_day"] < 0.25).all()
-    assert (curves["accepted"].sel(standard="for", time=0.25) > 0.7).all()
-    days = followed(curves).where(curves["kind"] == "injunctive", drop=True)
-    assert ((days["complying_day"] > 0.55) & (days["complying_day"] < 0.9)).all()
-    assert (curves["complying"].isel(time=-1).sel(standard="for", behaviour=["smoking", "noise"]) > 0.95).all()
+    Over 70 % accept each norm in a quarter of a day, and comply with injunctive ones at about three quarters.
+    """
+    end = followed(curves).isel(time=-1)
+    assert (end["reached"] > 0.95).all() and (end["complying"] > 0.7).all()
+    assert (end["complying"].sel(behaviour=INJUNCTIVE) > 0.95).all()
+    assert (followed(deaf)["reached"].isel(time=-1) < 0.5).all()
+    assert (first_day(followed(curves)["accepted"]) < 0.25).all()
+    days = first_day(followed(curves)["complying"]).sel(behaviour=INJUNCTIVE)
+    assert ((days > 0.55) & (days < 0.9)).all()
     hasty = followed(emergence(["smoking"], rates=NormRates(plans_per_day=20)))
-    assert (hasty["complying_day"] < 0.25).all()
+    assert (first_day(hasty["complying"]) < 0.25).all()
 
 
 def test_conflicts_surge_and_vanish(curves: xr.Dataset, deaf: xr.Dataset) -> None:
     """They double, and an eighth is left of injunctive ones; not if agents do half of the time as they please."""
-    measures = followed(curves)
-    assert (measures["conflicts_surge"] > 2).all()
-    assert (measures["conflicts_left"].sel(behaviour=["smoking", "noise"]) < 0.125).all()
-    assert measures["conflicts_left"].sel(behaviour="tipping") < 0.5
-    chats = curves["chats"]
-    assert (chats.isel(time=-1) < 0.5 * chats.max("time")).all()
+
+    def surge(of: xr.Dataset) -> xr.DataArray:
+        return of["conflicts"].max("time") / of["conflicts"].isel(time=0)
+
+    def left(of: xr.Dataset) -> xr.DataArray:
+        return of["conflicts"].isel(time=-1) / of["conflicts"].max("time")
+
+    assert (surge(curves) > 2).all() and (surge(deaf) < 2).all()
+    assert (left(curves).sel(behaviour=INJUNCTIVE) < 0.125).all() and left(curves).sel(behaviour="tipping") < 0.5
+    assert (curves["chats"].isel(time=-1) < 0.5 * curves["chats"].max("time")).all()
     assert (curves["thoughts"].isel(time=-1) < 0.5 * curves["thoughts"].isel(time=0)).all()
-    wilful = followed(emergence(["smoking"], operations=table(comply_in_action=0.5)))
-    assert (wilful["conflicts_left"] > 0.125).all()
-    assert (followed(deaf)["conflicts_surge"] < 2).all()
+    assert (left(emergence(["smoking"], table(comply_in_action=0.5))) > 0.125).all()
 
 
 def test_entrepreneurs_decide_about_the_evenly_split_norm(curves: xr.Dataset) -> None:
     """Two of three make it emerge, none leaves a draw, and one of three makes the opposite norm emerge."""
     none = emergence(["tipping"], agents=ordinary(AGENTS))
-    np.testing.assert_allclose(
-        none["accepted"].sel(standard="for"), none["accepted"].sel(standard="against"), atol=1e-7
-    )
+    accepted = none["accepted"]
+    np.testing.assert_allclose(accepted.sel(standard="for"), accepted.sel(standard="against"), atol=1e-7)
     assert (none["reached"].max() < 0.51) and (none["complying"].max() < 0.2)
-    assert followed(curves)["reached_end"].sel(behaviour="tipping") > 0.95
-    one_of_three = {
-        ("entrepreneur", "for"): 0.1,
-        ("entrepreneur", "against"): 0.2,
-        ("ordinary", "for"): 0.4,
-        ("ordinary", "against"): 0.3,
-    }
-    ends = emergence_measures(emergence(["tipping"], fractions=one_of_three))["reached_end"].squeeze()
-    assert float(ends.sel(standard="against")) > 0.95
-    assert float(ends.sel(standard="for")) < 0.05
+    assert followed(curves)["reached"].isel(time=-1).sel(behaviour="tipping") > 0.95
+    one_of_three = starting_fractions("tipping") | {("entrepreneur", "for"): 0.1, ("entrepreneur", "against"): 0.2}
+    one_of_three |= {("ordinary", "for"): 0.4, ("ordinary", "against"): 0.3}
+    ends = emergence(["tipping"], start=one_of_three)["reached"].isel(time=-1, behaviour=0)
+    assert ends.sel(standard="against") > 0.95 and ends.sel(standard="for") < 0.05
 
 
 def test_synthesis_makes_dips_in_the_accepted_share(curves: xr.Dataset) -> None:
     """And the share recovers; without synthesis it never falls."""
-    accepted = curves["accepted"].sel(standard="for", behaviour=["smoking", "noise"])
-    assert (followed(curves)["dip"].sel(behaviour=["smoking", "noise"]) > 0.02).all()
+    accepted = followed(curves)["accepted"].sel(behaviour=INJUNCTIVE)
+    assert (dip(curves).sel(behaviour=INJUNCTIVE) > 0.02).all()
     later = accepted.where(accepted["time"] > 0.4)
     assert (accepted.isel(time=-1) - later.min("time") > 0.01).all()
-    without = followed(emergence(rates=NormRates(syntheses_per_day=0)))
-    assert (without["dip"] < 1e-6).all()
-
-
-# --- measures and their derivatives ---
-
-
-def test_measures_of_known_curves() -> None:
-    time = np.array([0.0, 1.0, 2.0, 3.0])
-    share = xr.DataArray([[0.1, 0.5, 0.9, 0.8], [0.0, 0.1, 0.2, 0.3]], dims=("standard", "time"), coords={"time": time})
-    shares = {name: share for name in ("accepted", "complying", "reached")}
-    made_up = xr.Dataset({**shares, "conflicts": ("time", [2.0, 6.0, 3.0, 1.5])}).assign_coords(
-        standard=["for", "against"]
-    )
-    found = emergence_measures(made_up, level=0.7)
-    np.testing.assert_allclose(found["accepted_day"], [1.5, np.nan])
-    np.testing.assert_allclose(found["dip"], [0.1, 0], atol=1e-12)
-    np.testing.assert_allclose(found["reached_end"], [0.8, 0.3])
-    assert (float(found["conflicts_surge"]), float(found["conflicts_left"])) == (3, 0.25)
-    assert float(emergence_measures(made_up, level=0.1)["accepted_day"][0]) == 0
-
-
-def test_curves_are_saved_and_loaded(curves: xr.Dataset, tmp_path) -> None:
-    meanfield.save(curves, tmp_path / "curves.nc")
-    xr.testing.assert_allclose(meanfield.load(tmp_path / "curves.nc"), curves)
-    other = emergence(["smoking"], operations=table(abstract=0.5), times=np.linspace(0, 2, 9))
-    made_of = [one["made_of"].sel(behaviour="smoking").item() for one in (curves, other)]
-    assert made_of[0] != made_of[1]
-    assert "complying/for 0.3, ordinary/for/none 0.4, ordinary/against/none 0.3, encounters_per_day 160" in made_of[0]
+    assert (dip(emergence(rates=NormRates(syntheses_per_day=0))) < 1e-6).all()
 
 
 DOCUMENT = ROOT / "docs" / "results" / "norms.md"
 
 
 def test_the_document_has_the_numbers_of_the_model(curves: xr.Dataset) -> None:
-    measures = emergence_measures(curves).sel(standard="for")
+    found, conflicts = followed(curves), curves["conflicts"]
+
+    def day(name: str) -> list[float]:
+        """Between two saved times, by linear interpolation; the shares grow until they reach 70 %."""
+        shares = found[name].transpose("behaviour", "time").values
+        return [float(np.interp(0.7, share[: share.argmax()], DAYS[: share.argmax()])) for share in shares]
+
     rows = {
-        "70 % accept it on day": "accepted_day",
-        "70 % comply on day": "complying_day",
-        "share that it reached, day 2": "reached_end",
-        "share that complies, day 2": "complying_end",
-        "largest fall of the accepted share": "dip",
-        "conflicts at most, over those at the start": "conflicts_surge",
-        "conflicts on day 2, over the most": "conflicts_left",
+        "70 % accept it on day": day("accepted"),
+        "70 % comply on day": day("complying"),
+        "share that it reached, day 2": found["reached"].isel(time=-1).values,
+        "share that complies, day 2": found["complying"].isel(time=-1).values,
+        "largest fall of the accepted share": dip(curves).values,
+        "conflicts at most, over those at the start": (conflicts.max("time") / conflicts.isel(time=0)).values,
+        "conflicts on day 2, over the most": (conflicts.isel(time=-1) / conflicts.max("time")).values,
     }
     cells = [line.strip("|").split("|") for line in DOCUMENT.read_text().splitlines() if line.count("|") == 5]
     table = {first.strip(): [cell.strip() for cell in rest] for first, *rest in cells}
-    for label, name in rows.items():
-        for printed, value in zip(table[label], measures[name].values, strict=True):
+    for label, values in rows.items():
+        for printed, value in zip(table[label], values, strict=True):
             assert printed == f"{value:.{len(printed) - 2}f}", label
 
 
@@ -380,20 +354,20 @@ NOISE = BEHAVIOURS["noise"]
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        *(
-            (lambda utility=utility: PersonalNorm("Tip.", utility, "injunctive"), "utility = .*number from 1 to 100")
-            for utility in (0, 0.99, 100.01, -1, float("nan"), True, "80", None)
-        ),
-        (lambda: PersonalNorm("  ", 80, "injunctive"), "content"),
-        (lambda: PersonalNorm("Tip.", 80, "moral"), "kind = 'moral'"),
-        (lambda: PersonalNorm("Tip.", 80, "descriptive", "valid"), "state = 'valid'"),
         (lambda: NormAgent("Ann", "leader", "", {}), "type = 'leader'"),
         (lambda: NormAgent("Ann", "ordinary", "", {"noise": "F"}), r"prefers\['noise'\] of Ann = 'F'"),
         (lambda: NormAgent(" ", "ordinary", "", {}), "name = ' '"),
         (lambda: NormAgent("Al", "ordinary", None, {}), "description = None of Al"),
         (lambda: NormAgent("Al", "ordinary", "", ["for"]), r"prefers = \['for'\] of Al"),
-        (lambda: NOISE.norm("maybe"), "standard = 'maybe'"),
-        (lambda: replace(NOISE, utility=101), "utility = 101"),
+        *(
+            (lambda utility=utility: replace(NOISE, utility=utility), "utility of 'noise' = .*expected a number from 1")
+            for utility in (0, 0.99, 100.01, -1, float("nan"), True, "80", None)
+        ),
+        (lambda: Behaviour("x", "moral", 5, TEXTS, TEXTS), "kind = 'moral'"),
+        (
+            lambda: Behaviour("x", "injunctive", 5, {"for": " ", "against": "b"}, TEXTS),
+            r"standards\['for'\] of x = ' '",
+        ),
         (lambda: Behaviour("", "injunctive", 5, TEXTS, TEXTS), "name = ''"),
         (lambda: Behaviour("x", "injunctive", 5, {"for": "a", "against": "a"}, TEXTS), "expected different texts"),
         (lambda: Behaviour("x", "injunctive", 5, TEXTS, TEXTS, "("), r"mentions of x = '\('"),
@@ -408,71 +382,31 @@ NOISE = BEHAVIOURS["noise"]
             for value in (-0.01, 1.01, np.nan)
         ),
         (lambda: checked_operations(ALL.assign(correct_type=0.5)), r"\['correct_type'\] has dims"),
-        (lambda: checked_operations(ALL.assign_coords(held=["none", "same", "opposed", "x"])), "labels .* along held"),
+        (
+            lambda: checked_operations(ALL.assign_coords(held=["none", "same", "opposed", "x"])),
+            "lacks held = 'abstract'|has held = 'x'",
+        ),
         (lambda: NormRates(encounters_per_day=0.0), "encounters_per_day"),
         (lambda: NormRates(plans_per_day=-1.0), "plans_per_day"),
         (lambda: NormRates(threshold=float("nan")), "threshold"),
         (lambda: NormRates().synthesises("Entrepreneur", 30), "type = 'Entrepreneur'"),
         (lambda: reaction_model(ALL, "queueing"), "behaviour = 'queueing'"),
-        (lambda: emergence("smoking"), "behaviours = 'smoking': expected a list of names"),
-        (lambda: emergence(["noise", "noise"]), "behaviours = "),
-        (lambda: emergence(agents=["Bob"]), "expected one or more NormAgents"),
-        (lambda: emergence(agents=AGENTS[:2] * 2), "expected different names"),
-        (lambda: emergence(agents=AGENTS[:5], fractions={("ordinary", "for"): 1.0}), "agents and fractions"),
-        (lambda: emergence(fractions=[0.5, 0.5]), r"fractions = \[0.5, 0.5\]: expected"),
-        (lambda: emergence(rates={"plans_per_day": 1}), "expected NormRates"),
-        (lambda: emergence(times="soon"), "times = 'soon': expected numbers"),
-        (lambda: emergence(operations=ALL.assign(abstract=xr.DataArray("x"))), "expected numbers"),
-        (lambda: emergence_measures(None), "curves is a NoneType"),
-        (lambda: emergence_measures(emergence(["noise"]), level=1), "level = 1"),
-        (lambda: emergence_measures(emergence(["noise"]).isel(time=0)), "expected time"),
+        (lambda: initial_composition("noise", ["Bob"]), "expected one or more NormAgents"),
+        (lambda: initial_composition("noise", AGENTS[:2] * 2), "expected different names"),
+        (lambda: initial_composition([0.5, 0.5]), r"fractions = \[0.5, 0.5\]: expected"),
+        (lambda: reaction_model(ALL, "noise", {"plans_per_day": 1}), "expected NormRates"),
+        (lambda: reaction_model(ALL.assign(abstract=xr.DataArray("x")), "noise"), "expected real numbers"),
         (lambda: observables(3, np.zeros(36)), "model is a int"),
         (
             lambda: observables(meanfield.ReactionModel(["a"], [[0.5]], [[0.5]]), np.ones(1)),
             "model is a ReactionModel: expected the result of",
         ),
-        (lambda: observables(reaction_model(ALL, "noise"), np.ones(35) / 35), "expected 36 along state"),
-        (lambda: observables(reaction_model(ALL, "noise"), np.ones(36)), "does not sum to 1"),
-        (
-            lambda: emergence_measures(
-                observables(reaction_model(ALL, "noise"), np.ones((3, 36)) / 36).rename(dim_0="time")
-            ),
-            "expected time in both",
-        ),
+        (lambda: observables(reaction_model(ALL, "noise"), np.ones(35) / 35), "has 35 along state: expected 36"),
+        (lambda: observables(reaction_model(ALL, "noise"), np.ones(36)), "misses a sum of 1 by 35"),
+        (lambda: observables(reaction_model(ALL, "noise"), xr.DataArray([0.5, 0.5], dims="x")), "expected state"),
     ],
 )
 def test_arguments_that_cannot_be_are_named(unchecked_types, call, message) -> None:
     with pytest.raises(InputError, match=message) as error:
         call()
     assert "\n" not in str(error.value)
-
-
-def test_former_names_warn() -> None:
-    with pytest.warns(DeprecationWarning, match="as_ordinary.* use "):
-        assert {agent.type for agent in norms.as_ordinary(AGENTS)} == {"ordinary"}
-    for name, match in (
-        ("behaviour_of", "use BEHAVIOURS"),
-        ("STANDARDS", "goes"),
-        ("starting_fractions", "use initial"),
-    ):
-        with pytest.warns(DeprecationWarning, match=f"{name}.*{match}"):
-            assert getattr(norms, name)
-    with pytest.warns(DeprecationWarning, match="validate_operations"):
-        xr.testing.assert_identical(norms.validate_operations(ALL), ALL)
-    with pytest.warns(DeprecationWarning, match=r"use meanfield.fixed_points\(reaction_model"):
-        assert norms.fixed_points("smoking", starts=1)["reached"].sel(standard="for").item() == pytest.approx(
-            1, abs=1e-3
-        )
-
-
-@pytest.mark.slow
-def test_former_analyses_find_what_they_found() -> None:
-    with pytest.warns(DeprecationWarning, match="entrepreneur_threshold"):
-        found = norms.entrepreneur_threshold("smoking", opposing=0.2, times=[2.0])
-    assert found["threshold"].item() == pytest.approx(0.193, abs=1e-3)
-    with pytest.warns(DeprecationWarning, match="sensitivity"):
-        effect = norms.sensitivity(["smoking"], names=["comply_in_plan"]).isel(behaviour=0)
-    assert effect["complying_day"].to_series().round(1).to_dict() == {
-        "comply_in_plan[willing]": -0.2,
-        "comply_in_plan[unwilling]": -0.2,
-    }
