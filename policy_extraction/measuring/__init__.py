@@ -1,7 +1,7 @@
 """Measuring policies: records, their cache, sampling, and variants of the prompt."""
 
 from policy_extraction.measuring._active.measure import measure as measure
-from policy_extraction.measuring._active.sample_policies import sample_policies as sample_policies
+from policy_extraction.measuring._active.measure import sample_policies as sample_policies
 from policy_extraction.measuring._cost import cost as cost
 from policy_extraction.measuring._extract import extract as extract
 from policy_extraction.measuring._flips import flip_table as flip_table

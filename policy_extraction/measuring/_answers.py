@@ -6,7 +6,7 @@ import sqlite3
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, ModelError, StorageError
 from policy_extraction._toolbox.checksums import checksum
-from policy_extraction.backends._backend import Backend, Scores, Submitting
+from policy_extraction.backends._backend import Backend, Submitting
 from policy_extraction.measuring._sampling import Sampling, check_log_probabilities, choose
 from policy_extraction.prompts._template import Prompt
 
@@ -166,16 +166,34 @@ class Answers:
             If an answer is NaN or missing.
         """
         log_p, censored = np.full((len(asked), len(words)), np.nan), np.zeros((len(asked), len(words)), dtype=bool)
-        with self.telling(backend.name, bar), self._collecting(asked, log_p, censored) as keep:
-            for scores in self._scores(backend, words, prompts, bar):
-                if np.isnan(scores.log_probability).any():
-                    raise ModelError(f"model = {backend.name}: it returned log-probabilities that are no numbers (NaN)")
-                check_log_probabilities(scores.log_probability)
-                log_p[scores.numbers], censored[scores.numbers] = scores.log_probability, scores.censored
-                keep(scores.numbers)
-                self.n_asked += len(scores.numbers)
-                bar.update(len(scores.numbers))
-                _check_decided(scores.log_probability, scores.censored, sampling, backend.name)
+        waiting: list[int] = []
+        written = 0.0
+
+        def write() -> None:
+            self.put([asked[number] for number in waiting], log_p[waiting], censored[waiting])
+            waiting.clear()
+
+        with self.telling(backend.name, bar):
+            if isinstance(backend, Submitting):
+                every = backend.score_later(prompts, words, journal=self._journal, tell=bar.set_postfix_str)
+            else:
+                every = backend.score(prompts, words)
+            try:
+                for scores in every:
+                    if np.isnan(scores.log_probability).any():
+                        told = "it returned log-probabilities that are no numbers (NaN)"
+                        raise ModelError(f"model = {backend.name}: {told}")
+                    check_log_probabilities(scores.log_probability)
+                    log_p[scores.numbers], censored[scores.numbers] = scores.log_probability, scores.censored
+                    waiting += scores.numbers.tolist()
+                    if time.monotonic() >= written + PAUSE:
+                        write()
+                        written = time.monotonic()
+                    self.n_asked += len(scores.numbers)
+                    bar.update(len(scores.numbers))
+                    _check_decided(scores.log_probability, scores.censored, sampling, backend.name)
+            finally:
+                write()
         left = int(np.isnan(log_p).any(axis=1).sum())
         if left:
             raise ModelError(f"model = {backend.name}: it left {left} prompts without an answer")
@@ -209,35 +227,6 @@ class Answers:
     def _journal(self) -> Path | None:
         """Where a back end notes what it has submitted; it is removed with the answers."""
         return None if self._path is None else self._path.with_suffix(".batches.sqlite")
-
-    def _scores(self, backend: Backend, words: Sequence[str], prompts: Sequence[Prompt], bar: tqdm) -> Iterator[Scores]:
-        if isinstance(backend, Submitting):
-            return backend.score_later(prompts, words, journal=self._journal, tell=bar.set_postfix_str)
-        return backend.score(prompts, words)
-
-    @contextmanager
-    def _collecting(
-        self, asked: Sequence[Asked], log_p: np.ndarray, censored: np.ndarray
-    ) -> Iterator[Callable[[np.ndarray], None]]:
-        """Give a function that keeps answers by their numbers; the end of the block writes the last of them."""
-        waiting: list[int] = []
-        written = 0.0
-
-        def write() -> None:
-            nonlocal written
-            self.put([asked[number] for number in waiting], log_p[waiting], censored[waiting])
-            waiting.clear()
-            written = time.monotonic()
-
-        def keep(numbers: np.ndarray) -> None:
-            waiting.extend(numbers.tolist())
-            if time.monotonic() >= written + PAUSE:
-                write()
-
-        try:
-            yield keep
-        finally:
-            write()
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError
+from meanfield import InputError, MemorySpace
 from meanfield.toolbox import LARGEST_SEED, instance, labelled, real_number, stamp, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends.api._chosen import steps
@@ -22,6 +22,7 @@ from policy_extraction.backends.local._source import SMOLLM2, find
 from policy_extraction.backends.local._tokens import questions
 from policy_extraction.prompts._games import Words, check_games, games_of
 from policy_extraction.prompts._orders import orders
+from policy_extraction.prompts._questions import prompts
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
 
 COUNTED = 256  # prompts of each memory length
@@ -135,43 +136,29 @@ def _count(
     tokenizer: Any, words: Words, memory_length: int, template: Template, payoffs: Payoffs, most: int | None
 ) -> _Count:
     """Tokens of all prompts, or of as many of the longest ones."""
-    presented, total = orders(words), _Count(0, 0, 0)
+    presented, space, total = orders(words), MemorySpace(len(words), memory_length), _Count(0, 0, 0)
     for length in reversed(range(memory_length + 1)):
-        n_memories = len(words) ** (2 * length)
+        n_memories = space.n_digits**length
         n_prompts = n_memories * len(presented)
         n_asked = n_prompts if most is None else min(n_prompts, most - total.prompts)
         if not n_asked:
             break
-        asked = []
-        for number in _spread(n_prompts):
-            place, memory = divmod(number, n_memories)
-            asked.append(template.prompt(presented[place], _memory(memory, length, words), payoffs))
+        parts, draw, asked = min(n_prompts, COUNTED), random.Random(0), []
+        for i in range(parts):  # one in each of as many equal parts, the same each time
+            place, number = divmod(draw.randrange(i * n_prompts // parts, (i + 1) * n_prompts // parts), n_memories)
+            memory = space.memory(space.offset(length) + number)
+            asked += prompts(words, presented[place : place + 1], [memory], template, payoffs)
         requests, tokens = _sizes(tokenizer, asked, words)
         more = n_asked, n_asked * requests, n_asked * tokens // len(asked)
         total = _Count(*(a + b for a, b in zip(total, more, strict=True)))
     return total
 
 
-def _spread(total: int) -> list[int]:
-    """At most `COUNTED` of the first whole numbers, one in each of as many equal parts; the same each time."""
-    parts, draw = min(total, COUNTED), random.Random(0)
-    return [draw.randrange(i * total // parts, (i + 1) * total // parts) for i in range(parts)]
-
-
-def _memory(number: int, length: int, words: Words) -> list[tuple[str, str]]:
-    """The memory of this many interactions that has this number among them."""
-    pairs = []
-    for _ in range(length):
-        number, digit = divmod(number, len(words) ** 2)
-        pairs.append((words[digit // len(words)], words[digit % len(words)]))
-    return pairs[::-1]
-
-
-def _sizes(tokenizer: Any, prompts: Sequence[Prompt], words: Words) -> tuple[int, int]:
+def _sizes(tokenizer: Any, asked: Sequence[Prompt], words: Words) -> tuple[int, int]:
     """Requests of each prompt, and tokens of all of their requests together."""
     if tokenizer is None:
-        return 1, round(sum(len("".join(vars(prompt).values())) for prompt in prompts) / CHARACTERS)
-    texts = [render(tokenizer, prompt) for prompt in prompts]
+        return 1, round(sum(len("".join(vars(prompt).values())) for prompt in asked) / CHARACTERS)
+    texts = [render(tokenizer, prompt) for prompt in asked]
     read = tokenizer(texts, add_special_tokens=False)["input_ids"]
     first = questions(tokenizer, texts[:1], words)[0]
     begun = list(steps(first.answers))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.special import ndtr, stdtrit
 from scipy.stats import binom
 from scipy.stats import t as student
@@ -50,6 +51,11 @@ class Doubt:
 
     errors: list[np.ndarray] = field(default_factory=list)
     moves: list[float] = field(default_factory=list)  # squares
+
+    def test(self, errors: np.ndarray, covariance: np.ndarray) -> None:
+        """Add errors (n, W-1) of predictions with this covariance (n(W-1), n(W-1)), each given the ones before."""
+        independent = solve_triangular(np.linalg.cholesky(covariance), errors.ravel(), lower=True)
+        self.errors += list(independent.reshape(errors.shape))
 
     @property
     def recent(self) -> np.ndarray:

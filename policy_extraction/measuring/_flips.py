@@ -70,12 +70,9 @@ def flip_table(policies: xr.Dataset, *, kappa: float = 0.0, progress: bool = Fal
     """
     kappa = real_number("kappa", kappa, least=0, most=0.5)
     stacks = named_stacks(policies)
-    columns = []
-    n_pairs = policies.sizes.get("pair", 1)
-    with tqdm(total=n_pairs, desc="flips", unit="pair", disable=not progress, leave=False) as bar:
-        for variants in zip(*(each_policy(stack) for stack in stacks.values()), strict=True):
-            columns.append(_column(variants, list(stacks), kappa))
-            bar.update()
+    pairs = list(zip(*map(each_policy, stacks.values()), strict=True))
+    bar = tqdm(pairs, desc="flips", unit="pair", disable=not progress, leave=False)
+    columns = [_column(variants, list(stacks), kappa) for variants in bar]
     table = xr.concat(columns, dim="pair") if "pair" in policies.dims else columns[0]
     labels = labels_of(next(iter(stacks.values())))
     names = {name: label for name, label in labels.items() if "word" not in label.dims}

@@ -141,26 +141,14 @@ def with_errors(covariance: np.ndarray, errors: np.ndarray) -> np.ndarray:
 
 
 class Function(NamedTuple):
-    """Logits f(s, w), up to a constant in each memory: a sum over patterns of words and one over memories.
+    """Logits f(s, w), up to a constant in each memory: a sum over patterns of words and one over memories."""
 
-    Parameters
-    ----------
-    parameters
-        Those of the process.
-    table
-        Logits (U, W) of the patterns of each word.
-    codes, weights
-        Memories (n, H) and their weights (n, W) in `near` and `alone`.
-    waves
-        A random function of memories, if there is one, and its size.
-    """
-
-    parameters: np.ndarray
-    table: np.ndarray
-    codes: np.ndarray
-    weights: np.ndarray
-    waves: Waves | None = None
-    size: float = 1.0
+    parameters: np.ndarray  # of the process
+    table: np.ndarray  # logits (U, W) of the patterns of each word
+    codes: np.ndarray  # memories (n, H)
+    weights: np.ndarray  # theirs in `near` and `alone`, (n, W)
+    waves: Waves | None = None  # a random function of memories
+    size: float = 1.0  # of the waves
 
     def __call__(self, codes: np.ndarray) -> np.ndarray:
         """Logits (n, W) in memories."""
@@ -279,7 +267,7 @@ class Posterior:
         used, where = np.unique(numbers, return_inverse=True)
         by_pattern = np.zeros((len(used), self.n_words))
         np.add.at(by_pattern, (where.reshape(numbers.shape), np.arange(self.n_words)), weights)
-        every, bias = self._patterns, alike_of(self.parameters).bias
+        every, bias = all_patterns(self.codes.shape[1]), alike_of(self.parameters).bias
         some, table = _padded(every[used], 1), np.empty((len(every), self.n_words))
         with jax.enable_x64(True):
             for rows in _blocks(len(every), 1):
@@ -289,16 +277,12 @@ class Posterior:
                 table[rows] = found[: len(table[rows])]
         return Function(self.parameters, table + bias * weights.sum(0), self.codes, weights)
 
-    @property
-    def _patterns(self) -> np.ndarray:
-        return all_patterns(self.codes.shape[1])
-
     def _prior_draw(self, random: np.random.Generator) -> Function:
         """A random function of the prior.
 
         Source: Rahimi and Recht 2007, Random features for large-scale kernel machines.
         """
-        every, n_words, alike = self._patterns, self.n_words, alike_of(self.parameters)
+        every, n_words, alike = all_patterns(self.codes.shape[1]), self.n_words, alike_of(self.parameters)
         table = np.sqrt(alike.bias) * random.standard_normal((1, n_words))
         for part, number in ((self.parameters[:K], 1), (self.parameters[K : 2 * K], n_words)):
             trend, lead, rough = (np.asarray(each) for each in _points(np, part, every))
@@ -313,7 +297,6 @@ class Posterior:
                 weights = random.standard_normal((FREQUENCIES, number))
                 table = table + size * np.sqrt(2 / FREQUENCIES) * waves @ weights
         shape = (self.codes.shape[1], WAVES)
-        nothing = Function(self.parameters, table, self.codes[:0], np.zeros((0, n_words)))
         waves = Waves(
             random.random(shape) < -np.expm1(-rates_of(alike, shape[0]))[:, None],
             random.integers(2**63, size=shape, dtype=np.uint64),
@@ -321,7 +304,7 @@ class Posterior:
             np.sqrt(alike.alone),
             int(random.integers(2**62)),
         )
-        return nothing._replace(waves=waves)
+        return Function(self.parameters, table, self.codes[:0], np.zeros((0, n_words)), waves)
 
 
 def _blocks(number: int, n_words: int, items: int = MOST_ITEMS) -> Iterator[slice]:

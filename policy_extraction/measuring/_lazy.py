@@ -23,8 +23,8 @@ from policy_extraction.measuring._sampling import Sampling, choose
 from policy_extraction.prompts._games import check_games, one_game
 from policy_extraction.prompts._orders import Order
 from policy_extraction.prompts._orders import orders as presentation_orders
-from policy_extraction.prompts._questions import trial_prompts
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
+from policy_extraction.prompts._questions import prompts, trial_prompts
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt, prompt_options
 
 
 def lazy_policy(
@@ -111,7 +111,18 @@ def lazy_policy(
     instance("backend", backend, Backend)
     check_prompt(template, payoffs)
     words = one_game(words)
-    presented = _presented(words, memory_length, orders, seed)
+    check_games([words], memory_length)
+    if MemorySpace(len(words), memory_length).n_states >= 2**63:
+        raise InputError(f"memory_length = {memory_length} with {len(words)} words: expected fewer than 2^63 states")
+    if orders is None or isinstance(orders, (int, np.integer)):
+        presented = presentation_orders(words, orders, seed)
+    else:
+        presented = [tuple(one_or_several(order)) for order in one_or_several(orders)]
+        wrong = any(sorted(map(str, order)) != sorted(words) for order in presented)
+        if wrong or not presented or len(set(presented)) < len(presented):
+            raise InputError(
+                f"orders = {shown(orders)}: expected a number, or different orders of the words {shown(words)}"
+            )
     sampling = Sampling(temperature, top_k, top_p, over, floor, None, undecided)
     return LazyExtraction(backend, words, memory_length, template, payoffs, presented, sampling, progress, cache)
 
@@ -206,10 +217,13 @@ class LazyExtraction:
         if len(missing):
             self._check()
             wanted = [asked[number] for number in missing]
-            prompts = [self._prompt(memory, place) for memory, place in wanted]
-            with tqdm(total=len(prompts), desc=self.name, unit="prompt", disable=hidden(self._progress)) as bar:
+            texts = [
+                prompts(self.words, [self.presented[place]], [memory], self._template, self._payoffs)[0]
+                for memory, place in wanted
+            ]
+            with tqdm(total=len(texts), desc=self.name, unit="prompt", disable=hidden(self._progress)) as bar:
                 log_p[missing], censored[missing] = self._answers.ask(
-                    self._backend, self.words, wanted, prompts, bar, self._sampling
+                    self._backend, self.words, wanted, texts, bar, self._sampling
                 )
         shape = (len(self.presented), len(memories), len(self.words))
         return log_p.reshape(shape), censored.reshape(shape)
@@ -220,10 +234,6 @@ class LazyExtraction:
             self._backend.check(trial, self.words)
             check_kept({"model": self.name, "identity": self._backend.identity, **self._backend.provenance})
             self._checked = True
-
-    def _prompt(self, memory: Memory, place: int) -> Prompt:
-        spoken = [(self.words[own], self.words[partner]) for own, partner in memory]
-        return self._template.prompt(self.presented[place], spoken, self._payoffs)
 
 
 def answers_of(
@@ -244,20 +254,3 @@ def answers_of(
         "payoffs": asdict(payoffs),
     }
     return RecordCache(cache if backend.identity else False, "asked").answers(key)
-
-
-def _presented(
-    words: tuple[str, ...], memory_length: int, orders: int | Sequence[Sequence[str]] | None, seed: int
-) -> list[Order]:
-    check_games([words], memory_length)
-    if MemorySpace(len(words), memory_length).n_states >= 2**63:
-        raise InputError(f"memory_length = {memory_length} with {len(words)} words: expected fewer than 2^63 states")
-    if orders is None or isinstance(orders, (int, np.integer)):
-        return presentation_orders(words, orders, seed)
-    given = [tuple(one_or_several(order)) for order in one_or_several(orders)]
-    wanted = sorted(words)
-    if not given or len(set(given)) < len(given) or any(sorted(map(str, order)) != wanted for order in given):
-        raise InputError(
-            f"orders = {shown(orders)}: expected a number, or different orders of the words {shown(words)}"
-        )
-    return given

@@ -106,7 +106,11 @@ def listener(
     if level >= 1:
         raise InputError(f"level = {level}: expected a number between 0 and 1")
     words = one_or_several(names)
-    if not FEWEST <= len(words) <= MOST_NAMES or not all(map(_is_name, words)) or len(set(words)) < len(words):
+    if (
+        not FEWEST <= len(words) <= MOST_NAMES
+        or not all(isinstance(word, str) and word.strip() for word in words)
+        or len(set(words)) < len(words)
+    ):
         raise InputError(f"names = {shown(names)}: expected {FEWEST} to {MOST_NAMES} different names")
     kept = RecordCache(cache)
     cases = [(held, heard) for size in (1, 2) for held in permutations(words, size) for heard in words]
@@ -139,10 +143,6 @@ def listener(
     )
     options = {"names": ", ".join(words), "level": level, "temperature": float(temperature), "texts": TEXTS["name"]}
     return stamp(result, "listener", None, **options).assign_attrs(backend.provenance)
-
-
-def _is_name(word: object) -> bool:
-    return isinstance(word, str) and bool(word.strip())
 
 
 def _asked(held: Sequence[str], heard: str) -> Asked:

@@ -6,6 +6,7 @@ A measurement does not depend on the temperature, so a record serves all ways of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -15,7 +16,7 @@ import xarray as xr
 
 from meanfield import InputError, validate_policy
 from meanfield.toolbox import expect, stamp
-from policy_extraction.measuring._sampling import Choice, Sampling, choose
+from policy_extraction.measuring._sampling import Sampling, choose
 
 INTERVAL = {"q_low": "lower bound of the choice probability", "q_high": "upper bound of the choice probability"}
 
@@ -61,7 +62,10 @@ def make_record(
     record["censored"].attrs = {"long_name": "whether the log-probability is an upper bound only"}
     record["captured_mass"].attrs = {"long_name": "probability of the words together, temperature 1", "units": "1"}
     record = stamp(record, "record", model=model, **options)
-    return record.assign_attrs(_versions(*libraries.split()), memory_length=memory_length)
+    for name in libraries.split():
+        with suppress(PackageNotFoundError):
+            record.attrs[f"version_{name}"] = version(name)
+    return record.assign_attrs(memory_length=memory_length)
 
 
 def policy_from_record(
@@ -131,8 +135,17 @@ def policy_from_record(
     """
     sampling = Sampling(temperature, top_k, top_p, over, floor, order, undecided)
     expect(record, "record", "record")
-    used = record if order is None else record.isel(order=[_place(order, record)])
-    choice = _choose(used, sampling)
+    used = record
+    if order is not None:
+        numbers = record["order"].values.tolist()
+        if order not in numbers:
+            raise InputError(
+                f"order = {order}: expected {', '.join(map(str, numbers))}, a presentation order of the record"
+            )
+        used = record.isel(order=[numbers.index(order)])
+    each = used["log_probability"].transpose(..., "order", "state", "word")
+    censored = used["censored"].transpose(*each.dims).values.astype(bool) if "censored" in used else None
+    choice = choose(each.values, censored, sampling)
     if undecided == "raise" and not choice.decided.all():
         raise InputError(
             f"record: {(~choice.decided).sum()} of {choice.decided.size} prompts do not determine the probabilities of "
@@ -146,33 +159,6 @@ def policy_from_record(
     if undecided == "bound":
         policy = policy.assign(q_low=means["low"], q_high=means["high"])
     return validate_policy(stamp(policy, "policy", sampling=str(sampling), **asdict(sampling)))
-
-
-def _choose(record: xr.Dataset, sampling: Sampling) -> Choice:
-    log_p = record["log_probability"].transpose(..., "order", "state", "word")
-    censored = record["censored"].transpose(*log_p.dims).values.astype(bool) if "censored" in record else None
-    return choose(log_p.values, censored, sampling)
-
-
-def _place(order: int, record: xr.Dataset) -> int:
-    """The place of this presentation order in the record."""
-    numbers = record["order"].values.tolist()
-    if order not in numbers:
-        raise InputError(
-            f"order = {order}: expected {', '.join(map(str, numbers))}, a presentation order of the record"
-        )
-    return numbers.index(order)
-
-
-def _versions(*packages: str) -> dict[str, str]:
-    """Attrs with the versions of the installed packages."""
-    found = {}
-    for name in packages:
-        try:
-            found[f"version_{name}"] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def stack(records: Sequence[xr.Dataset]) -> xr.Dataset:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -19,7 +19,6 @@ from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
 from policy_extraction.measuring._active.goals import Goal
 from policy_extraction.measuring._active.measure import measure
-from policy_extraction.measuring._effects import SAME, effects
 from policy_extraction.measuring._extract import extract
 from policy_extraction.measuring._record import policy_from_record
 from policy_extraction.measuring._sampling import check_temperature
@@ -27,6 +26,7 @@ from policy_extraction.measuring._variants import unquoted
 from policy_extraction.prompts._games import one_game
 from policy_extraction.prompts._template import TEMPLATES, Payoffs, Template
 
+SAME = 1e-6  # relative; solvers agree to less
 MEAN = "mean"  # over the presentation orders
 CONCLUSIONS = ("same_strong_word", "word_share", "eigenvalue", "kappa", "critical_mass", "critical_mass_second")
 CELLS = {
@@ -44,15 +44,6 @@ CELLS = {
     "reached": "whether the measurement ended before its budget",
 }
 UNITS = {"eigenvalue": ("1/time, two units of time are a population round",)}
-
-
-class _Level(NamedTuple):
-    """A way of asking: one level of each factor."""
-
-    order: str
-    wording: str
-    quotation: str
-    temperature: float
 
 
 def robustness(
@@ -165,7 +156,7 @@ def robustness(
         whole_number("budget", budget, 1)
     marks = {"quoted": wordings, **({"unquoted": [unquoted(template) for template in wordings]} if quotation else {})}
     backend = open_backend(model)
-    rows: dict[_Level, dict[str, Any]] = {}
+    rows: dict[tuple[object, ...], dict[str, Any]] = {}  # by one level of each factor
     options = {"words": words, "memory_length": memory_length, "payoffs": payoffs, "cache": cache}
     n_orders = 1 if budget is not None else 2
     total = n_orders * len(wordings) * len(marks) * len(temperatures)
@@ -173,13 +164,11 @@ def robustness(
         for quoting, (number, wording) in product(marks, enumerate(wordings)):
             asked = {"template": marks[quoting][number], "progress": progress, **options}
             for order, temperature, policy in _policies(backend, asked, temperatures, budget, seed):
-                rows[_Level(order, wording.name, quoting, float(temperature))] = _conclusions(policy)
+                rows[order, wording.name, quoting, float(temperature)] = _conclusions(policy)
                 bar.update()
-    names = [template.name for template in wordings]
-    orders = list(dict.fromkeys(level.order for level in rows))
     levels = {
-        "order": orders,
-        "wording": names,
+        "order": list(dict.fromkeys(order for order, *_ in rows)),
+        "wording": [template.name for template in wordings],
         "quotation": list(marks),
         "temperature": list(map(float, temperatures)),
     }
@@ -203,12 +192,8 @@ def _policies(
 ) -> Iterator[tuple[str, float, xr.Dataset]]:
     """The order, the temperature and the policy of all combinations that one prompt has."""
     if budget is not None:
-        for temperature in temperatures:
-            yield (
-                MEAN,
-                temperature,
-                measure(backend, goal="word_share", budget=budget, temperature=temperature, seed=seed, **asked),
-            )
+        asked |= {"goal": "word_share", "budget": budget, "seed": seed}
+        yield from ((MEAN, t, measure(backend, temperature=t, **asked)) for t in temperatures)
         return
     record = extract(backend, **asked)
     for number, name in enumerate(record["order_label"].values):
@@ -224,9 +209,10 @@ def _conclusions(policy: xr.Dataset) -> dict[str, Any]:
     if law.name:
         point = fixed_points(policy).isel(fixed_point=law.at)
         share, eigenvalue = point["word_share"].sel(word=first).item(), point["eigenvalue"].item()
+    strong = "" if np.isnan(share) else "neither" if abs(share - 0.5) <= SAME else first if share > 0.5 else second
     masses = [Goal("critical_mass", word).of(policy) for word in (first, second)]
-    return {
-        "strong_word": _majority(share, first, second),
+    found = {
+        "strong_word": strong,
         "consensus": law.strong in (first, second),
         "word_share": share,
         "eigenvalue": eigenvalue,
@@ -234,28 +220,16 @@ def _conclusions(policy: xr.Dataset) -> dict[str, Any]:
         "critical_mass": masses[0].value,
         "critical_mass_second": masses[1].value,
         "prompts": policy.attrs.get("prompts_used", policy.sizes["state"]),
-        **_interval(policy),
     }
+    if "reached" in policy.attrs:  # the share as `measure` knows it
+        found |= {"word_share_low": policy.attrs["goal_low"], "word_share_high": policy.attrs["goal_high"]}
+        found |= {"reached": bool(policy.attrs["reached"])}
+    return found
 
 
-def _interval(policy: xr.Dataset) -> dict[str, Any]:
-    """The word share as `measure` knows it."""
-    if "reached" not in policy.attrs:
-        return {}
-    ends = {"word_share_low": policy.attrs["goal_low"], "word_share_high": policy.attrs["goal_high"]}
-    return ends | {"reached": bool(policy.attrs["reached"])}
-
-
-def _majority(share: float, first: str, second: str) -> str:
-    """The more frequent word."""
-    if np.isnan(share) or abs(share - 0.5) <= SAME:
-        return "" if np.isnan(share) else "neither"
-    return first if share > 0.5 else second
-
-
-def _table(rows: dict[_Level, dict[str, Any]], levels: dict[str, list[Any]]) -> xr.Dataset:
+def _table(rows: dict[tuple[object, ...], dict[str, Any]], levels: dict[str, list[Any]]) -> xr.Dataset:
     """The Dataset of `robustness`, from what each combination of the levels says."""
-    cells = [_Level(*cell) for cell in product(*levels.values())]
+    cells = list(product(*levels.values()))
     found = {name: np.array([rows[cell][name] for cell in cells]) for name in rows[cells[0]]}
     strong = found["strong_word"]
     found["same_strong_word"] = np.where(strong == "", np.nan, (strong == strong[0]).astype(float))
@@ -266,8 +240,8 @@ def _table(rows: dict[_Level, dict[str, Any]], levels: dict[str, list[Any]]) -> 
     parts = [effects(found[name].reshape(shape)) for name in CONCLUSIONS]
     known = [found[name][np.isfinite(found[name])] for name in CONCLUSIONS]
     columns |= {
-        "explained": (("conclusion", "part"), [part.explained for part in parts], "part of the variance"),
-        "effect": (("conclusion", "level"), [np.concatenate(part.levels) for part in parts], "mean less that of all"),
+        "explained": (("conclusion", "part"), [explained for _, explained in parts], "part of the variance"),
+        "effect": (("conclusion", "level"), [np.concatenate(part) for part, _ in parts], "mean less that of all"),
         "lowest": ("conclusion", [one.min(initial=np.inf) if one.size else np.nan for one in known], "lowest value"),
         "highest": ("conclusion", [one.max(initial=-np.inf) if one.size else np.nan for one in known], "highest value"),
     }
@@ -285,3 +259,20 @@ def _table(rows: dict[_Level, dict[str, Any]], levels: dict[str, list[Any]]) -> 
             "factor": ("level", [name for name, values in levels.items() for _ in values]),
         },
     )
+
+
+def effects(grid: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    """Main effects of the factors on a number (n_1, …, n_k), and the parts of its variance that they explain, (k + 1,).
+
+    The effect of a level is the mean over all combinations with it less the mean over all. The last part is that of
+    the interactions. With every combination once, the effects of different factors are orthogonal: y = mean +
+    Σ_f effect_f + rest, and the variance is Σ_f mean(effect_f²) + mean(rest²). All are NaN if the number is missing
+    somewhere, and 0 if it does not change.
+    """
+    axes = range(grid.ndim)
+    levels = [grid.mean(tuple(other for other in axes if other != axis)) - grid.mean() for axis in axes]
+    spread = grid - grid.mean()
+    if abs(spread).max() <= SAME * abs(grid).max():
+        return [np.zeros(n) for n in grid.shape], np.zeros(grid.ndim + 1)
+    explained = np.array([(level**2).mean() for level in levels]) / (spread**2).mean()
+    return levels, np.append(explained, np.maximum(0.0, 1 - explained.sum()))

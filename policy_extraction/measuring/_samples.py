@@ -2,84 +2,84 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from meanfield import ModelError
 from policy_extraction.backends._backend import Backend
-from policy_extraction.measuring._answers import Answers, Memory
-from policy_extraction.measuring._spoken import answer_length, derived_seed, speak
-from policy_extraction.prompts._orders import Order
-from policy_extraction.prompts._template import Payoffs, Prompt, Template
+from policy_extraction.measuring._answers import Asked, Memory
+from policy_extraction.measuring._lazy import answers_of
+from policy_extraction.measuring._sampling import check_temperature
+from policy_extraction.measuring._spoken import answer_length, check_prefix, derived_seed, speak
+from policy_extraction.prompts._games import check_games
+from policy_extraction.prompts._orders import orders
+from policy_extraction.prompts._questions import prompts
+from policy_extraction.prompts._template import Payoffs, Template
 
 AT_ONCE = 64  # answers that an interrupt can lose
 MOST_TRIES = 100  # answers without a word before there is an error
 
-Said = tuple[Memory, int]
-"""A memory, and the number of an answer to it."""
 
+def sampled_answers(
+    backend: Backend,
+    words: Sequence[str],
+    memory_length: int,
+    number: int,
+    *,
+    template: Template,
+    payoffs: Payoffs,
+    temperature: float,
+    seed: int,
+    cache: bool | str | os.PathLike[str],
+) -> Callable[[Sequence[Memory]], np.ndarray]:
+    """A function that counts each word in `number` further answers to each of n memories, shape (n, W).
 
-@dataclass
-class SampledAnswers:
-    """Counts of words in new answers to memories, which are kept with other answers.
-
-    Answers to a memory are numbered, and each next one takes the next of the presented orders. The same calls in
-    another process give the same answers, as far as they are kept.
+    Answers to a memory are numbered, and each next one takes the next of the presentation orders. They are kept with
+    other answers, so the same calls in another process give the same ones.
     """
+    check_games([tuple(words)], memory_length)
+    check_temperature(temperature)
+    check_prefix(template)
+    temperature, presented, taken = float(temperature), orders(words), Counter[Memory]()
+    answers = answers_of(backend, words, presented, template, payoffs, cache)
 
-    backend: Backend
-    words: Sequence[str]
-    template: Template
-    payoffs: Payoffs
-    presented: Sequence[Order]
-    temperature: float
-    seed: int
-    answers: Answers
-
-    def __post_init__(self) -> None:
-        self._taken: Counter[Memory] = Counter()
-
-    def __call__(self, memories: Sequence[Memory], number: int) -> np.ndarray:
-        """Counts of each word in `number` further answers to each memory, shape (n, W)."""
-        said: list[Said] = []
+    def counts(memories: Sequence[Memory]) -> np.ndarray:
+        said: list[Asked] = []  # with the number of an answer in the place of an order
         for memory in memories:
-            said += [(memory, self._taken[memory] + i) for i in range(number)]
-            self._taken[memory] += number
-        kept = self.answers.said(said, self.temperature)
+            said += [(memory, taken[memory] + i) for i in range(number)]
+            taken[memory] += number
+        kept = answers.said(said, temperature)
         missing = [each for each in said if each not in kept]
-        with self.answers.telling(self.backend.name):
+        with answers.telling(backend.name):
             for first in range(0, len(missing), AT_ONCE):
                 some = missing[first : first + AT_ONCE]
-                self.answers.put_said(some, self.temperature, self._asked(some))
+                answers.put_said(some, temperature, asked(some))
         if missing:
-            kept = self.answers.said(said, self.temperature)
+            kept = answers.said(said, temperature)
         found = np.array([kept[each] for each in said]).reshape(len(memories), number)
-        return (found[..., None] == np.arange(len(self.words))).sum(1)
+        return (found[..., None] == np.arange(len(words))).sum(1)
 
-    def _asked(self, said: Sequence[Said]) -> list[int]:
+    def asked(said: Sequence[Asked]) -> list[int]:
         """Numbers of the words that the model says."""
         (memory, number), *_ = said
         spoken = speak(
-            self.backend,
-            [self._prompt(*each) for each in said],
+            backend,
+            [prompts(words, [presented[n % len(presented)]], [each], template, payoffs)[0] for each, n in said],
             [1] * len(said),
-            self.words,
-            temperature=self.temperature,
+            words,
+            temperature=temperature,
             # What is asked first is asked once, so that no two calls have the same random numbers.
-            seed=derived_seed(self.seed, len(memory), number, *(word for pair in memory for word in pair)),
-            max_tokens=answer_length(self.backend, self.words),
+            seed=derived_seed(seed, len(memory), number, *(word for pair in memory for word in pair)),
+            max_tokens=answer_length(backend, words),
             max_tries=MOST_TRIES,
         )
         if not all(spoken.words):
             raise ModelError(
-                f"model = {self.backend.name}: none of {MOST_TRIES} answers to a prompt began with "
-                f"{' or '.join(self.words)}"
+                f"model = {backend.name}: none of {MOST_TRIES} answers to a prompt began with {' or '.join(words)}"
             )
-        return [words[0] for words in spoken.words]
+        return [word for word, *_ in spoken.words]
 
-    def _prompt(self, memory: Memory, number: int) -> Prompt:
-        heard = [(self.words[own], self.words[partner]) for own, partner in memory]
-        return self.template.prompt(self.presented[number % len(self.presented)], heard, self.payoffs)
+    return counts

@@ -119,9 +119,9 @@ def choose(log_p: np.ndarray, censored: np.ndarray | None, sampling: Sampling) -
     check_log_probabilities(log_p)
     lower = log_p if censored is None else np.where(censored, -np.inf, log_p)
     scale = log_p.max(-1, keepdims=True)
-    weights = _Weights(np.exp((lower - scale) / sampling.temperature), np.exp((log_p - scale) / sampling.temperature))
-    surely, possibly = _kept(lower, log_p, weights, scale, sampling)
-    least, most = weights.low * surely, weights.high * possibly
+    weights = [np.exp((bound - scale) / sampling.temperature) for bound in (lower, log_p)]
+    surely, possibly = _kept(lower, log_p, *weights, scale, sampling)
+    least, most = weights[0] * surely, weights[1] * possibly
     total_least, total_most = (w.sum(-1, keepdims=True) for w in (least, most))
     with np.errstate(invalid="ignore"):  # 0 / 0 for a word that is surely removed or impossible
         low = np.where(least > 0, least / (least + (total_most - most).clip(0)), 0)
@@ -130,96 +130,55 @@ def choose(log_p: np.ndarray, censored: np.ndarray | None, sampling: Sampling) -
     q = most / total_most
     low, high = np.minimum(low, q), np.maximum(high, q)  # against rounding
     low, high = (np.where(decided[..., None], q, bound) for bound in (low, high))
-    return Choice(*_floored(sampling.floor, q, low, high, surely, possibly), decided)
-
-
-class _Weights(NamedTuple):
-    """exp((ℓ - ℓ_max) / T) at the lower and upper value of ℓ."""
-
-    low: np.ndarray
-    high: np.ndarray
-
-
-def _kept(
-    lower: np.ndarray, upper: np.ndarray, weights: _Weights, scale: np.ndarray, sampling: Sampling
-) -> tuple[np.ndarray, np.ndarray]:
-    """The words that the filters surely keep, and those that they possibly keep."""
-    surely, possibly = np.ones(upper.shape, dtype=bool), np.ones(upper.shape, dtype=bool)
-    if not sampling.filters:
-        return surely, possibly
-    others = _Others.beside(lower, scale, sampling) if sampling.over == "vocabulary" else None
-    # A censored word is possibly above itself, which does not matter because it may have no weight.
-    above = [(lower > upper[..., [w]], upper > lower[..., [w]]) for w in range(upper.shape[-1])]
-    if sampling.top_k is not None:
-        for w, (surely_above, possibly_above) in enumerate(above):
-            more = 0 if others is None else others.most_above(lower[..., w])
-            surely[..., w] = possibly_above.sum(-1) + more < sampling.top_k
-            possibly[..., w] = surely_above.sum(-1) < sampling.top_k
-    if sampling.top_p is not None:
-        after_top_k = surely.copy(), possibly.copy()
-        for w, (surely_above, possibly_above) in enumerate(above):
-            least_below = (weights.low * (~possibly_above & after_top_k[0])).sum(-1)
-            most_below = (weights.high * (~surely_above & after_top_k[1])).sum(-1)
-            most_above = (weights.high * possibly_above).sum(-1)
-            least_above = (weights.low * surely_above).sum(-1)
-            if others is not None:
-                most_above += others.most_weight_above(lower[..., w])
-                most_below += others.most_weight()
-            # Products in place of quotients: either side may be 0 or infinite.
-            surely[..., w] &= most_above * (1 - sampling.top_p) < sampling.top_p * least_below
-            possibly[..., w] &= least_above * (1 - sampling.top_p) < sampling.top_p * most_below
-    return surely, possibly
-
-
-@dataclass(frozen=True)
-class _Others:
-    """The tokens that are no words; they share at most the probability `rest` in any way."""
-
-    rest: np.ndarray  # shape (…)
-    log_rest: np.ndarray  # its logarithm, relative to the most probable word
-    temperature: float
-    most: float  # most of them that top-k can keep
-
-    @classmethod
-    def beside(cls, lower: np.ndarray, scale: np.ndarray, sampling: Sampling) -> _Others:
-        rest = (1 - np.exp(lower).sum(-1)).clip(0)
-        with np.errstate(divide="ignore"):
-            log_rest = np.log(rest) - scale[..., 0]
-        most = np.inf if sampling.top_k is None else float(sampling.top_k)
-        return cls(rest, log_rest, float(sampling.temperature), most)
-
-    def most_above(self, log_p: np.ndarray) -> np.ndarray:
-        """The largest number of them that can exceed this probability."""
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.where(self.rest > 0, np.floor(self.rest / np.exp(log_p)), 0)
-
-    def most_weight_above(self, log_p: np.ndarray) -> np.ndarray:
-        """The largest weight, as in `_Weights`, of those that exceed this probability."""
-        return self._weight(self.most_above(log_p))
-
-    def most_weight(self) -> np.ndarray:
-        """The largest weight of those that top-k keeps."""
-        return self._weight(np.full(self.rest.shape, self.most))
-
-    def _weight(self, number: np.ndarray) -> np.ndarray:
-        """The largest Σ p^(1/T) over n tokens: one token has all of p for T < 1 (convex), all share it for T > 1."""
-        spread = 0.0 if self.temperature <= 1 else 1 - 1 / self.temperature
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            weight = np.exp(self.log_rest / self.temperature) * number**spread
-        return np.where((number >= 1) & (self.rest > 0), weight, 0)
-
-
-def _floored(
-    floor: float, q: np.ndarray, low: np.ndarray, high: np.ndarray, surely: np.ndarray, possibly: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The bounds with `floor` for each removed word."""
-    most_left = 1 - floor * (~possibly).sum(-1, keepdims=True)
-    least_left = 1 - floor * (~surely).sum(-1, keepdims=True)
-    return (
+    floor = sampling.floor  # of each removed word
+    most_left, least_left = (1 - floor * (~kept).sum(-1, keepdims=True) for kept in (possibly, surely))
+    return Choice(
         np.where(possibly, most_left * q, floor),
         np.where(surely, least_left * low, np.where(possibly, 0, floor)),  # a kept word may be below the floor
         np.where(possibly, np.maximum(most_left * high, floor), floor),
+        decided,
     )
+
+
+def _kept(
+    lower: np.ndarray, upper: np.ndarray, low: np.ndarray, high: np.ndarray, scale: np.ndarray, sampling: Sampling
+) -> tuple[np.ndarray, np.ndarray]:
+    """The words that the filters surely keep, and those that they possibly keep, with these weights of words."""
+    surely, possibly = np.ones(upper.shape, dtype=bool), np.ones(upper.shape, dtype=bool)
+    if not sampling.filters:
+        return surely, possibly
+    # The tokens that are no words share at most this probability in any way.
+    rest = (1 - np.exp(lower).sum(-1)).clip(0) * (sampling.over == "vocabulary")
+
+    def number_above(log_p: np.ndarray) -> np.ndarray:
+        """The largest number of other tokens that can exceed this probability."""
+        return np.where(rest > 0, np.floor(rest / np.exp(log_p)), 0)
+
+    def weight(number: np.ndarray) -> np.ndarray:
+        """The largest Σ p^(1/T) over n other tokens: one has all of p for T < 1 (convex), all share it for T > 1."""
+        spread = 0.0 if sampling.temperature <= 1 else 1 - 1 / sampling.temperature
+        found = np.exp((np.log(rest) - scale[..., 0]) / float(sampling.temperature)) * number**spread
+        return np.where((number >= 1) & (rest > 0), found, 0)
+
+    # A censored word is possibly above itself, which does not matter because it may have no weight.
+    above = [(lower > upper[..., [w]], upper > lower[..., [w]]) for w in range(upper.shape[-1])]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if sampling.top_k is not None:
+            for w, (surely_above, possibly_above) in enumerate(above):
+                surely[..., w] = possibly_above.sum(-1) + number_above(lower[..., w]) < sampling.top_k
+                possibly[..., w] = surely_above.sum(-1) < sampling.top_k
+        if sampling.top_p is not None:
+            after_top_k = surely.copy(), possibly.copy()
+            most = weight(np.full(rest.shape, np.inf if sampling.top_k is None else float(sampling.top_k)))
+            for w, (surely_above, possibly_above) in enumerate(above):
+                least_below = (low * (~possibly_above & after_top_k[0])).sum(-1)
+                most_below = (high * (~surely_above & after_top_k[1])).sum(-1) + most
+                most_above = (high * possibly_above).sum(-1) + weight(number_above(lower[..., w]))
+                least_above = (low * surely_above).sum(-1)
+                # Products in place of quotients: either side may be 0 or infinite.
+                surely[..., w] &= most_above * (1 - sampling.top_p) < sampling.top_p * least_below
+                possibly[..., w] &= least_above * (1 - sampling.top_p) < sampling.top_p * most_below
+    return surely, possibly
 
 
 def check_temperature(temperature: float) -> None:

@@ -190,16 +190,8 @@ def prompt_variants(
         extract(model, words=words, memory_length=memory_length, template=template, payoffs=payoffs, **options)
         for template, payoffs in asked.values()
     ]
-    stacked = xr.concat(
-        measured,
-        dim="variant",
-        data_vars="all",
-        coords=["word_tokens"],
-        compat="override",
-        join="exact",
-        combine_attrs="drop_conflicts",
-    )
-    return stacked.assign_coords(
+    same = {"compat": "override", "join": "exact", "combine_attrs": "drop_conflicts"}
+    return xr.concat(measured, dim="variant", data_vars="all", coords=["word_tokens"], **same).assign_coords(
         variant=list(asked),
         template=("variant", [template.name for template, _ in asked.values()]),
         payoff_success=("variant", [payoffs.success for _, payoffs in asked.values()]),
@@ -268,16 +260,12 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     """
     named = named_stacks(policies)
     names, stacks = list(named), list(named.values())
-    n_pairs = policies.sizes.get("pair", 1)
-    rows = []
-    with tqdm(total=len(names) * n_pairs, desc="variants", unit="policy", disable=not progress, leave=False) as bar:
-        for stack in stacks:
-            columns = []
-            for policy in each_policy(stack):
-                columns.append(_row(policy))
-                bar.update()
-            rows.append(xr.concat(columns, dim="pair") if "pair" in policies.dims else columns[0])
-    table = xr.concat(rows, dim="variant").assign_coords(
+    every = [policy for stack in stacks for policy in each_policy(stack)]
+    found = [_row(one) for one in tqdm(every, desc="variants", unit="policy", disable=not progress, leave=False)]
+    if "pair" in policies.dims:
+        n_pairs = policies.sizes["pair"]
+        found = [xr.concat(found[i : i + n_pairs], dim="pair") for i in range(0, len(found), n_pairs)]
+    table = xr.concat(found, dim="variant").assign_coords(
         {"variant": names}
         | {name: policies[name] for name in ("template", "payoff_success", "payoff_failure") if name in policies.coords}
         | labels_of(stacks[0])

@@ -18,7 +18,7 @@ from rich.table import Table
 
 import meanfield
 from meanfield import MemorySpace
-from policy_extraction.measuring._active.explore import Exploration
+from policy_extraction.measuring._active.explore import GoalExploration
 from policy_extraction.measuring._active.goals import Goal, Quantity
 
 SPACE = MemorySpace(2, 5)
@@ -59,7 +59,7 @@ def replayed(population: str, q: np.ndarray, goal: Goal) -> Replayed | None:
     true = goal.of(meanfield.make_policy(q, WORDS))
     if not true.name:
         return None
-    exploration = Exploration(lambda states: q[states], SPACE, WORDS, goal, TOLERANCE, SEED)
+    exploration = GoalExploration(lambda states: q[states], TOLERANCE, SEED, SPACE, WORDS, goal)
     after = list(exploration.run(SPACE.n_states))
     known = after[-1]
     held = [
@@ -71,14 +71,15 @@ def replayed(population: str, q: np.ndarray, goal: Goal) -> Replayed | None:
     orders = {"random": random.permutation(SPACE.n_states)[:n], "breadth first": np.arange(n)}
     others = {}
     for name, order in orders.items():
-        other = Exploration(lambda states: q[states], SPACE, WORDS, goal, TOLERANCE, SEED)
-        other._measure(order)
+        other = GoalExploration(lambda states: q[states], TOLERANCE, SEED, SPACE, WORDS, goal)
+        other._measure(order, 0)
+        other.n_measured = len(order)
         other._fit()
-        found = goal.of(other._policy(other.best()))
+        found = goal.of(meanfield.make_policy(other.best(), WORDS))
         others[name] = error_of(found, true), found.strong == true.strong
     value, half = known.quantity.value, (known.high - known.low) / 2
     strong = known.quantity.strong == true.strong
-    error, memories = error_of(known.quantity, true), exploration.n_asked
+    error, memories = error_of(known.quantity, true), exploration.n_measured
     return Replayed(population, true.name, true.value, value, half, error, memories, held, strong, others)
 
 

@@ -13,51 +13,48 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from meanfield import MemorySpace
 from policy_extraction.measuring._doubt import Tails
 
 ABOUT = 0.1  # share of the criterion that goes to memories that are visited, whatever the derivatives
 XI, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
+SHARES = (0.02, 0.25, 0.5, 0.75, 0.98)  # of the first word among partners
+LENGTHS = 4  # interactions that are followed, in lengths of the memory
 
 
-class Moments(NamedTuple):
-    """Moments (n,) of q: slope of its regression on the probit, and the variance besides this regression."""
+def visits(q: np.ndarray, space: MemorySpace) -> np.ndarray:
+    """Share of agents in each memory (S,), over time from empty memories and over word shares; q has shape (S, 2)."""
+    own, total = np.repeat(q, 2, axis=1), np.zeros(space.n_states)
+    after = (space.successors()[:, None] + np.arange(4)).ravel()
+    for share in SHARES:
+        x = np.eye(1, space.n_states)[0]
+        for _ in range(LENGTHS * space.memory_length):
+            total += x
+            x = np.bincount(after, (x[:, None] * own * [share, 1 - share, share, 1 - share]).ravel(), space.n_states)
+    return total / total.sum()
 
-    slope: np.ndarray
-    rest: np.ndarray
 
+def moments(mean: np.ndarray, variance: np.ndarray, tails: Tails) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes (n,) of the regression of q on the probit, and the variances besides it, by quadrature.
 
-def moments(mean: np.ndarray, variance: np.ndarray, tails: Tails) -> Moments:
-    """Moments of q for probits of these means and variances (n,) and tails, by quadrature."""
+    Probits have these means and variances (n,) and these tails.
+    """
     deviation = np.sqrt(variance)
     q = ndtr(mean[:, None] + deviation[:, None] * tails.of(XI))
     slope = q @ (WEIGHTS * XI) / deviation
     spread = (q - (q @ WEIGHTS)[:, None]) ** 2 @ WEIGHTS
-    return Moments(slope, np.maximum(spread - slope**2 * variance, 0))
+    return slope, np.maximum(spread - slope**2 * variance, 0)
 
 
 class Candidates(NamedTuple):
-    """Memories that matter for a goal: what they add to it to first order, and what is not linear.
+    """Memories that matter for a goal: what they add to it to first order, and what is not linear."""
 
-    Parameters
-    ----------
-    states
-        Their numbers (C,).
-    covariance
-        Of their probits, shape (C, C).
-    linear
-        Derivatives d of the goal by their probits, shape (C,).
-    rest
-        Variances of what they add besides, shape (C,).
-    about
-        Variances of what is to be known besides the goal, shape (C,).
-    """
-
-    states: np.ndarray
-    covariance: np.ndarray
-    linear: np.ndarray
-    rest: np.ndarray
-    about: np.ndarray
+    states: np.ndarray  # (C,)
+    covariance: np.ndarray  # of their probits, (C, C)
+    linear: np.ndarray  # derivatives d of the goal by their probits, (C,)
+    rest: np.ndarray  # variances of what they add besides, (C,)
+    about: np.ndarray  # variances of what is to be known besides the goal, (C,)
 
     @property
     def variance(self) -> float:

@@ -1,34 +1,27 @@
-"""The loop of an active measurement: predict, ask, and stop when the goal is known."""
+"""Measurements of two words: the memories are chosen for a goal, until it is known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import xarray as xr
-from scipy.linalg import solve_triangular
 from scipy.special import ndtr, ndtri
 from scipy.stats import t as student
 
 from meanfield import MemorySpace, make_policy
-from policy_extraction.measuring._active.choice import ABOUT, Candidates, moments
+from policy_extraction.measuring._active.choice import ABOUT, Candidates, moments, visits
 from policy_extraction.measuring._active.goals import NOTHING, Goal, Quantity
-from policy_extraction.measuring._active.known import Known
-from policy_extraction.measuring._active.visits import visits
-from policy_extraction.measuring._doubt import Doubt, Tails
-from policy_extraction.measuring._gaussian_process import CENTRE, NOISE, Posterior, fitted
+from policy_extraction.measuring._doubt import Tails
+from policy_extraction.measuring._exploration import LEAST, Batch, Exploration
+from policy_extraction.measuring._gaussian_process import NOISE
 from policy_extraction.measuring._memories import all_codes
 
-Ask = Callable[[np.ndarray], np.ndarray]  # choice probabilities (n, 2) in states (n,)
-LEAST = 1e-6  # probability of a word: smaller ones say nothing more about a population
 LOGIT = 1.2  # contrasts are about as large as those of logits: 1.7/√2 times probits
 FIRST = 32  # memories before the first fit
-FIRST_BATCH, GROWTH = 8, 7  # a batch has a seventh of what was asked
-MOST_BATCH = 500
 TESTS = 0.4  # part of a batch that is drawn at random and tests the model
 LEAST_TESTS = 16  # before an interval
-REFIT = 1.25  # growth of the number of memories between fits
 CANDIDATES = 1024  # memories whose covariances count
 DRAWS = 8  # policies at the end
 SHARE_DRAWS, SAME_DRAWS = 32, 98  # for a share and for its word: all alike tell them with confidences of 97 and 99 %
@@ -38,59 +31,39 @@ CONFIDENCE = 0.99  # of the strong word
 SMALL = 0.1  # of the tolerance: too small to matter
 
 
-@dataclass
-class Exploration:
-    """An active measurement of one policy of two words.
+class Known(NamedTuple):
+    """Value, interval and doubt of a goal."""
 
-    Parameters
-    ----------
-    ask
-        Gives choice probabilities of memories.
-    space
-        The memories.
-    words
-        The two words.
-    goal
-        What is to be known.
-    tolerance
-        Half the width of the goal's interval, relative to its value, for word shares to the larger share. For the
-        strong word only the confidence counts.
-    seed
-        Seed of the first memories and of draws.
-    orders
-        Number of prompts for a memory.
+    quantity: Quantity
+    low: float
+    high: float
+    confidence: float  # probability that the strong word is the one named, NaN without draws
+    exact: bool  # whether draws of the posterior were analysed, or only their differences to first order
+
+
+@dataclass
+class GoalExploration(Exploration[Known]):
+    """A measurement by choice probabilities, for a goal.
+
+    The tolerance is half the width of the goal's interval, relative to its value, for word shares to the larger share.
+    For the strong word only the confidence counts.
     """
 
-    ask: Ask
     space: MemorySpace
     words: tuple[str, str]
     goal: Goal
-    tolerance: float
-    seed: int = 0
-    orders: int = 1
 
+    first_batch, most_batch, growth = 8, 500, 7
     once = True  # whether memories are asked once, and then known
 
     def __post_init__(self) -> None:
-        self.random = np.random.default_rng(self.seed)
+        super().__post_init__()
         self.codes = all_codes(self.space.memory_length)
         self.q = np.full((self.space.n_states, 2), np.nan)
         self.order = np.empty(0, dtype=int)  # the memories asked, first ones first
-        self.parameters, self._fitted_at = CENTRE, 0.0
-        self.doubt = Doubt()
-        self.posterior: Posterior
+        self._before = NOTHING, 0.0  # the goal before a batch, and the expected variance of its move
         self.mean: np.ndarray  # of the probits of all memories
         self.variance: np.ndarray
-
-    @property
-    def n_asked(self) -> int:
-        """Number of memories asked."""
-        return int(self.asked.sum())
-
-    @property
-    def used(self) -> int:
-        """Number of prompts."""
-        return self.n_asked * self.orders
 
     @property
     def asked(self) -> np.ndarray:
@@ -103,47 +76,31 @@ class Exploration:
         return self.asked if self.once else np.zeros(self.space.n_states, dtype=bool)
 
     @property
-    def whole(self) -> bool:
-        """Whether there is nothing left to ask."""
-        return bool(self.known.all())
-
-    @property
     def noise(self) -> np.ndarray:
         """Variances (S,) of the probits' errors after a further measurement."""
         return np.full(self.space.n_states, NOISE)
 
-    def run(self, budget: int) -> Iterator[Known]:
-        """Use up to `budget` prompts; yields what is known after each batch, and ends when that is enough."""
-        yield from self._run(budget // self.orders)
+    def _look(self, number: int) -> tuple[Known, Callable[[], Batch] | None]:
+        policy = make_policy(self.best(), self.words)
+        quantity, (before, expected) = self.goal.of(policy), self._before
+        if quantity.name == before.name and expected > 0:
+            # What is too small to matter is in both, so that it is no evidence of small errors.
+            small = (SMALL * self._allowed(before)) ** 2
+            self.doubt.moves.append(((quantity.value - before.value) ** 2 + small) / (expected + small))
+        self.whole = bool(self.known.all())
+        if self.whole:
+            return Known(quantity, quantity.value, quantity.value, 1.0, True), None
+        number = min(number, int((~self.known).sum())) if self.once else number
+        n_tests = round(TESTS * number)
+        candidates = self._candidates(self.goal.derivatives(policy, quantity), n_tests)
 
-    def _run(self, most: int) -> Iterator[Known]:
-        """`run` for so many measurements of memories."""
-        self._measure(self._first()[:most])
-        before, expected = NOTHING, 0.0
-        while True:
-            self._fit()
-            policy = self._policy(self.best())
-            quantity = self.goal.of(policy)
-            if quantity.name == before.name and expected > 0:
-                # What is too small to matter is in both, so that it is no evidence of small errors.
-                small = self._small(before) ** 2
-                self.doubt.moves.append(((quantity.value - before.value) ** 2 + small) / (expected + small))
-            if self.whole:
-                yield Known(quantity, quantity.value, quantity.value, 1.0, True)
-                return
-            slopes = self.goal.derivatives(policy, quantity) if quantity.name else None
-            number = min(max(FIRST_BATCH, len(self.order) // GROWTH), MOST_BATCH, most - len(self.order))
-            number = min(number, int((~self.known).sum())) if self.once else number
-            n_tests = round(TESTS * number)
-            candidates = self._candidates(slopes, n_tests)
-            known = self._known(quantity, candidates)
-            yield known
-            if number <= 0 or self.enough(known):
-                return
+        def batch() -> Batch:
             noise = self.noise[candidates.states]
-            batch = candidates.next(number, noise, n_tests, self.once)
-            before, expected = quantity, candidates.told(batch, noise)
-            self._measure(candidates.states[batch], n_tests)
+            chosen = candidates.next(number, noise, n_tests, self.once)
+            self._before = quantity, candidates.told(chosen, noise)
+            return candidates.states[chosen], n_tests
+
+        return self._known(quantity, candidates), batch
 
     def enough(self, known: Known) -> bool:
         """Whether the goal is known as well as asked for, by a model that was tested and agrees with the tests."""
@@ -159,16 +116,11 @@ class Exploration:
         value = quantity.value
         return self.tolerance * (max(value, 1 - value) if quantity.name == "word_share" else abs(value))
 
-    def _small(self, quantity: Quantity) -> float:
-        """A standard deviation that is too small to matter, though not to rounding."""
-        return SMALL * self._allowed(quantity)
-
     def best(self) -> np.ndarray:
         """The posterior median of the choice probabilities (S, 2), with the measured ones as they are."""
-        return self.choices(self.mean)
+        return self._choices(self.mean)
 
-    def choices(self, z: np.ndarray) -> np.ndarray:
-        """Choice probabilities (S, 2) from probits (S,), but the measured ones where they are known."""
+    def _choices(self, z: np.ndarray) -> np.ndarray:
         return np.where(self.known[:, None], self.q, ndtr(np.stack([z, -z], axis=1)))
 
     def draw(self, random: np.random.Generator, tails: Tails) -> np.ndarray:
@@ -178,12 +130,7 @@ class Exploration:
         """
         deviation = np.sqrt(self.variance)
         z = self.posterior.draw(random).contrasts(self.codes)[:, 0] / LOGIT
-        return self.choices(self.mean + deviation * tails.of((z - self.mean) / deviation))
-
-    def keep(self, parameters: np.ndarray) -> None:
-        """Take the posterior with these parameters of the process."""
-        self.parameters, self._fitted_at = parameters, np.inf
-        self._fit()
+        return self._choices(self.mean + deviation * tails.of((z - self.mean) / deviation))
 
     def _first(self) -> np.ndarray:
         """The shortest memories, those of one habit at each length, and random ones."""
@@ -197,25 +144,20 @@ class Exploration:
         more = self.random.choice(others, min(len(others), max(0, FIRST - len(habits) - 1)), replace=False)
         return np.concatenate([[0], habits, more])[:n_states].astype(int)
 
-    def _measure(self, states: np.ndarray, n_tests: int = 0) -> None:
-        """Ask memories, of which the first are tests of the model."""
-        self.q[states] = self.ask(states)
+    def _measure(self, memories: np.ndarray, n_tests: int) -> None:
+        self.q[memories] = self.ask(memories)
         if n_tests:
-            tests = states[:n_tests]
+            tests = memories[:n_tests]
             covariance = self.posterior.covariance(self.codes[tests]) / LOGIT**2 + NOISE * np.eye(n_tests)
-            errors = probits(self.q[tests]) - self.mean[tests]
-            self.doubt.errors += list(solve_triangular(np.linalg.cholesky(covariance), errors, lower=True)[:, None])
-        self.order = np.concatenate([self.order, states])
+            self.doubt.test((probits(self.q[tests]) - self.mean[tests])[:, None], covariance)
+        self.order = np.concatenate([self.order, memories])
 
     def _fit(self) -> None:
-        self._condition(self.order, probits(self.q[self.order]), np.zeros(len(self.order)))
+        self._take(self.order, probits(self.q[self.order]), np.zeros(len(self.order)))
 
-    def _condition(self, states: np.ndarray, z: np.ndarray, errors: np.ndarray) -> None:
+    def _take(self, states: np.ndarray, z: np.ndarray, errors: np.ndarray) -> None:
         """Take the posterior given probits (n,) with errors of these variances (n,)."""
-        given = self.codes[states], LOGIT * z[:, None], LOGIT**2 * errors[:, None, None]
-        if len(self.order) >= REFIT * self._fitted_at:
-            self.parameters, self._fitted_at = fitted(*given, self.parameters), len(self.order)
-        self.posterior = Posterior(self.parameters, *given)
+        self._condition(self.codes[states], LOGIT * z[:, None], LOGIT**2 * errors[:, None, None])
         self.mean = self.posterior.mean.contrasts(self.codes)[:, 0] / LOGIT
         self.variance = self.posterior.variances(self.codes)[:, 0] / LOGIT**2
 
@@ -239,33 +181,19 @@ class Exploration:
         return Candidates(states, covariance, (g * slope)[states], (g**2 * rest)[states], about[states])
 
     def _known(self, quantity: Quantity, candidates: Candidates) -> Known:
-        """Knowledge of the goal: of a few draws, once it would be enough to first order."""
+        """Knowledge of the goal: to first order, and if that is enough from draws of the posterior.
+
+        They end at the first after which it is not known well enough. The variance to first order counts as draws, too.
+        """
         if not quantity.name or len(self.doubt.errors) < LEAST_TESTS:
             return Known(quantity, np.nan, np.nan, np.nan, False)
-        if not candidates.linear.any():
-            return self._confirmed(quantity, 0.0, 0)
-        linear = self._interval(quantity, candidates.variance, np.inf, 1.0)
-        if not self.enough(linear):
-            return linear._replace(confidence=np.nan, exact=False)
-        return self._confirmed(quantity, candidates.variance, LINEAR_DRAWS)
-
-    def _interval(self, quantity: Quantity, variance: float, draws: float, same: float) -> Known:
-        """Interval of a quantity with this variance by so many draws; `same` is the chance of the same word."""
-        spread, freedom = np.hypot(np.sqrt(variance), self._small(quantity)), 1 / (1 / draws + 1 / FREEDOM)
-        half = self.doubt.half(spread, freedom)
-        low, high = quantity.value - half, quantity.value + half
-        if quantity.name == "word_share":
-            low, high = max(low, 0.0), min(high, 1.0)
-        if quantity.name == "kappa":  # it tells how far the word is from changing
-            same *= float(student.cdf(abs(quantity.value) / (spread * self.doubt.widening), freedom))
-        return Known(quantity, float(low), float(high), float(same), True)
-
-    def _confirmed(self, quantity: Quantity, variance: float, before: int) -> Known:
-        """Knowledge of a quantity from draws of the posterior, up to the first after which it is not known well enough.
-
-        `variance` is the quantity's to first order, which counts as draws `before`.
-        """
-        most, squares, same = DRAWS, before * variance, 0
+        before, squares, same, n = 0, 0.0, 0, 0
+        if candidates.linear.any():
+            linear = self._interval(quantity, candidates.variance, np.inf, 1.0)
+            if not self.enough(linear):
+                return linear._replace(confidence=np.nan, exact=False)
+            before, squares = LINEAR_DRAWS, LINEAR_DRAWS * candidates.variance
+        most = DRAWS
         if quantity.name == "word_share":
             most = SAME_DRAWS if self.goal.name == "strong word" else SHARE_DRAWS
 
@@ -274,16 +202,25 @@ class Exploration:
             sure = same / n if quantity.name == "kappa" else (same + 1) / (n + 2)
             return self._interval(quantity, squares / (n + before), n + before, sure)
 
-        for n in range(1, most + 1):
-            found = self.goal.of(self._policy(self.draw(self.random, self.doubt.tails)), quantity.name)
+        while n == 0 or (n < most and self.enough(known(most, same + most - n))):  # if all others were exact
+            n += 1
+            found = self.goal.of(make_policy(self.draw(self.random, self.doubt.tails), self.words), quantity.name)
             squares += (found.value - quantity.value) ** 2 if found.name == quantity.name else np.nan
             same += found.strong == quantity.strong
-            if n == most or not self.enough(known(most, same + most - n)):  # if all others were exact
-                return known(n, same)
-        raise AssertionError("there is a draw")
+        return known(n, same)
 
-    def _policy(self, q: np.ndarray) -> xr.Dataset:
-        return make_policy(q, self.words)
+    def _interval(self, quantity: Quantity, variance: float, draws: float, same: float) -> Known:
+        """Interval of a quantity with this variance by so many draws; `same` is the chance of the same word."""
+        # A deviation that is too small to matter, though not to rounding, is always there.
+        spread = np.hypot(np.sqrt(variance), SMALL * self._allowed(quantity))
+        freedom = 1 / (1 / draws + 1 / FREEDOM)
+        half = self.doubt.half(spread, freedom)
+        low, high = quantity.value - half, quantity.value + half
+        if quantity.name == "word_share":
+            low, high = max(low, 0.0), min(high, 1.0)
+        if quantity.name == "kappa":  # it tells how far the word is from changing
+            same *= float(student.cdf(abs(quantity.value) / (spread * self.doubt.widening), freedom))
+        return Known(quantity, float(low), float(high), float(same), True)
 
 
 def _shares(sizes: np.ndarray) -> np.ndarray:

@@ -17,23 +17,14 @@ GOALS = ("kappa", "strong word", "eigenvalue", "critical_mass", "word_share")
 class Quantity(NamedTuple):
     """A collective quantity.
 
-    Parameters
-    ----------
-    name
-        'kappa', 'eigenvalue', 'critical_mass' or 'word_share'; '' if the policy has none.
-    value
-        Its value, NaN without one; κ is negative if the second word is strong.
-    strong
-        The word that is more frequent where large populations with empty memories come to; with a single attractor
-        'mixed' if it is no consensus; '' if it is not known.
-    at
-        Number of the fixed point that they come to.
+    `strong` is the word that is more frequent where large populations with empty memories come to; with a single
+    attractor 'mixed' if it is no consensus; '' if it is not known.
     """
 
-    name: str
-    value: float
+    name: str  # 'kappa', 'eigenvalue', 'critical_mass' or 'word_share'; '' if the policy has none
+    value: float  # NaN without one; κ is negative if the second word is strong
     strong: str
-    at: int = 0
+    at: int = 0  # number of the fixed point that they come to
 
 
 NOTHING = Quantity("", np.nan, "")
@@ -66,50 +57,37 @@ class Goal:
             found = critical_mass(policy, word=str(self.word))
             fold = found.attrs["transition"] == "fold"
             return Quantity(self.name, found["critical_mass"].item(), "") if fold else NOTHING
-        points = fixed_points(policy)
-        stability = points["stability"].values.tolist()
+        points, words = fixed_points(policy), words_of(policy)
+        stability, conventions = (points[name].values.tolist() for name in ("stability", "convention"))
+        share = points["word_share"].sel(word=words[0]).values
         if stability == ["stable", "unstable", "stable"]:
             if self.name in ("kappa", "strong word") and only == "word_share":
                 return NOTHING
             law = group_size_law(policy)
             if not law.attrs["applies"] or np.isinf(law["kappa"].item()):
                 return NOTHING
-            at = _reached(policy, points, law["strong_word"].item())
-            strong = words_of(policy)[at // 2]
+            at = 0 if law["strong_word"].item() == conventions[0] else 2
+            if conventions[0] == conventions[2]:
+                end = solve(policy)["word_share"].sel(word=words[0]).isel(time=-1).item()
+                at = 0 if end > share[1] else 2
+            strong = words[at // 2]
             if self.name in ("kappa", "strong word"):
                 return Quantity("kappa", law["kappa"].item() * (1 if at == 0 else -1), strong, at)
         elif stability.count("stable") == 1 and "marginal" not in stability:
             at = stability.index("stable")
-            strong = str(points["convention"].values[at])
+            strong = str(conventions[at])
         else:
             return NOTHING
-        point = points.isel(fixed_point=at)
         if self.name == "eigenvalue":
-            return Quantity(self.name, point["eigenvalue"].item(), strong, at)
-        return Quantity("word_share", point["word_share"].sel(word=words_of(policy)[0]).item(), strong, at)
+            return Quantity(self.name, points["eigenvalue"].values[at].item(), strong, at)
+        return Quantity("word_share", share[at].item(), strong, at)
 
     def derivatives(self, policy: xr.Dataset, quantity: Quantity) -> np.ndarray | None:
         """Derivatives by the first word's probability in each memory, shape (S,); None without them."""
+        at = {"kappa": {}, "critical_mass": {"word": self.word}}.get(quantity.name, {"fixed_point": quantity.at})
         try:
-            if quantity.name in ("eigenvalue", "word_share"):
-                found = sensitivity(policy, of=quantity.name, fixed_point=quantity.at)
-            elif quantity.name == "critical_mass":
-                found = sensitivity(policy, of=quantity.name, word=self.word)
-            elif quantity.name == "kappa":
-                found = sensitivity(policy, of="kappa")
-            else:
-                return None
+            slopes = sensitivity(policy, of=quantity.name, **at)["derivative"].values
         except (InputError, ConvergenceError):
             return None
-        slopes = found["derivative"].values * (np.sign(quantity.value) if quantity.name == "kappa" else 1)
+        slopes = np.sign(quantity.value) * slopes if quantity.name == "kappa" else slopes
         return slopes if np.isfinite(slopes).all() else None
-
-
-def _reached(policy: xr.Dataset, points: xr.Dataset, strong: str) -> int:
-    """The number of the attractor, 0 or 2, that large populations with empty memories come to."""
-    conventions = points["convention"].values.tolist()
-    if conventions[0] != conventions[2]:
-        return 0 if strong == conventions[0] else 2
-    first = words_of(policy)[0]
-    end = solve(policy)["word_share"].sel(word=first).isel(time=-1).item()
-    return 0 if end > points["word_share"].sel(word=first).values[1] else 2

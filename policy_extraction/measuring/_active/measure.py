@@ -1,34 +1,37 @@
-"""A policy from a part of its prompts, chosen for a goal."""
+"""A policy from a part of its prompts, chosen for a goal, and policies that agree with it."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace, make_policy
-from meanfield.toolbox import LARGEST_SEED, check_memory, real_number, stamp, whole_number
-from policy_extraction._toolbox.bars import hidden
+from meanfield.toolbox import (
+    LARGEST_SEED,
+    check_memory,
+    expect,
+    real_number,
+    single_policy,
+    space_of,
+    stamp,
+    whole_number,
+    words_of,
+)
 from policy_extraction.backends._backend import Backend, NoLogProbabilitiesError
 from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
-from policy_extraction.measuring._active.explore import Exploration
+from policy_extraction.measuring._active.explore import GoalExploration, Known
 from policy_extraction.measuring._active.goals import GOALS, Goal
-from policy_extraction.measuring._active.known import Known
 from policy_extraction.measuring._active.sampled import ANSWERS, SampledExploration
-from policy_extraction.measuring._answers import Memory
-from policy_extraction.measuring._lazy import answers_of, lazy_policy
-from policy_extraction.measuring._samples import SampledAnswers
-from policy_extraction.measuring._sampling import check_temperature
-from policy_extraction.measuring._spoken import check_prefix
-from policy_extraction.prompts._games import check_games, one_game
-from policy_extraction.prompts._orders import orders
+from policy_extraction.measuring._doubt import Tails
+from policy_extraction.measuring._lazy import lazy_policy
+from policy_extraction.measuring._samples import sampled_answers
+from policy_extraction.prompts._games import one_game
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt
 
 MOST_MEMORIES = 6000  # that the posterior takes; more would take minutes for each batch
@@ -179,88 +182,39 @@ def measure(
     if memory_length > LONGEST:
         raise InputError(f"memory_length = {memory_length}: expected at most {LONGEST}; see lazy_policy")
     backend, space = open_backend(model), MemorySpace(2, memory_length)
-    asking = _Asking(backend, words, space, template, payoffs, temperature, cache, seed)
-    exploration, most = asking.exploration(sampled, budget, chosen, tolerance)
-    known = None
-    with tqdm(total=most, desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
-        for known in exploration.run(most):
-            bar.set_postfix_str(_shown(known))
-            bar.update(exploration.used - bar.n)
-    return _result(exploration, known, backend, tolerance)
-
-
-@dataclass
-class _Asking:
-    """A model that can be asked in two ways."""
-
-    backend: Backend
-    words: tuple[str, ...]
-    space: MemorySpace
-    template: Template
-    payoffs: Payoffs
-    temperature: float
-    cache: bool | str | os.PathLike[str]
-    seed: int
-
-    def exploration(
-        self, sampled: bool | None, budget: int | None, goal: Goal, tolerance: float
-    ) -> tuple[Exploration, int]:
-        """The sampled exploration or the exact one; None for the exact one where the model can be asked so."""
-        if not sampled:
-            try:
-                return self.exact(budget, goal, tolerance)
-            except NoLogProbabilitiesError as none:
-                if sampled is not None:
-                    raise
-                if budget is None:
-                    raise InputError(f"budget = None: expected a number of answers to sample, as {none}") from None
-                warnings.warn(f"{self.backend.name} is asked for sampled answers ({none})", stacklevel=3)
-        return self.sampled(budget, goal, tolerance)
-
-    def exact(self, budget: int | None, goal: Goal, tolerance: float) -> tuple[Exploration, int]:
-        """A measurement by log-probabilities, and its largest number of prompts."""
-        ask = lazy_policy(
-            self.backend,
-            self.words,
-            self.space.memory_length,
-            template=self.template,
-            payoffs=self.payoffs,
-            temperature=self.temperature,
-            cache=self.cache,
-        )
-        each, most = len(ask.presented), min(self.space.n_states, MOST_MEMORIES)
+    asked = {"template": template, "payoffs": payoffs, "temperature": temperature, "cache": cache}
+    ask = None
+    if not sampled:
+        try:
+            ask = lazy_policy(backend, words, memory_length, **asked)
+        except NoLogProbabilitiesError as none:
+            if sampled is not None:
+                raise
+            if budget is None:
+                raise InputError(f"budget = None: expected a number of answers to sample, as {none}") from None
+            warnings.warn(f"{backend.name} is asked for sampled answers ({none})", stacklevel=2)
+    if ask is not None:
+        kind, each, most = GoalExploration, len(ask.presented), min(space.n_states, MOST_MEMORIES)
         if budget is not None:
             most = min(most, whole_number("budget", budget, 5 * each) // each)
-        check_memory(40 * most**2, f"budget = {budget}", "a smaller budget")
-
-        def asked(states: np.ndarray) -> np.ndarray:
-            return ask(self._memories(states))
-
-        return Exploration(asked, self.space, ask.words, goal, tolerance, self.seed, each), most * each
-
-    def sampled(self, budget: int | None, goal: Goal, tolerance: float) -> tuple[Exploration, int]:
-        """A measurement by sampled answers, and their largest number."""
+    else:
         if budget is None:
             raise InputError("budget = None: expected a number of answers to sample")
-        most = whole_number("budget", budget, LEAST_ANSWERS)
-        check_games([self.words], self.space.memory_length)
-        check_temperature(self.temperature)
-        check_prefix(self.template)
-        memories = min(most // ANSWERS, self.space.n_states)
-        check_memory(40 * memories**2, f"budget = {budget}", "a smaller budget")
-        presented = orders(self.words)
-        kept = answers_of(self.backend, self.words, presented, self.template, self.payoffs, self.cache)
-        ask = SampledAnswers(
-            self.backend, self.words, self.template, self.payoffs, presented, float(self.temperature), self.seed, kept
-        )
+        kind, each = SampledExploration, ANSWERS
+        most = whole_number("budget", budget, LEAST_ANSWERS) // each
+        ask = sampled_answers(backend, words, memory_length, ANSWERS, seed=seed, **asked)
+    check_memory(40 * min(most, space.n_states) ** 2, f"budget = {budget}", "a smaller budget")
 
-        def asked(states: np.ndarray) -> np.ndarray:
-            return ask(self._memories(states), ANSWERS)
+    def answered(states: np.ndarray) -> np.ndarray:
+        return ask([space.memory(int(state)) for state in states])
 
-        return SampledExploration(asked, self.space, self.words, goal, tolerance, self.seed), most
+    def shown(known: Known) -> str:
+        quantity = known.quantity
+        return f"{quantity.name or 'no quantity'} = {quantity.value:.3g} ± {known.high - quantity.value:.2g}"
 
-    def _memories(self, states: np.ndarray) -> list[Memory]:
-        return [self.space.memory(int(state)) for state in states]
+    exploration = kind(answered, tolerance, seed, space, words, chosen)
+    known = exploration.to_end(most, each, backend.name, progress, shown)
+    return _result(exploration, known, each, backend)
 
 
 def _goal(goal: str, word: str | None, words: Sequence[str]) -> Goal:
@@ -274,17 +228,8 @@ def _goal(goal: str, word: str | None, words: Sequence[str]) -> Goal:
     return Goal(goal, word)
 
 
-def _shown(known: Known) -> str:
-    half = known.high - known.quantity.value
-    return f"{known.quantity.name or 'no quantity'} = {known.quantity.value:.3g} ± {half:.2g}"
-
-
-def _result(exploration: Exploration, known: Known, backend: Backend, tolerance: float) -> xr.Dataset:
-    doubt, whole = exploration.doubt, exploration.whole
-    reached = whole or exploration.enough(known)
-    reason = "every memory was asked" if whole else "the goal is known" if reached else "the budget is spent"
-    if not doubt.holds and not whole:
-        reason += ", and the model of the policy does not hold: answers were not as predicted"
+def _result(exploration: GoalExploration, known: Known, each: int, backend: Backend) -> xr.Dataset:
+    doubt = exploration.doubt
     attrs = {
         "goal": exploration.goal.name,
         "goal_quantity": known.quantity.name,
@@ -294,13 +239,7 @@ def _result(exploration: Exploration, known: Known, backend: Backend, tolerance:
         "goal_widening": doubt.widening,
         "strong_word": known.quantity.strong,
         "strong_word_confidence": known.confidence,
-        "reached": int(reached),
-        "reason": reason,
-        "memories_asked": exploration.n_asked,
-        "prompts_used": exploration.used,
-        "held_out": len(doubt.levels),
-        "held_out_outside": doubt.outside,
-        "model_holds": int(doubt.holds),
+        "memories_asked": int(exploration.asked.sum()),
         "posterior_parameters": exploration.parameters.tolist(),
         "posterior_scale": doubt.tails.scale,
     }
@@ -310,5 +249,65 @@ def _result(exploration: Exploration, known: Known, backend: Backend, tolerance:
     policy["held_out_level"] = ("prediction", doubt.levels, {"long_name": name})
     if isinstance(exploration, SampledExploration):
         policy["answers"] = (("state", "word"), exploration.counts, {"long_name": "sampled answers"})
-    options = backend.provenance | {"tolerance": tolerance, "seed": exploration.seed}
+    attrs |= exploration.outcome(known, each, "every memory was asked", "the goal is known")
+    options = backend.provenance | {"tolerance": exploration.tolerance, "seed": exploration.seed}
     return stamp(policy, "policy", policy, **options).assign_attrs(attrs)
+
+
+def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
+    """Draw `n` policies that agree with what `measure` asked: intervals for every analysis.
+
+    Parameters
+    ----------
+    policy
+        Result of `measure`.
+    n
+        Number of policies, ≥ 1.
+    seed
+        0 to 2^63 - 1. The first 10 of 100 are the 10.
+
+    Returns
+    -------
+    `n` policies with `q` (state, word), drawn from the posterior. All have the measured probabilities where a memory
+    was asked, but not where answers were sampled. Draws are as wide as predictions of single memories turned out to
+    need, which were drawn by their weight in the goal; `goal_widening` is not in them. Memories that hardly matter for
+    the goal are known less well.
+
+    Raises
+    ------
+    InputError
+        If `policy` is no result of `measure`, or a number is out of range.
+
+    See Also
+    --------
+    measure : the measurement
+
+    Examples
+    --------
+    >>> from policy_extraction import measure, sample_policies
+    >>> from policy_extraction.backends import TableBackend
+    >>> def law(memory, order):
+    ...     lead = sum(1 if heard == "his" else -1 for said, heard in memory)
+    ...     his = 1 / (1 + np.exp(-0.2 - 0.5 * lead))
+    ...     return {"his": his, "her": 1 - his}
+    >>> table = TableBackend(law, ("his", "her"), memory_length=3)
+    >>> policy = measure(table, words=("his", "her"), memory_length=3, temperature=1.0, budget=80)
+    >>> draws = xr.concat(sample_policies(policy, 4, seed=1), "draw")
+    >>> bool((draws["q"].std("draw").max("word") == 0).equals(policy["asked"]))
+    True
+    """
+    policy = single_policy(expect(policy, "measured", "policy"))
+    if "posterior_parameters" not in policy.attrs:
+        raise InputError("policy: expected the result of policy_extraction.measure, but its attrs are gone")
+    n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)
+    check_memory(8 * n * policy["q"].size, f"n = {n}", "fewer draws")
+    kind = SampledExploration if "answers" in policy else GoalExploration
+    found = kind(lambda states: states, 1.0, 0, space_of(policy), words_of(policy), Goal(policy.attrs["goal"]))
+    if isinstance(found, SampledExploration):
+        found.counts = policy["answers"].values
+    found.q, found.order = policy["q"].values, np.flatnonzero(policy["asked"].values)
+    found.parameters = np.array(policy.attrs["posterior_parameters"], dtype=float)
+    found._fit()
+    tails = Tails(policy.attrs["posterior_scale"])
+    drawn = (found.draw(np.random.default_rng((seed, k)), tails) for k in range(n))
+    return [make_policy(q, words_of(policy), model=str(policy["model"].item())) for q in drawn]

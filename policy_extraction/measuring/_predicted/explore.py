@@ -1,34 +1,38 @@
-"""The loop of a measurement of many words: predict, ask, and stop when the word shares are known."""
+"""Measurements of many words: the memories of games are asked, until the word shares at their end are known."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import softmax
 
-from policy_extraction.measuring._doubt import Doubt
-from policy_extraction.measuring._gaussian_process import CENTRE, Function, Posterior, basis, fitted, with_errors
+from policy_extraction.measuring._exploration import LEAST, Batch, Exploration
+from policy_extraction.measuring._gaussian_process import basis, with_errors
 from policy_extraction.measuring._memories import NONE, states_of
-from policy_extraction.measuring._predicted import population
-from policy_extraction.measuring._predicted.population import Game, Visited, visited, word_shares
 
-Ask = Callable[[np.ndarray], np.ndarray]  # choice probabilities (n, W) in memories (n, H)
+Function = Callable[[np.ndarray], np.ndarray]  # choice probabilities (n, W), or logits, in memories (n, H)
 
-LEAST = 1e-6  # probability of a word
 CUT = 1.0  # variance of the log-probability of a word below it: differences of such words say nothing
 FIRST = 12  # memories before the first fit
-FIRST_BATCH, GROWTH = 4, 6  # a batch has a sixth of what was asked
 CHOSEN = 4  # one of so many memories of a batch is chosen, the others are tests
 TESTS = 59  # 0.95^59 < 0.05
-REFIT = 1.25  # growth of the number of memories between fits
 DRAWS = 16  # policies, for the interval
 SEEN_RUNS, SEEN_DRAWS = 20, 4  # games, and random policies beside the mean, in which memories are looked for
 CANDIDATES = 4000  # contrasts of memories of which the variance is computed
 FEWEST = 100  # games of a policy
+
+
+class Game(NamedTuple):
+    """N agents with empty memories and memories of H interactions, who play rounds of N interactions."""
+
+    n_agents: int
+    rounds: int
+    memory_length: int
+    n_words: int
 
 
 class Shares(NamedTuple):
@@ -38,34 +42,62 @@ class Shares(NamedTuple):
     half: np.ndarray
 
 
-class Answered(NamedTuple):
-    """Memories asked: rows of codes (n, H), and choice probabilities (n, W)."""
+def play(
+    function: Function, game: Game, runs: int, random: np.random.Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Play independent games of agents with this policy.
 
-    codes: np.ndarray
-    q: np.ndarray
+    Yields, for each interaction, the memories (runs, 2, H) from which the two agents speak, and the choice
+    probabilities (runs, N, W) of all agents after it.
+    """
+    N, rounds, H, W = game
+    codes, each = np.full((runs, N, H), NONE), np.arange(runs)[:, None]
+    rows: dict[int, int] = {}  # of `known`, by state: most memories occur many times
+    known = np.empty((0, W))
 
-    @property
-    def y(self) -> np.ndarray:
-        """Contrasts (n, W-1) of log-probabilities."""
-        return contrasts_of(self.q)
+    def probabilities(codes: np.ndarray) -> np.ndarray:
+        """Choice probabilities (n, W) in memories (n, H); the function is asked about each memory once."""
+        nonlocal known
+        unique, first, back = np.unique(states_of(codes, W), return_index=True, return_inverse=True)
+        new = np.array([state not in rows for state in unique.tolist()])
+        if new.any():
+            rows.update((state, len(known) + k) for k, state in enumerate(unique[new].tolist()))
+            known = np.concatenate([known, function(codes[first[new]])])
+        return known[np.array([rows[state] for state in unique.tolist()])[back.reshape(-1)]]
 
-    @property
-    def errors(self) -> np.ndarray:
-        """Covariances (n, W-1, W-1) of their errors."""
-        return errors_of(self.q)
+    q = np.tile(probabilities(codes[0, :1]), (runs, N, 1))
+    for _ in range(N * rounds):
+        one = random.integers(N, size=runs)
+        other = (one + random.integers(1, N, size=runs)) % N
+        pair = np.stack([one, other], axis=1)
+        before, limits = codes[each, pair], q[each, pair].cumsum(-1)
+        number = random.random(limits.shape[:-1]) * limits[..., -1]
+        said = np.minimum((number[..., None] >= limits).sum(-1), W - 1)
+        after = np.concatenate([(said * W + said[:, ::-1])[..., None], before[..., :-1]], axis=-1)
+        codes[each, pair], q[each, pair] = after, probabilities(after.reshape(-1, H)).reshape(runs, 2, W)
+        yield before, q
 
-    def policy(self, function: Function) -> population.Function:
-        """The policy of these logits, with the answers where memories were asked."""
-        n_words = self.q.shape[1]
-        states = states_of(self.codes, n_words)
-        order = np.argsort(states)
 
-        def q(codes: np.ndarray) -> np.ndarray:
-            found, asked = softmax(function(codes), axis=1), states_of(codes, n_words)
-            place = order[np.minimum(np.searchsorted(states, asked, sorter=order), len(order) - 1)]
-            return np.where((states[place] == asked)[:, None], self.q[place], found)
+def word_shares(function: Function, game: Game, runs: int, random: np.random.Generator) -> np.ndarray:
+    """The probability that a random agent says each word at the end, shape (runs, W)."""
+    q = np.empty(0)
+    for _, q in play(function, game, runs, random):  # noqa: B007  (the last one)
+        pass
+    return q.mean(1)
 
-        return q
+
+def with_answers(codes: np.ndarray, q: np.ndarray, logits: Function) -> Function:
+    """The policy of these logits, but with the answers q (n, W) in memories (n, H)."""
+    n_words = q.shape[1]
+    states = states_of(codes, n_words)
+    order = np.argsort(states)
+
+    def policy(codes: np.ndarray) -> np.ndarray:
+        found, asked = softmax(logits(codes), axis=1), states_of(codes, n_words)
+        place = order[np.minimum(np.searchsorted(states, asked, sorter=order), len(order) - 1)]
+        return np.where((states[place] == asked)[:, None], q[place], found)
+
+    return policy
 
 
 def contrasts_of(q: np.ndarray) -> np.ndarray:
@@ -85,40 +117,21 @@ def games_of(tolerance: float) -> int:
 
 
 @dataclass
-class Exploration:
-    """A measurement of one policy of W words.
+class ShareExploration(Exploration[Shares]):
+    """A measurement of a policy of W words, until the word shares at the end of a game are known.
 
-    Parameters
-    ----------
-    ask
-        Gives choice probabilities of memories.
-    game
-        The population whose word shares at the end are to be known.
-    tolerance
-        Half the width of their intervals.
-    seed
-        Seed of everything random.
+    The tolerance is half the width of their intervals.
     """
 
-    ask: Ask
     game: Game
-    tolerance: float
-    seed: int = 0
 
-    doubt: Doubt = field(init=False, default_factory=Doubt)
+    first_batch, most_batch, growth = 4, 1000, 6
 
     def __post_init__(self) -> None:
-        self.random = np.random.default_rng(self.seed)
-        none = np.empty((0, self.game.memory_length), dtype=np.int64)
-        self.answered = Answered(none, np.empty((0, self.game.n_words)))
-        self.parameters, self._fitted_at = CENTRE, 0
-        self.posterior: Posterior
-        self.whole = False  # whether every memory seen in games was asked
-
-    @property
-    def n_asked(self) -> int:
-        """Number of memories asked."""
-        return len(self.answered.codes)
+        super().__post_init__()
+        self.codes = np.empty((0, self.game.memory_length), dtype=np.int64)  # the memories asked
+        self.q = np.empty((0, self.game.n_words))
+        self._before: tuple[np.ndarray, np.ndarray] | None = None  # shares and variances, once there are enough tests
 
     @property
     def tested(self) -> bool:
@@ -126,38 +139,30 @@ class Exploration:
         return len(self.doubt.errors) >= TESTS
 
     @property
-    def mean(self) -> population.Function:
+    def mean(self) -> Function:
         """The policy of the posterior mean."""
-        return self.answered.policy(self.posterior.mean)
+        return with_answers(self.codes, self.q, self.posterior.mean)
 
-    def run(self, most: int) -> Iterator[Shares]:
-        """Ask up to `most` memories; yields what is known after each batch, and ends when that is enough."""
-        self._ask(self._first()[:most])
-        before = None
-        while True:
-            self._fit()
-            seen = self._seen()
-            self.whole = not len(seen.codes)
-            shares = self._shares()
-            if before is not None:
-                # The mean square of a move, relative to what was expected at most.
-                squares = (shares[0] - before[0]) ** 2
-                self.doubt.moves.append(float(squares.sum() / (before[1] + shares[1]).sum()))
-            known = Shares(shares[0], self.doubt.half(np.sqrt(shares[1]), DRAWS))
-            yield known
-            if self.n_asked >= most or self.enough(known):
-                return
-            before = shares if self.tested else None
-            self._batch(seen, min(max(FIRST_BATCH, self.n_asked // GROWTH), len(seen.codes), most - self.n_asked))
+    def draw(self, random: np.random.Generator) -> Function:
+        """A random policy that agrees with the answers."""
+        return with_answers(self.codes, self.q, self.posterior.draw(random, self.doubt.scale))
 
     def enough(self, known: Shares) -> bool:
         """Whether all shares are known as well as asked for, by a model that agrees with the tests."""
         doubt = self.doubt
         return self.whole or (bool(doubt.moves) and doubt.holds and bool((known.half <= self.tolerance).all()))
 
-    def draw(self, random: np.random.Generator) -> population.Function:
-        """A random policy that agrees with the answers."""
-        return self.answered.policy(self.posterior.draw(random, self.doubt.scale))
+    def _look(self, number: int) -> tuple[Shares, Callable[[], Batch]]:
+        seen, times = self._seen()
+        self.whole = not len(seen)
+        value, variance = self._shares()
+        if self._before is not None:
+            # The mean square of a move, relative to what was expected at most.
+            squares = (value - self._before[0]) ** 2
+            self.doubt.moves.append(float(squares.sum() / (self._before[1] + variance).sum()))
+        self._before = (value, variance) if self.tested else None
+        known = Shares(value, self.doubt.half(np.sqrt(variance), DRAWS))
+        return known, partial(self._batch, seen, times, min(number, len(seen)))
 
     def _first(self) -> np.ndarray:
         """The empty memory, memories of one word, and random ones."""
@@ -171,46 +176,41 @@ class Exploration:
         _, first = np.unique(states_of(codes, W), return_index=True)
         return codes[np.sort(first)]
 
-    def _ask(self, codes: np.ndarray) -> None:
-        q = self.ask(codes)
-        old = self.answered
-        self.answered = Answered(np.concatenate([old.codes, codes]), np.concatenate([old.q, q]))
+    def _batch(self, seen: np.ndarray, times: np.ndarray, number: int) -> Batch:
+        """Memories of those seen: one in four by visits and variance, the others by visits alone, as tests."""
+        tests = self._some(times, number - number // CHOSEN)
+        chosen = np.setdiff1d(np.arange(len(times)), tests)
+        if len(chosen):
+            chosen = chosen[self._some(times[chosen], CANDIDATES // self.game.n_words)]
+            weights = times[chosen] * self.posterior.variances(seen[chosen]).mean(1)
+            chosen = chosen[self._some(weights, number // CHOSEN)]
+        return seen[np.concatenate([tests, chosen])], len(tests)
 
-    def _batch(self, seen: Visited, number: int) -> None:
-        """Ask memories of those seen: one in four by visits and variance, the others by visits alone, as tests."""
-        tests = self._some(seen.times, number - number // CHOSEN)
-        rest = np.setdiff1d(np.arange(len(seen.times)), tests)
-        if len(rest):
-            rest = rest[self._some(seen.times[rest], CANDIDATES // self.game.n_words)]
-            weights = seen.times[rest] * self.posterior.variances(seen.codes[rest]).mean(1)
-            chosen = rest[self._some(weights, number // CHOSEN)]
-        else:
-            chosen = rest
-        mean, covariance = (f(seen.codes[tests]) for f in (self.posterior.mean.contrasts, self.posterior.covariance))
-        self._ask(seen.codes[np.concatenate([tests, chosen])])
-        q = self.answered.q[self.n_asked - len(tests) - len(chosen) :][: len(tests)]
-        y = contrasts_of(q)
-        lower = np.linalg.cholesky(with_errors(covariance.reshape(*y.shape, *y.shape), errors_of(q)))
-        self.doubt.errors += list(solve_triangular(lower, (y - mean).ravel(), lower=True).reshape(y.shape))
+    def _measure(self, memories: np.ndarray, n_tests: int) -> None:
+        q = self.ask(memories)
+        if n_tests:
+            tests, y = memories[:n_tests], contrasts_of(q[:n_tests])
+            covariance = self.posterior.covariance(tests).reshape(*y.shape, *y.shape)
+            self.doubt.test(y - self.posterior.mean.contrasts(tests), with_errors(covariance, errors_of(q[:n_tests])))
+        self.codes, self.q = np.concatenate([self.codes, memories]), np.concatenate([self.q, q])
 
     def _some(self, weights: np.ndarray, number: int) -> np.ndarray:
         """Numbers drawn without replacement, with chances in proportion to positive weights."""
         return np.argsort(self.random.exponential(size=len(weights)) / weights)[:number]
 
     def _fit(self) -> None:
-        known = self.answered.codes, self.answered.y, self.answered.errors
-        if self.n_asked >= REFIT * self._fitted_at:
-            self.parameters, self._fitted_at = fitted(*known, self.parameters), self.n_asked
-        self.posterior = Posterior(self.parameters, *known)
+        self._condition(self.codes, contrasts_of(self.q), errors_of(self.q))
 
-    def _seen(self) -> Visited:
-        """Memories that occur in games of the mean policy and of random ones, but those asked."""
-        policies = [self.mean, *(self.draw(self.random) for _ in range(SEEN_DRAWS))]
-        every = [visited(each, self.game, SEEN_RUNS, self.random) for each in policies]
-        codes, times = (np.concatenate(each) for each in zip(*every, strict=True))
-        states, first, back = np.unique(states_of(codes, self.game.n_words), return_index=True, return_inverse=True)
-        new = ~np.isin(states, states_of(self.answered.codes, self.game.n_words))
-        return Visited(codes[first[new]], np.bincount(back.reshape(-1), times)[new])
+    def _seen(self) -> tuple[np.ndarray, np.ndarray]:
+        """Memories (n, H) from which agents of the mean policy and of random ones speak, but those asked; how often."""
+        W, every = self.game.n_words, []
+        for policy in [self.mean, *(self.draw(self.random) for _ in range(SEEN_DRAWS))]:
+            spoken = [before for before, _ in play(policy, self.game, SEEN_RUNS, self.random)]
+            every.append(np.concatenate(spoken).reshape(-1, self.game.memory_length))
+        codes = np.concatenate(every)
+        states, first, times = np.unique(states_of(codes, W), return_index=True, return_counts=True)
+        new = ~np.isin(states, states_of(self.codes, W))
+        return codes[first[new]], times[new]
 
     def _shares(self) -> tuple[np.ndarray, np.ndarray]:
         """Shares (W,) of the mean policy, and their variances (W,): of the posterior, and of finitely many games.

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import LARGEST_SEED, check_memory, real_number, whole_number
-from policy_extraction._toolbox.bars import hidden
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
 from policy_extraction.measuring._answers import Memory
 from policy_extraction.measuring._lazy import lazy_policy
 from policy_extraction.measuring._memories import codes_of, memory_of, states_of
-from policy_extraction.measuring._predicted.explore import DRAWS, FIRST, Exploration, Shares, games_of
-from policy_extraction.measuring._predicted.population import Function, Game
+from policy_extraction.measuring._predicted.explore import (
+    DRAWS,
+    FIRST,
+    Function,
+    Game,
+    ShareExploration,
+    games_of,
+)
 from policy_extraction.prompts._games import one_game
 from policy_extraction.prompts._orders import balanced_number
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt
@@ -169,14 +173,31 @@ def predicted_policy(
     def asked(codes: np.ndarray) -> np.ndarray:
         return ask([memory_of(row, len(words)) for row in codes])
 
-    exploration, known = Exploration(asked, game, tolerance, seed), None
-    with tqdm(total=most * each, desc=ask.name, unit="prompt", disable=hidden(progress)) as bar:
-        for known in exploration.run(most):
-            bar.set_postfix_str(f"shares ± {known.half.max():.2g}")
-            bar.update(exploration.n_asked * each - bar.n)
-    result = _result(exploration, known, words, ask.name, each)
-    function = exploration.mean
-    return PredictedPolicy(function, words, memory_length, ask.name, result, exploration)
+    exploration = ShareExploration(asked, tolerance, seed, game)
+    known = exploration.to_end(most, each, ask.name, progress, lambda known: f"shares ± {known.half.max():.2g}")
+    bounds = np.where(np.isfinite(known.half), [known.value - known.half, known.value + known.half], np.nan)
+    low, high = np.clip(bounds, 0.0, 1.0)
+    result = xr.Dataset(
+        {
+            "word_share": ("word", known.value, {"long_name": "share of the word in what is said at the end"}),
+            "word_share_low": ("word", low, {"long_name": "lower end of the 95 % interval of word_share"}),
+            "word_share_high": ("word", high, {"long_name": "upper end of the 95 % interval of word_share"}),
+            "q": (("state", "word"), exploration.q, {"long_name": "probability to say the word in the memories asked"}),
+        },
+        coords={"word": list(words), "state": states_of(exploration.codes, len(words)), "model": ask.name},
+        attrs={
+            "goal": "word_share",
+            "n_agents": n_agents,
+            "rounds": rounds,
+            "memory_length": memory_length,
+            "tolerance": tolerance,
+            "seed": seed,
+            "memories_asked": exploration.n_measured,
+            "posterior_scale": exploration.doubt.scale,
+            **exploration.outcome(known, each, "every memory seen in games was asked", "the shares are known"),
+        },
+    )
+    return PredictedPolicy(exploration.mean, words, memory_length, ask.name, result, exploration)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -204,11 +225,11 @@ class PredictedPolicy:
     memory_length: int
     name: str
     result: xr.Dataset
-    _exploration: Exploration = field(repr=False)
+    _exploration: ShareExploration = field(repr=False)
 
     def __repr__(self) -> str:
         n_states = MemorySpace(len(self.words), self.memory_length).n_states
-        asked = f"{self._exploration.n_asked} of {n_states} memories asked"
+        asked = f"{self._exploration.n_measured} of {n_states} memories asked"
         return f"{type(self).__name__}({self.name} {{{', '.join(self.words)}}}, {asked})"
 
     def __call__(self, memories: Sequence[Memory]) -> np.ndarray:
@@ -228,47 +249,5 @@ class PredictedPolicy:
         need.
         """
         n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)
-        functions = [self._exploration.draw(np.random.default_rng((seed, k))) for k in range(n)]
-        common = (self.words, self.memory_length, self.name, self.result, self._exploration)
-        return [PredictedPolicy(function, *common) for function in functions]
-
-
-def _result(
-    exploration: Exploration, known: Shares | None, words: Sequence[str], model: str, orders: int
-) -> xr.Dataset:
-    assert known is not None  # a run yields at least once
-    reached = exploration.enough(known)
-    reason = "the shares are known" if reached else "the budget is spent"
-    if exploration.whole:
-        reason = "every memory seen in games was asked"
-    elif not exploration.doubt.holds:
-        reason += ", and the model of the policy does not hold: answers were not as predicted"
-    bounds = np.where(np.isfinite(known.half), [known.value - known.half, known.value + known.half], np.nan)
-    low, high = np.clip(bounds, 0.0, 1.0)
-    asked = exploration.answered
-    states = states_of(asked.codes, len(words))
-    found = xr.Dataset(
-        {
-            "word_share": ("word", known.value, {"long_name": "share of the word in what is said at the end"}),
-            "word_share_low": ("word", low, {"long_name": "lower end of the 95 % interval of word_share"}),
-            "word_share_high": ("word", high, {"long_name": "upper end of the 95 % interval of word_share"}),
-            "q": (("state", "word"), asked.q, {"long_name": "probability to say the word in the memories asked"}),
-        },
-        coords={"word": list(words), "state": states, "model": model},
-    )
-    return found.assign_attrs(
-        goal="word_share",
-        n_agents=exploration.game.n_agents,
-        rounds=exploration.game.rounds,
-        memory_length=exploration.game.memory_length,
-        tolerance=exploration.tolerance,
-        seed=exploration.seed,
-        reached=int(reached),
-        reason=reason,
-        memories_asked=exploration.n_asked,
-        prompts_used=exploration.n_asked * orders,
-        held_out=len(exploration.doubt.recent),
-        held_out_outside=exploration.doubt.outside,
-        model_holds=int(exploration.doubt.holds),
-        posterior_scale=exploration.doubt.scale,
-    )
+        drawn = (self._exploration.draw(np.random.default_rng((seed, k))) for k in range(n))
+        return [replace(self, _function=function) for function in drawn]

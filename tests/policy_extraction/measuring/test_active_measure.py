@@ -11,7 +11,7 @@ from _policies import majority, random_policy, relabelled, relabelled_states
 from meanfield import InputError, MemorySpace
 from policy_extraction import extract, measure, sample_policies
 from policy_extraction.backends import TableBackend
-from policy_extraction.measuring._active.explore import Exploration
+from policy_extraction.measuring._active.explore import GoalExploration
 from policy_extraction.measuring._active.goals import Goal, Quantity
 
 WORDS = ("his", "her")
@@ -218,7 +218,7 @@ def test_intervals_of_the_difference_between_the_words_cover_the_truth():
     held, narrow = 0, 0
     for seed in range(24):
         q = np.stack([family(seed), 1 - family(seed)], axis=1)
-        exploration = Exploration(lambda states, q=q: q[states], SPACE, WORDS, Shared("eigenvalue"), 1e-9, seed)
+        exploration = GoalExploration(lambda states, q=q: q[states], 1e-9, seed, SPACE, WORDS, Shared("eigenvalue"))
         *_, known = exploration.run(75)
         truth, value = Shared("eigenvalue").of(meanfield.make_policy(q, WORDS)).value, known.quantity.value
         held += known.low <= truth <= known.high

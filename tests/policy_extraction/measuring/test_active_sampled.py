@@ -16,14 +16,10 @@ from policy_extraction import measure, sample_policies
 from policy_extraction.backends import TableBackend
 from policy_extraction.measuring._active.choice import XI
 from policy_extraction.measuring._active.goals import Goal
-from policy_extraction.measuring._active.sampled import ANSWERS, SampledExploration, quantile
-from policy_extraction.measuring._active.sites import Sites, sites
+from policy_extraction.measuring._active.sampled import ANSWERS, SampledExploration, quantile, sites
 from policy_extraction.measuring._doubt import Tails
-from policy_extraction.measuring._gaussian_process import CENTRE
-from policy_extraction.measuring._lazy import answers_of
-from policy_extraction.measuring._samples import SampledAnswers
+from policy_extraction.measuring._samples import sampled_answers
 from policy_extraction.prompts import NAMING_GAME, Payoffs
-from policy_extraction.prompts._orders import orders
 
 
 def exact(K: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -37,8 +33,8 @@ def exact(K: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean, np.tensordot(weight, (z - mean) ** 2, 2) / weight.sum()
 
 
-def marginals(K: np.ndarray, known: Sites) -> tuple[np.ndarray, np.ndarray]:
-    tau, z = known.precision.ravel(), known.z.ravel()
+def marginals(K: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    z, tau = sites(K, counts, np.zeros((2, 2)))
     covariance = np.linalg.inv(np.linalg.inv(K) + np.diag(tau))
     return covariance @ (tau * z), np.diag(covariance)
 
@@ -46,7 +42,7 @@ def marginals(K: np.ndarray, known: Sites) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("counts", [(0, 4), (4, 0), (2, 2), (200, 300), (0, 4000), (0, 0)])
 def test_a_single_memory_is_known_as_by_quadrature(counts):
     K, both = np.diag([2.0, 0.5]), np.array([counts, (0, 0)], dtype=float)
-    for found, expected in zip(marginals(K, sites(K, both)), exact(K, both), strict=True):
+    for found, expected in zip(marginals(K, both), exact(K, both), strict=True):
         np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-4)
 
 
@@ -54,10 +50,10 @@ def test_a_single_memory_is_known_as_by_quadrature(counts):
 def test_related_memories_are_known_nearly_as_by_quadrature(counts):
     """The approximation is known to be close; the control takes the counts of the first memory alone."""
     K, both = np.array([[2.0, 1.2], [1.2, 1.5]]), np.array(counts, dtype=float)
-    (mean, variance), (true, spread) = marginals(K, sites(K, both)), exact(K, both)
+    (mean, variance), (true, spread) = marginals(K, both), exact(K, both)
     assert (np.abs(mean - true) < 0.02 * np.sqrt(spread)).all()
     np.testing.assert_allclose(variance, spread, rtol=0.03)
-    alone, _ = marginals(K, sites(K, both * [[1.0], [0.0]]))
+    alone, _ = marginals(K, both * [[1.0], [0.0]])
     assert np.abs(alone - true)[1] > 0.2 * np.sqrt(spread)[1]
 
 
@@ -80,10 +76,10 @@ def test_many_answers_are_as_good_as_probabilities():
     """100,000 answers to some memories: their probabilities are known, in the policy and in draws."""
     space, random = MemorySpace(2, 2), np.random.default_rng(6)
     q = ndtr(random.standard_normal(space.n_states))
-    found = SampledExploration(lambda states: states, space, WORDS, Goal("word_share"), 0.1)
+    found = SampledExploration(lambda states: states, 0.1, 0, space, WORDS, Goal("word_share"))
     found.order = np.array([0, 3, 4, 11])
     found.counts[found.order] = np.round(1e5 * np.stack([q, 1 - q], axis=1)).astype(int)[found.order]
-    found.keep(CENTRE)
+    found._fit()
     np.testing.assert_allclose(found.best()[found.order, 0], q[found.order], atol=0.005)
     drawn = [found.draw(np.random.default_rng(seed), Tails())[:, 0] for seed in range(20)]
     np.testing.assert_allclose(np.array(drawn)[:, found.order], np.tile(q[found.order], (20, 1)), atol=0.01)
@@ -221,8 +217,8 @@ def test_calls_have_random_numbers_of_their_own():
 
     backend = table(leaning(1), 1)
     backend.__class__ = Counting
-    kept = answers_of(backend, WORDS, orders(WORDS), NAMING_GAME, Payoffs(), False)
-    ask = SampledAnswers(backend, WORDS, NAMING_GAME, Payoffs(), orders(WORDS), 1.0, 0, kept)
+    options = {"template": NAMING_GAME, "payoffs": Payoffs(), "temperature": 1.0, "seed": 0, "cache": False}
+    ask = sampled_answers(backend, WORDS, 1, ANSWERS, **options)
     for memory in ((), ((0, 0),), ((1, 1),), ()):
-        assert ask([memory], ANSWERS).sum() == ANSWERS
+        assert ask([memory]).sum() == ANSWERS
     assert len(set(seeds)) == len(seeds) == 4

@@ -11,8 +11,13 @@ from policy_extraction import lazy_policy, predicted_policy
 from policy_extraction.backends import TableBackend
 from policy_extraction.measuring._gaussian_process import mixed
 from policy_extraction.measuring._memories import codes_of, states_of
-from policy_extraction.measuring._predicted.explore import Answered, Exploration, contrasts_of
-from policy_extraction.measuring._predicted.population import Game, word_shares
+from policy_extraction.measuring._predicted.explore import (
+    Game,
+    ShareExploration,
+    contrasts_of,
+    with_answers,
+    word_shares,
+)
 
 
 def follow(n_words, strength=1.0, seed=0):
@@ -38,9 +43,9 @@ def lawless(n_words):
 
 def test_answers_are_given_where_memories_were_asked():
     codes = random_memories(30, 3, 2, seed=1)
-    known = Answered(codes[:20], follow(3)(codes[:20]))
-    q = known.policy(lambda codes: np.zeros((len(codes), 3)))(codes)
-    np.testing.assert_array_equal(q[:20], known.q)
+    known = follow(3)(codes[:20])
+    q = with_answers(codes[:20], known, lambda codes: np.zeros((len(codes), 3)))(codes)
+    np.testing.assert_array_equal(q[:20], known)
     np.testing.assert_allclose(q[20:], 1 / 3)
 
 
@@ -61,7 +66,7 @@ def test_populations_are_those_of_simulate(strength, rounds):
 )
 def test_shares_are_inside_their_intervals(law, n_words):
     q, game = law(n_words), Game(12, 8, 2, n_words)
-    exploration = Exploration(q, game, 0.1, seed=3)
+    exploration = ShareExploration(q, 0.1, 3, game)
     *_, known = exploration.run(300)
     truth = word_shares(q, game, 4000, np.random.default_rng(1))
     assert exploration.enough(known) and known.half.max() <= 0.1
@@ -71,11 +76,11 @@ def test_shares_are_inside_their_intervals(law, n_words):
 @pytest.mark.slow
 def test_a_policy_without_a_rule_is_not_taken_as_known():
     game = Game(12, 8, 2, 5)
-    exploration = Exploration(lawless(5), game, 0.02, seed=3)
+    exploration = ShareExploration(lawless(5), 0.02, 3, game)
     *_, known = exploration.run(125)
     assert not exploration.enough(known)
     there = random_memories(300, 5, 2, seed=8)
-    there = there[~np.isin(states_of(there, 5), states_of(exploration.answered.codes, 5))]
+    there = there[~np.isin(states_of(there, 5), states_of(exploration.codes, 5))]
     deviation = exploration.doubt.scale * np.sqrt(exploration.posterior.variances(there))
     inside = abs(contrasts_of(lawless(5)(there)) - exploration.posterior.mean.contrasts(there)) < 1.96 * deviation
     assert 0.9 < inside.mean() < 0.995

@@ -14,7 +14,7 @@ from _refusals import refused
 from policy_extraction import extract, policy_from_record, robustness
 from policy_extraction.backends import Scores, TableBackend
 from policy_extraction.measuring import unquoted
-from policy_extraction.measuring._effects import effects
+from policy_extraction.measuring._robustness import effects
 from policy_extraction.prompts import NAMING_GAME
 from policy_extraction.prompts._template import TEMPLATES, Prompt
 
@@ -77,13 +77,13 @@ def test_parts_of_a_grid_are_those_of_its_sum_of_effects():
     a, b, c = random.normal(size=(3, 1)), random.normal(size=(1, 4)), random.normal(size=(3, 4))
     a, b = a - a.mean(), b - b.mean()
     c = c - c.mean(0) - c.mean(1, keepdims=True) + c.mean()
-    found = effects(7.0 + a + b + c)
-    np.testing.assert_allclose(found.levels[0], a[:, 0], atol=1e-12)
-    np.testing.assert_allclose(found.levels[1], b[0], atol=1e-12)
+    levels, explained = effects(7.0 + a + b + c)
+    np.testing.assert_allclose(levels[0], a[:, 0], atol=1e-12)
+    np.testing.assert_allclose(levels[1], b[0], atol=1e-12)
     parts = np.array([(part**2).mean() for part in (a, b, c)])
-    np.testing.assert_allclose(found.explained, parts / parts.sum(), rtol=1e-10)
-    assert not effects(np.full((2, 3), 0.1)).explained.any()
-    assert np.isnan(effects(np.array([[1.0, np.nan], [0.0, 2.0]])).explained).all()
+    np.testing.assert_allclose(explained, parts / parts.sum(), rtol=1e-10)
+    assert not effects(np.full((2, 3), 0.1))[1].any()
+    assert np.isnan(effects(np.array([[1.0, np.nan], [0.0, 2.0]]))[1]).all()
 
 
 @pytest.mark.parametrize("factor", ["order", "wording", "quotation"])
