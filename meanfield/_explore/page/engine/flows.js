@@ -14,14 +14,13 @@ export function flowSuccessors(space) {
   return Int32Array.from({ length: 4 * space.nFlows }, (_, i) => 2 * ((i >> 1) % kept) + (i & 1));
 }
 
-/** The closed classes of flows, if partners say both words; a class is left only by answers of probability at most `leak`. */
+/** The closed classes of flows, if partners say both words; one is left only by answers of probability at most `leak`. */
 export function closedClasses(q, space, leak = 0) {
   const said = saidNext(q, space);
   const successors = flowSuccessors(space);
-  const targets = Array.from({ length: space.nFlows }, (_, flow) => {
-    const places = [4 * flow, 4 * flow + 1, 4 * flow + 2, 4 * flow + 3];
-    return places.filter((place) => said[place] > leak).map((place) => successors[place]);
-  });
+  const targets = Array.from({ length: space.nFlows }, (_, flow) =>
+    [0, 1, 2, 3].flatMap((i) => (said[4 * flow + i] > leak ? [successors[4 * flow + i]] : [])),
+  );
   const sources = targets.map(() => []);
   targets.forEach((list, flow) => list.forEach((target) => sources[target].push(flow)));
   const classes = [];
