@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from tqdm import tqdm
 
+from meanfield._explore.kappas import kappas
 from meanfield._population.single_policy import each_policy, name_of, policy_hash, space_of, words_of
 from meanfield.toolbox._arguments import is_number
 from meanfield.toolbox._errors import InputError
@@ -19,11 +21,13 @@ SAME = 1e-9  # of probabilities: what rounded log-probabilities may leave betwee
 
 
 def entries_of(policies: xr.Dataset | Iterable[xr.Dataset]) -> list[dict[str, Any]]:
-    """An entry for each policy, of what JSON can hold: names, words, H, probabilities, temperature and log-odds.
+    """An entry for each policy, of what JSON can hold: names, words, H, probabilities, temperature, log-odds and κ.
 
     Policies of the same name are numbered. InputError if there is no policy.
     """
-    entries = [_entry(policy) for policy in each_policy(policies)]
+    entries = [
+        _entry(policy) for policy in tqdm([*each_policy(policies)], "κ by temperature", leave=False, disable=None)
+    ]
     if not entries:
         raise InputError("policies is empty: expected at least one policy")
     names = Counter(entry["name"] for entry in entries)
@@ -51,6 +55,7 @@ def _entry(policy: xr.Dataset) -> dict[str, Any]:
         "q": _encoded(policy["q"].transpose("state", "word").values),
         "temperature": temperature,
         "log_odds": [_encoded(order) for order in log_odds],
+        "kappas": kappas(policy, temperature, log_odds),
         "hash": policy_hash(policy),
     }
 

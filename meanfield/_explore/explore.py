@@ -16,15 +16,18 @@ from meanfield.toolbox._files import check_writable, whole_file
 def explore(policies: xr.Dataset | Iterable[xr.Dataset], path: str | os.PathLike[str] = "explorer.html") -> Path:
     """Write a page for a browser that shows what populations of these agents do, and return its path.
 
-    The page is one file. It needs no server and no network, and computes everything itself: the flow on the line of
-    word shares with fixed points and basins, the rate equation from chosen starts, N agents that are really simulated
-    beside it, the group-size law and critical masses. Sliders change N, the fractions of agents committed to either
-    word, and the sampling temperature. The address holds all settings, so that a view can be shared.
+    The page is one file. It needs no server and no network, and shows the flow on the line of word shares with fixed
+    points and basins, the rate equation from chosen starts, N agents that are really simulated beside it, the
+    group-size law and critical masses. The browser computes all of it but κ of the group-size law, which this function
+    computes at about 25 temperatures where there are two attractors. That takes half a minute for a policy with H = 5,
+    and half a second where there is one attractor. Sliders change N, the fractions of agents committed to either word,
+    and the sampling temperature. The address holds all settings, so that a view can be shared.
 
     Numbers on the page agree with `fixed_points`, `solve`, `basins`, `critical_mass`, `group_size_law` and, for the
-    same seed, `validation.simulate`. At another temperature the page takes the measured log-probabilities, as
-    `policy_extraction.policy_from_record` does. A policy without them, or one that was filtered, has its probabilities
-    taken to the power 1/T and normalised, with T in units of the measured temperature.
+    same seed, `validation.simulate`; κ at other temperatures is interpolated to three digits. The page takes the
+    measured log-probabilities there, as `policy_extraction.policy_from_record` does. A policy without them, or one that
+    was filtered, has its probabilities taken to the power 1/T and normalised, with T in units of the measured
+    temperature.
 
     Parameters
     ----------
@@ -35,7 +38,7 @@ def explore(policies: xr.Dataset | Iterable[xr.Dataset], path: str | os.PathLike
 
     Returns
     -------
-    Path of the file, 0.22 MB plus 0.06 MB for each policy with H = 5.
+    Path of the file, 0.18 MB plus 0.06 MB for each policy with H = 5.
 
     Raises
     ------

@@ -69,7 +69,7 @@ def all_points(
 ) -> list[Points]:
     """The fixed points of each population, all over as many words; `best` makes the best result of an error of them."""
     two = mixtures[0].space.n_words == 2
-    found = _all_roots(mixtures, names) if two else [_searched_roots(mixture) for mixture in mixtures]
+    found = all_roots(mixtures, names) if two else [_searched_roots(mixture) for mixture in mixtures]
     x = [root.composition for roots, _ in found for root in roots]
     whose = [mixture for mixture, (roots, _) in zip(mixtures, found, strict=True) for _ in roots]
     leading = iter(leading_of_each(whose, x, x_error=COMPOSITION_ERROR))
@@ -109,7 +109,7 @@ def _points(
     return Points(*(column[order] for column in columns), completeness)
 
 
-def _all_roots(mixtures: Sequence[Mixture | Groups], names: list[str]) -> list[tuple[list[Root], str]]:
+def all_roots(mixtures: Sequence[Mixture | Groups], names: list[str]) -> list[tuple[list[Root], str]]:
     """The fixed points of two words, and a report of the search, for each population."""
     branches = [responses(mixture) for mixture in mixtures]
     searches = iter(interior_roots([response for some in branches for response in some]))

@@ -63,7 +63,7 @@ def test_the_wheel_holds_the_rooms_and_nothing_else(in_wheel: set[str]) -> None:
     [
         *("meanfield/datasets/smollm2.nc", "policy_extraction/prompts/templates", "theory/norms/society.toml"),
         "paper_figs/published/table_s1.csv",
-        *("meanfield/_explore/page/page.html", "meanfield/_explore/page/engine/drift.js", f"{LIBRARY}/uPlot.min.css"),
+        *("meanfield/_explore/page/page.html", "meanfield/_explore/page/engine/flows.js", f"{LIBRARY}/uPlot.min.css"),
     ],
 )
 def test_what_is_read_at_run_time_is_in_it(in_wheel: set[str], needed: str) -> None:

@@ -218,7 +218,7 @@ def test_whole_courses_and_runs_are_the_same(opened, gallery, gallery_page):
     code = """([times, from]) => {
       const entries = JSON.parse(document.getElementById("policies").textContent);
       const policy = modules["engine/policy.js"].decodedPolicy(entries[0]);
-      const population = modules["engine/population.js"].makePopulation(policy.space, policy.q, [0.03, 0.1]);
+      const population = modules["engine/policy.js"].makePopulation(policy.space, policy.q, [0.03, 0.1]);
       const start = modules["engine/solution.js"].startComposition(policy.space, from);
       const run = modules["engine/simulation.js"].newRun({ population, nAgents: 777, start: from, seed: 5 });
       modules["engine/simulation.js"].play(run, 777 * 60);

@@ -2,14 +2,14 @@
 
 import { separatrices } from "./basins.js";
 import { criticalMass, equilibriaTowards, equilibriumDiagram } from "./critical_mass.js";
-import { driftOnLine, restingStates } from "./fixed_points.js";
-import { groupSizeLaw } from "./group_size.js";
+import { driftOnLine, fixedPoints, restingStates } from "./fixed_points.js";
 import { memorySpace } from "./memory.js";
-import { makePopulation } from "./population.js";
+import { makePopulation } from "./policy.js";
 import { solution, startComposition } from "./solution.js";
 
 const LINE = Array.from({ length: 201 }, (_, i) => i / 200);
 const FAN = [0, 1 / 8, 2 / 8, 3 / 8, 4 / 8, 5 / 8, 6 / 8, 7 / 8, 1]; // starts beside the chosen one
+const SURE = 2.3263478740408408; // Φ⁻¹(99 %)
 
 const ANSWERS = {
   /** Fixed points, stretches of them, and the drift along the line of word shares. */
@@ -36,7 +36,7 @@ const ANSWERS = {
   },
 
   /** The group-size law, which knows no committed agents. */
-  law: ({ q, length }) => groupSizeLaw(q, memorySpace(length)),
+  law: ({ q, length, kappa }) => groupSizeLaw(q, memorySpace(length), kappa),
 };
 
 /** The answer to a question {kind, …}, or {error} with the reason why there is none. */
@@ -46,4 +46,28 @@ export function answer(question) {
   } catch (error) {
     return { error: error.message };
   }
+}
+
+/**
+ * {kappa, critical, strong, reason} of agents with the probabilities q and no committed ones: κ, the size of groups that
+ * end at the strong word with a probability of 99 %, that word (null if it is mixed), and why there is no κ, '' if there
+ * is. `tabulated` is κ from Python, above 0 if the attractor with more of word 0 is strong, or why there is none.
+ */
+function groupSizeLaw(q, space, tabulated) {
+  const points = fixedPoints(makePopulation(space, q));
+  const none = (reason) => ({ kappa: NaN, critical: NaN, strong: null, reason });
+  if (points.map((point) => point.status).join() !== "stable,unstable,stable") return none(objection(points));
+  const kappa = Number(tabulated ?? NaN);
+  if (Number.isNaN(kappa)) return none(tabulated ?? "κ was not computed at this temperature");
+  const { convention } = points[kappa > 0 ? 0 : 2];
+  return { kappa: Math.abs(kappa), critical: (SURE / kappa) ** 2, strong: convention, reason: "" };
+}
+
+/** Why a landscape has no law: it does not consist of two attractors with one saddle between them. */
+function objection(points) {
+  const attractors = points.filter((point) => point.status === "stable").length;
+  if (points.some((point) => point.status === "marginal")) return "a resting point neither attracts nor repels";
+  if (attractors === 1) return "only one state attracts, and groups of every size drift to it";
+  if (attractors === 0) return "no state of the population lasts";
+  return "there are more than two states in which a population can rest";
 }

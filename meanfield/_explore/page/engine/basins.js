@@ -1,8 +1,7 @@
 // Which start leads where, if a share s of agents remembers only word 0 and all others only word 1.
 
-import { saidIn } from "./drift.js";
 import { conventionOf, restingStates } from "./fixed_points.js";
-import { solution, startComposition } from "./solution.js";
+import { saidIn, solution, startComposition } from "./solution.js";
 import { stabilityOf } from "./stability.js";
 
 const SECTIONS = 16; // even, so that no start of a symmetric family lies on the separatrix in its middle

@@ -18,11 +18,6 @@ export function keptMemory(space, state) {
   return space.longest + ((state - space.nKept) % (space.nKept - space.longest));
 }
 
-/** The state after saying `own` and hearing `partner`. */
-export function nextState(space, state, own, partner) {
-  return 1 + 4 * keptMemory(space, state) + 2 * own + partner;
-}
-
 /** The state of an agent who has only ever said and heard one word. */
 export function consensusState(space, word) {
   return word === 0 ? space.nKept : space.nStates - 1;

@@ -1,4 +1,4 @@
-// Policies as the page carries them, and what a temperature makes of them.
+// Policies as the page carries them, what a temperature makes of them, and populations of their agents.
 
 import { memorySpace } from "./memory.js";
 
@@ -12,15 +12,11 @@ export function decodedNumbers(text) {
 /**
  * A policy from its entry in the page: q has P(word 0) and P(word 1) of each state in turn. `logOdds`, if measured, has
  * log P(word 0) / P(word 1) at temperature 1 of each state, for each order in which the prompt presented the words.
+ * `kappas` are κ at each step of the temperature slider (see answers.js).
  */
-export function decodedPolicy(entry) {
-  return {
-    words: entry.words,
-    space: memorySpace(entry.memory_length),
-    q: decodedNumbers(entry.q),
-    logOdds: entry.log_odds.map(decodedNumbers),
-    temperature: entry.temperature,
-  };
+export function decodedPolicy({ words, memory_length: length, q, log_odds: logOdds, temperature, kappas }) {
+  const decoded = { q: decodedNumbers(q), logOdds: logOdds.map(decodedNumbers) };
+  return { words, space: memorySpace(length), ...decoded, temperature, kappas };
 }
 
 /**
@@ -29,15 +25,13 @@ export function decodedPolicy(entry) {
  * From the measured log-odds it is what the model would say, averaged over the orders. Without them the probabilities
  * are taken to the power measured temperature / temperature and normalised again.
  */
-export function atTemperature(policy, temperature) {
-  if (temperature === policy.temperature) return policy.q;
-  return policy.logOdds.length ? fromLogOdds(policy.logOdds, temperature) : sharpened(policy, temperature);
-}
-
-function fromLogOdds(orders, temperature) {
-  const q = new Float64Array(2 * orders[0].length);
-  for (const logOdds of orders) {
-    logOdds.forEach((odds, state) => {
+export function atTemperature({ q: measured, logOdds, temperature: before }, temperature) {
+  if (temperature === before) return measured;
+  const given = (state) => before * Math.log(measured[2 * state] / measured[2 * state + 1]);
+  const orders = logOdds.length ? logOdds : [Float64Array.from({ length: measured.length / 2 }, (_, i) => given(i))];
+  const q = new Float64Array(measured.length);
+  for (const one of orders) {
+    one.forEach((odds, state) => {
       const rarer = Math.exp(-Math.abs(odds) / temperature);
       const likelier = odds >= 0 ? 0 : 1;
       q[2 * state + likelier] += 1 / (1 + rarer);
@@ -47,15 +41,14 @@ function fromLogOdds(orders, temperature) {
   return q.map((sum) => sum / orders.length);
 }
 
-function sharpened(policy, temperature) {
-  const q = policy.q.slice();
-  const power = policy.temperature / temperature;
-  for (let i = 0; i < q.length; i += 2) {
-    const likelier = q[i] >= q[i + 1] ? i : i + 1;
-    const other = likelier === i ? i + 1 : i;
-    const rarer = Math.pow(q[other] / q[likelier], power);
-    q[likelier] = 1 / (1 + rarer);
-    q[other] = rarer / (1 + rarer);
-  }
-  return q;
+/** Agents with the probabilities q, and the committed fractions of word 0 and word 1 among all agents. */
+export function makePopulation(space, q, committed = [0, 0]) {
+  return { space, q, committed, share: 1 - (committed[0] + committed[1]) };
+}
+
+/** The same population with this fraction of all agents committed to `word`. */
+export function withCommitted(population, word, fraction) {
+  const committed = population.committed.slice();
+  committed[word] = fraction;
+  return makePopulation(population.space, population.q, committed);
 }

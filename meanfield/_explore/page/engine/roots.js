@@ -1,6 +1,6 @@
 // All roots of a smooth function on an interval, from its piecewise Chebyshev interpolant.
 
-import { MAX_DEPTH, clenshaw, derivative, fitted, largest, realRoots, tailOf } from "./chebyshev.js";
+import { MAX_DEPTH, bisected, clenshaw, derivative, fitted, largest, realRoots, tailOf } from "./chebyshev.js";
 
 const UNRESOLVED = 100; // error of a piece in units of its last coefficients, where these are still large
 const STRAIGHT = 2; // factor by which slopes may differ about a simple root
@@ -8,7 +8,6 @@ const STEEP = 64; // a polynomial of degree 16 below 1 has slopes up to 32 in th
 const MOST_PIECES = 1000; // where rounding is larger than it should be, halving does not end by itself
 const STEPS = 20; // of Newton's method; two or three are enough where roots are not about to merge
 const NARROW = 0.1; // a stretch up to which one root, its middle, stands for all in it
-const HALVINGS = 60;
 const AROUND = Array.from({ length: 9 }, (_, i) => i / 4 - 1);
 
 /**
@@ -46,7 +45,7 @@ export function allRoots(f, breaks, tolerance, exact, rounding) {
 
 /** The interpolant on an interval, with its error and its extrema. */
 function pieceOf(f, left, right, accuracy) {
-  const [series] = fitted((x) => [f(x)], left, right);
+  const series = fitted(f, left, right);
   const slope = derivative(series);
   const tail = tailOf(series);
   const resolved = tail <= accuracy * Math.max(1, largest(series));
@@ -138,11 +137,5 @@ function crossing(pieces, left, right, level) {
   const above = (x) => valueOf(pieceAt(pieces, x), x) - level;
   const [first, last] = [above(left), above(right)];
   if (first * last >= 0) return Math.abs(first) < Math.abs(last) ? left : right;
-  let [low, high] = [left, right];
-  for (let step = 0; step < HALVINGS; step++) {
-    const middle = (low + high) / 2;
-    if (Math.sign(above(middle)) === Math.sign(first)) low = middle;
-    else high = middle;
-  }
-  return (low + high) / 2;
+  return bisected(above, left, right);
 }

@@ -16,7 +16,8 @@ export function newRun({ population, nAgents, start, seed, run = 0 }) {
   const { q, space, committed } = population;
   const numbers = apportioned([1 - (committed[0] + committed[1]), ...committed.filter((part) => part > 0)], nAgents);
   const firm = [0, 1].filter((word) => committed[word] > 0);
-  const shares = start === null ? { states: [0], parts: [1] } : consensusShares(space, start);
+  const consensus = [consensusState(space, 0), consensusState(space, 1)];
+  const shares = start === null ? { states: [0], parts: [1] } : { states: consensus, parts: [start, 1 - start] };
   const states = new Int32Array(nAgents);
   const kind = new Int8Array(nAgents).fill(-1); // the word to which an agent is committed, or -1
   let agent = 0;
@@ -46,10 +47,6 @@ export function newRun({ population, nAgents, start, seed, run = 0 }) {
     history: [shareOf(states, kind, q)], // share of word 0 at the end of each round
     latest: [0, 1], // who met last
   };
-}
-
-function consensusShares(space, start) {
-  return { states: [consensusState(space, 0), consensusState(space, 1)], parts: [start, 1 - start] };
 }
 
 /** Whole numbers that sum to `total`, closest to its fractions: largest remainders. */

@@ -5,6 +5,11 @@ export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
+/** A share as a whole percentage. */
+export function wholePercent(share) {
+  return `${Math.round(100 * share)} %`;
+}
+
 const FONT = "13px system-ui, sans-serif";
 
 /**

@@ -1,6 +1,6 @@
 // The rate equation from chosen starts, and the simulated run over it.
 
-import { Chart } from "./chart.js";
+import { Chart, wholePercent } from "./chart.js";
 import { listed, percent, quoted, say, shown, word } from "./text.js";
 
 const STEPS = 400;
@@ -20,7 +20,7 @@ export class Courses {
     const fan = Array.from({ length: 9 }, () => ({ colour: "fan", width: 1 }));
     this.chart = new Chart(element, {
       x: { range: () => [0, this.rounds] },
-      y: { range: () => [-0.02, 1.02], format: (share) => `${Math.round(100 * share)} %` },
+      y: { range: () => [-0.02, 1.02], format: wholePercent },
       lines: [...fan, { colour: "run", width: 1.75 }, { colour: "ink", width: 2.75 }],
       height: 420,
     });

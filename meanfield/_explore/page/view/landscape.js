@@ -1,6 +1,6 @@
 // The flow on the line of word shares, with fixed points and basins.
 
-import { brush, Chart } from "./chart.js";
+import { brush, Chart, wholePercent } from "./chart.js";
 import { listed, percent, quoted, say, shown, word } from "./text.js";
 
 const ARROWS = 19;
@@ -10,7 +10,7 @@ export class Landscape {
   constructor(element, sentence, key) {
     Object.assign(this, { sentence, key });
     this.chart = new Chart(element, {
-      x: { range: () => [0, 1], format: percent0 },
+      x: { range: () => [0, 1], format: wholePercent },
       y: { range: () => padded(this.found?.drift.flat() ?? []), format: signedPercent },
       lines: [{ colour: "ink" }],
       draw: (plot) => this.paint(plot),
@@ -42,10 +42,6 @@ export class Landscape {
     }
     for (const { Q, status } of points) paint.circle([Q[0], 0], "ink", status === "stable");
   }
-}
-
-function percent0(share) {
-  return `${Math.round(100 * share)} %`;
 }
 
 function signedPercent(value) {

@@ -1,27 +1,16 @@
 // The group-size law: which convention, and how surely, against the number of agents.
 
-import { normalCdf } from "../engine/normal.js";
-import { brush, Chart } from "./chart.js";
+import { brush, Chart, wholePercent } from "./chart.js";
 import { digits, percent, quoted, say, shown, subscript, whole, word } from "./text.js";
 
 const SIZES = Array.from({ length: 120 }, (_, i) => 2 * 50_000 ** (i / 119));
-const WHY_NOT = {
-  marginal: "A resting point neither attracts nor repels, so that no law of group size is known here.",
-  "one attractor": "Only one state attracts: groups of every size drift to it.",
-  "no attractor": "No state of the population lasts, so that there is no convention to end at.",
-  "many attractors": "There are more than two states in which a population can rest, for which no such law is known.",
-  nowhere: "From empty memories a population is led to neither of the two conventions, so that noise decides alone.",
-  "two directions": "The tipping point can be left in two ways, for which no such law is known.",
-  "no path": "No way to the tipping point was found, which happens where it is left very slowly or the bias is very strong.",
-  "long path": "The way to the tipping point takes so long that this page does not compute it; the Python package does.",
-};
 
 export class Law {
   constructor(element, sentence) {
     this.sentence = sentence;
     this.chart = new Chart(element, {
       x: { log: true, range: () => [2, 100_000], format: powers },
-      y: { range: () => [0.48, 1.02], format: (chance) => `${Math.round(100 * chance)} %` },
+      y: { range: () => [0.48, 1.02], format: wholePercent },
       lines: [{ colour: "ink", width: 2.75 }],
       draw: (plot) => this.paint(plot),
       height: 280,
@@ -35,7 +24,8 @@ export class Law {
     this.chart.label("agents in the group", `chance of ${end}`);
     this.chart.show([SIZES, SIZES.map((size) => (known ? normalCdf(found.kappa * Math.sqrt(size)) : null))]);
     this.chart.element.hidden = !known;
-    say(this.sentence, ...(known ? sentence(words, found, settings) : [WHY_NOT[found.reason]]));
+    const whyNot = `No law of group size is known here: ${found.reason}.`;
+    say(this.sentence, ...(known ? sentence(words, found, settings) : [whyNot]));
     if (settings.committed0 + settings.committed1 > 0) {
       this.sentence.append(" This is for groups in which nobody is committed to a word.");
     }
@@ -51,6 +41,14 @@ export class Law {
     paint.line([[this.nAgents, 0.48], [this.nAgents, 1.02]], "run", 2);
     paint.circle([this.nAgents, normalCdf(kappa * Math.sqrt(this.nAgents))], "run", true);
   }
+}
+
+/** The normal distribution function of z ≥ 0. */
+function normalCdf(z) {
+  if (z > 9) return 1;
+  let [term, sum] = [z, z];
+  for (let k = 3; term > 1e-17 * sum; k += 2) sum += term *= (z * z) / k;
+  return 0.5 + (Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI)) * sum;
 }
 
 function powers(size) {

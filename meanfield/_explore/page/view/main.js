@@ -10,15 +10,7 @@ import { Masses } from "./masses.js";
 import { MemoryCard } from "./memory_card.js";
 import { Player } from "./player.js";
 import {
-  hashOf,
-  populationOf,
-  ROUNDS,
-  settingsFrom,
-  SIZES,
-  SPEEDS,
-  startOf,
-  temperatureOf,
-  validSeed,
+  hashOf, populationOf, ROUNDS, settingsFrom, SIZES, SPEEDS, startOf, temperatureOf, validSeed,
 } from "./settings.js";
 import { digits, percent, quoted, say, shown, whole, word } from "./text.js";
 
@@ -112,7 +104,8 @@ function refresh() {
   const times = timesFor(settings.rounds);
   ask("courses", { ...question, start: startOf(settings), times }, [...who, "start", "rounds"]);
   ask("masses", { ...question, word: settings.picture }, [...who, "picture"]);
-  ask("law", question, ["policy", "temperature"]);
+  const kappa = policy.kappas[settings.temperature + (policy.kappas.length - 1) / 2]; // measured in the middle
+  ask("law", { ...question, kappa }, ["policy", "temperature"]);
   card.show(policy, q, settings.memory);
   refreshRun(population, who);
 }
@@ -197,7 +190,7 @@ function setRange(id, value, shownText) {
   get(`${id}-shown`).textContent = shownText;
 }
 
-function listen(id, name, read) {
+function listen(id, name, read = (value) => value) {
   get(id).addEventListener("input", () => change({ [name]: read(Number(get(id).value)) }));
 }
 
@@ -208,12 +201,8 @@ function prepare() {
   get("speed").max = String(SPEEDS.length - 1);
   get("policy").addEventListener("change", () => change({ policy: Number(get("policy").value), memory: 0 }));
   listen("agents", "agents", (place) => SIZES[place]);
-  listen("temperature", "temperature", (step) => step);
-  listen("committed-0", "committed0", (part) => part);
-  listen("committed-1", "committed1", (part) => part);
-  listen("start", "start", (part) => part);
+  for (const id of ["temperature", "committed-0", "committed-1", "start", "rounds"]) listen(id, id.replace("-", ""));
   listen("speed", "speed", (place) => SPEEDS[place]);
-  listen("rounds", "rounds", (rounds) => rounds);
   get("seed").addEventListener("change", () => {
     const seed = validSeed(get("seed").value);
     change(seed === null ? {} : { seed });

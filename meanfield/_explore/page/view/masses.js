@@ -1,6 +1,6 @@
 // Critical masses, and all equilibria as a committed minority grows.
 
-import { brush, Chart } from "./chart.js";
+import { brush, Chart, wholePercent } from "./chart.js";
 import { percent, quoted, say, shown, word } from "./text.js";
 
 export class Masses {
@@ -9,7 +9,7 @@ export class Masses {
     this.largest = 0.5;
     this.chart = new Chart(element, {
       x: { range: () => [0, this.largest], format: fraction },
-      y: { range: () => [-0.02, 1.02], format: (share) => `${Math.round(100 * share)} %` },
+      y: { range: () => [-0.02, 1.02], format: wholePercent },
       lines: [{ colour: "ink" }],
       draw: (plot) => this.paint(plot),
       height: 300,

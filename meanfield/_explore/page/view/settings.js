@@ -1,7 +1,6 @@
 // The settings of a view. All of them stand in the address, so that a view can be shared.
 
-import { atTemperature } from "../engine/policy.js";
-import { makePopulation } from "../engine/population.js";
+import { atTemperature, makePopulation } from "../engine/policy.js";
 
 export const SIZES = [
   2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 36, 40, 50, 60, 70, 80, 90, 100, 120, 150, 200, 250, 300, 400, 500,
