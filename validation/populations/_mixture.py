@@ -103,7 +103,7 @@ def mixture(
     most, seed = whole_number("most", most, 1, MOST), whole_number("seed", seed, 0, LARGEST_SEED)
     found = [
         (one.where, _described(one, period, most, one.seed(seed)))
-        for one in each(Experiment.tabulable(populations), "mixture", progress)
+        for one in each(Experiment.all_of(populations, tabulable=True), "mixture", progress)
     ]
     rows = ([where | row for where, tables in found for row in tables[k]] for k in range(len(Mixtures._fields)))
     named = zip(Mixtures._fields, rows, strict=True)

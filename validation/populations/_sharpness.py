@@ -78,21 +78,19 @@ def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFr
     8         run    7        1.2  0.9   1.7
     """
     level = real_number("level", level, above=0, below=1)
-    rows = [one.where | row for one in Experiment.tabulable(populations) for row in _rows(one, level)]
-    return as_table(rows, "sharpness", level=level)
-
-
-def _rows(experiment: Experiment, level: float) -> list[dict]:
-    posterior = sharpness_posterior(experiment)
     tails = {"sharpness": 0.5, "low": (1 - level) / 2, "high": (1 + level) / 2}
-    numbers = pd.DataFrame({name: np.exp(posterior.quantile(tail)) for name, tail in tails.items()})
-    runs = experiment.runs.reset_index(drop=True)
-    runs = runs.assign(of="run", choices=np.bincount(experiment.run_of, minlength=len(runs)))
-    alike = runs.groupby(experiment.alike(), sort=True)
-    whole = alike[ALIKE].first().assign(of="experiment", n_committed=-1, run=-1, choices=alike["choices"].sum())
-    columns = ["of", *ALIKE, "n_committed", "run", "choices"]
-    told = pd.concat([runs[columns], whole[columns]], ignore_index=True).join(numbers).to_dict("records")
-    return told[len(runs) :] + told[: len(runs)]
+    rows: list[dict] = []
+    for one in Experiment.all_of(populations, tabulable=True):
+        posterior, runs = sharpness_posterior(one), one.runs.reset_index(drop=True)
+        numbers = pd.DataFrame({name: np.exp(posterior.quantile(tail)) for name, tail in tails.items()})
+        runs = runs.assign(**one.where, of="run", choices=np.bincount(one.run_of, minlength=len(runs)))
+        alike = runs.groupby(one.alike(), sort=True)
+        whole = alike[[*one.where, *ALIKE]].first()
+        whole = whole.assign(of="experiment", n_committed=-1, run=-1, choices=alike["choices"].sum())
+        columns = [*one.where, "of", *ALIKE, "n_committed", "run", "choices"]
+        told = pd.concat([runs[columns], whole[columns]], ignore_index=True).join(numbers).to_dict("records")
+        rows += told[len(runs) :] + told[: len(runs)]
+    return as_table(rows, "sharpness", level=level)
 
 
 class Posterior(NamedTuple):
@@ -104,7 +102,8 @@ class Posterior(NamedTuple):
 
     def quantile(self, tail: float) -> np.ndarray:
         """(run or experiment,)"""
-        values = self._values()
+        low, high = (self.mean - WIDTH * self.deviation).min(0), (self.mean + WIDTH * self.deviation).max(0)
+        values = np.linspace(low, high, POINTS)
         p = self.probability(values)
         return np.array([np.interp(tail, *pair) for pair in zip(p.T, values.T, strict=True)])
 
@@ -112,10 +111,6 @@ class Posterior(NamedTuple):
         """That log β is less than values (…, run or experiment)."""
         below = ndtr((values[..., None, :] - self.mean) / self.deviation)
         return np.einsum("m,...mr->...r", self.weight, below)
-
-    def _values(self) -> np.ndarray:
-        low, high = (self.mean - WIDTH * self.deviation).min(0), (self.mean + WIDTH * self.deviation).max(0)
-        return np.linspace(low, high, POINTS)
 
 
 def sharpness_posterior(experiment: Experiment) -> Posterior:
@@ -131,13 +126,13 @@ def sharpness_posterior(experiment: Experiment) -> Posterior:
     alike = experiment.alike()
     log_beta = np.zeros(len(alike))
     near = _quadratic(log_beta, log_q, cells, known)
-    weight, mean, covariance = _effects(near, log_beta, alike)
     for _ in range(STEPS):
+        weight, mean, _ = _effects(near, log_beta, alike)
         step = np.clip(weight @ mean[:, : len(alike)] - log_beta, -LARGEST_STEP, LARGEST_STEP)
-        log_q = log_q + near.answer(step)
-        log_beta = log_beta + step
+        change = near.free - np.tensordot(step, near.bound, 1)
+        log_q, log_beta = log_q + np.clip(change, -LARGEST_STEP, LARGEST_STEP), log_beta + step
         near = _quadratic(log_beta, log_q, cells, known)
-        weight, mean, covariance = _effects(near, log_beta, alike)
+    weight, mean, covariance = _effects(near, log_beta, alike)
     # Less the mean of runs, by their shares of the choices
     size = mean.shape[1]
     less = np.eye(size) - np.bincount(experiment.run_of, minlength=size) / max(1, len(states))
@@ -152,11 +147,6 @@ class _Quadratic(NamedTuple):
     information: np.ndarray  # (run, run)
     free: np.ndarray  # (state, word), change of log q at fixed β
     bound: np.ndarray  # (run, state, word), what a change of log β takes from it
-
-    def answer(self, step: np.ndarray) -> np.ndarray:
-        """The change of log q (state, word) for a step of log β."""
-        change = self.free - np.tensordot(step, self.bound, 1)
-        return np.clip(change, -LARGEST_STEP, LARGEST_STEP)
 
 
 def _quadratic(log_beta: np.ndarray, log_q: np.ndarray, cells: Cells, known: np.ndarray) -> _Quadratic:

@@ -90,12 +90,11 @@ def success_curves(
         for fold, tested in one.folds("run", 2, options.seed):
             policies = BackOffPolicy(one.choices.of(~tested[one.run_of])).sample(options.draws, options.seed)
             for where, conditions, _ in one.conditions(None, tested):
-                if where["experiment"] == "from_empty":
-                    for condition in conditions:
-                        real = _real_curves(one, condition, rounds)
-                        played = [_played(policy, condition, options, k, rounds) for k, policy in enumerate(policies)]
-                        curve = _compared(real, np.stack(played), options.seed, options.level)
-                        parts.append(curve.assign(**where, fold=fold))
+                for condition in conditions if where["experiment"] == "from_empty" else ():
+                    real = _real_curves(one, condition, rounds)
+                    played = [_played(policy, condition, options, k, rounds) for k, policy in enumerate(policies)]
+                    curve = _compared(real, np.stack(played), options.seed, options.level)
+                    parts.append(curve.assign(**where, fold=fold))
     if not parts:
         raise InputError("populations: expected at least two runs from empty memories of one model and options")
     rows = pd.concat(parts)[[*PLACE, "runs", "observed", "predicted", "low", "high", "p_value"]].to_dict("records")
@@ -105,10 +104,10 @@ def success_curves(
 
 def _played(policy: LazyPolicy, condition: Condition, options: Options, draw: int, rounds: int) -> np.ndarray:
     """Curves (run, round) of the runs of a drawn policy."""
-    curves = np.empty((options.runs, rounds))
+    curves, population = np.empty((options.runs, rounds)), (policy, condition.n_agents)
     for stop, number in dealt(condition.stops(rounds * condition.n_agents), options.runs):
-        population = policy, condition.n_agents, stop, options.seed
-        curves[number] = play_success_curves(*population, draw * options.runs + number, rounds)[1]
+        numbers = draw * options.runs + number
+        curves[number] = play_success_curves(*population, stop, options.seed, numbers, rounds)[1]
     policy.forget()
     return curves
 
@@ -131,17 +130,9 @@ def _compared(real: np.ndarray, played: np.ndarray, seed: int, level: float) -> 
     spread = np.nanstd(imitated, axis=0).clip(min=1e-9)
     deviation = np.nanmax(np.abs(np.concatenate([observed[None], imitated]) - predicted) / spread, axis=1)
     low, high = np.nanquantile(imitated, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return pd.DataFrame(
-        {
-            "round": 1 + np.flatnonzero(kept),
-            "runs": np.isfinite(real).sum(0)[kept],
-            "observed": observed,
-            "predicted": predicted,
-            "low": low,
-            "high": high,
-            "p_value": against_imitations(deviation)[1],
-        }
-    )
+    table = {"round": 1 + np.flatnonzero(kept), "runs": np.isfinite(real).sum(0)[kept], "observed": observed}
+    table |= {"predicted": predicted, "low": low, "high": high, "p_value": against_imitations(deviation)[1]}
+    return pd.DataFrame(table)
 
 
 def _means(curves: np.ndarray, axis: int) -> np.ndarray:
