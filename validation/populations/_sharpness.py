@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import bsr_array
+from scipy.sparse import bsr_array, csr_array
 from scipy.special import ndtr, softmax
 
 from meanfield.datasets import RealPopulations
 from meanfield.toolbox import real_number
-from validation.populations._choice_model import LARGEST_STEP, Cells, Tilts, slopes, sparse_design
+from validation.populations._choice_model import LARGEST_STEP, Cells, Tilts, slopes
 from validation.populations._empirical_policy import posterior
 from validation.populations._experiment import ALIKE, Experiment, as_table
 
@@ -156,7 +156,9 @@ def _quadratic(log_beta: np.ndarray, log_q: np.ndarray, cells: Cells, known: np.
     # Columns are log β of each run, then log q of each state and word.
     beta, run = (np.repeat(one, n_words) for one in (np.exp(log_beta)[cells.unit], cells.unit))
     entry = (n_runs + cells.state[:, None] * n_words + np.arange(n_words)).ravel()
-    design = sparse_design([run, entry], [beta * log_q[cells.state].ravel(), beta], n_runs + log_q.size)
+    values, starts = np.stack([beta * log_q[cells.state].ravel(), beta], 1).ravel(), 2 * np.arange(len(run) + 1)
+    columns, shape = np.stack([run, entry], 1).ravel(), (len(run), n_runs + log_q.size)
+    design = csr_array((values, columns, starts), shape=shape)
     slope, curvature = slopes(design, p, cells.counts.T)
     cross = curvature[:n_runs, n_runs:].toarray()
     prior = np.exp(log_q)
