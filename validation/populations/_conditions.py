@@ -35,6 +35,10 @@ class Rule(NamedTuple):
     successes: int
     text: str
 
+    @classmethod
+    def all_of_the_last(cls, window: int) -> Rule:
+        return cls(int(window), int(window), f"all of the last {window}")
+
 
 class Condition(NamedTuple):
     """Runs of one policy under equal conditions.
@@ -69,7 +73,20 @@ def read_runs(runs: pd.DataFrame) -> pd.DataFrame:
         if (wrong := (listed.str.split().str.len() != table["n_committed"]).to_numpy()).any():
             expected = f"expected n_committed = {table['n_committed'][wrong.argmax()]} numbers"
             raise InputError(f"committed_agents = {listed[wrong.argmax()]!r}: {expected}")
-    _check_words(table)
+    for row in table.itertuples(index=False):
+        options = _words(row.options)
+        if row.experiment not in EXPERIMENTS:
+            raise InputError(f"experiment = {row.experiment!r}: expected one of {', '.join(EXPERIMENTS)}")
+        for name in ("initial_consensus", "committed_word", "majority_word_last_3N"):
+            word = getattr(row, name)
+            if word not in options and (word or name == "majority_word_last_3N"):
+                raise InputError(f"{name} = {word!r}: expected one of {', '.join(options)}")
+        if row.n_committed >= row.n_agents or (row.n_committed > 0) != bool(row.committed_word):
+            given = f"{row.n_committed} with n_agents = {row.n_agents} and committed_word = {row.committed_word!r}"
+            raise InputError(f"n_committed = {given}: expected fewer than all, and a word if and only if there are any")
+        if row.experiment != "committed" and (row.experiment == "from_empty") == bool(row.initial_consensus):
+            given = f"{row.initial_consensus!r} in an experiment {row.experiment}"
+            raise InputError(f"initial_consensus = {given}: expected a word, and none in from_empty")
     table["options"] = table["options"].map(option_key)
     return table
 
@@ -143,6 +160,10 @@ def conditions(runs: pd.DataFrame, window: int | None, tested: pd.Index) -> list
     return found
 
 
+def _never(n_agents: int) -> Rule:
+    return Rule(ROUNDS_AVERAGED * n_agents, ROUNDS_AVERAGED * n_agents + 1, "never")
+
+
 def _rules(runs: pd.DataFrame, window: int | None, usual: Rule) -> list[Rule]:
     """The rule of each run in order: its successes in a row, if these stopped it, else what stopped most others.
 
@@ -154,16 +175,7 @@ def _rules(runs: pd.DataFrame, window: int | None, usual: Rule) -> list[Rule]:
         return [_rule(runs, window) or usual] * len(runs)
     most, never = runs.loc[by_streak, STREAK].mode()[0], _never(int(runs["n_agents"].iloc[0]))
     told = np.where(by_streak, runs[STREAK], np.where(runs[MOST] >= most, 0, most)).tolist()
-    return [_streak_rule(streak) if streak else never for streak in told]
-
-
-def _streak_rule(window: int) -> Rule:
-    return Rule(int(window), int(window), f"all of the last {window}")
-
-
-def _never(n_agents: int) -> Rule:
-    described = ROUNDS_AVERAGED * n_agents
-    return Rule(described, described + 1, "never")
+    return [Rule.all_of_the_last(streak) if streak else never for streak in told]
 
 
 def _rule(runs: pd.DataFrame, window: int | None) -> Rule | None:
@@ -180,14 +192,14 @@ def _rule(runs: pd.DataFrame, window: int | None) -> Rule | None:
         agreed = (runs["majority_word_last_3N"] != runs["initial_consensus"]) & (runs["success_last_3N"] == 1)
         return _never(n_agents) if agreed.to_numpy().any() else None
     if window is not None:
-        return _streak_rule(window)
+        return Rule.all_of_the_last(window)
     if MOST in runs and (runs.loc[runs["stopped"], MOST] > described).any():
         return _never(n_agents)
     if success.min() == 1:
         return Rule(described, described, "all of the last 3N")
     if _just_enough(success, described).all():
         return Rule(described, int(np.ceil(PAPERS_SUCCESS_RATE * described)), "95 % of the last 3N")
-    return _streak_rule(STANDARD_WINDOW)
+    return Rule.all_of_the_last(STANDARD_WINDOW)
 
 
 def _numbers(column: pd.Series, name: str) -> pd.Series:
@@ -200,20 +212,3 @@ def _numbers(column: pd.Series, name: str) -> pd.Series:
         given = column.tolist()[int(good.to_numpy().argmin())]
         raise InputError(f"{name} = {given!r}: expected {expected}")
     return values if share else values.astype(int)
-
-
-def _check_words(table: pd.DataFrame) -> None:
-    for row in table.itertuples(index=False):
-        options = _words(row.options)
-        if row.experiment not in EXPERIMENTS:
-            raise InputError(f"experiment = {row.experiment!r}: expected one of {', '.join(EXPERIMENTS)}")
-        for name in ("initial_consensus", "committed_word", "majority_word_last_3N"):
-            word = getattr(row, name)
-            if word not in options and (word or name == "majority_word_last_3N"):
-                raise InputError(f"{name} = {word!r}: expected one of {', '.join(options)}")
-        if row.n_committed >= row.n_agents or (row.n_committed > 0) != bool(row.committed_word):
-            given = f"{row.n_committed} with n_agents = {row.n_agents} and committed_word = {row.committed_word!r}"
-            raise InputError(f"n_committed = {given}: expected fewer than all, and a word if and only if there are any")
-        if row.experiment != "committed" and (row.experiment == "from_empty") == bool(row.initial_consensus):
-            given = f"{row.initial_consensus!r} in an experiment {row.experiment}"
-            raise InputError(f"initial_consensus = {given}: expected a word, and none in from_empty")

@@ -42,8 +42,7 @@ EXPERIMENTS_THAT_TELL = {
     "success rate": ("from_consensus", "committed"),
     "time": EXPERIMENTS,
 }
-Simulated = Sequence[np.ndarray]  # one array (policy draw, run) a condition
-Real = Sequence[np.ndarray]  # one array (run,) a condition
+Runs = Sequence[np.ndarray]  # one array a condition: (run,) of real runs, (policy draw, run) of simulated ones
 LATE = "agents are committed from mid-run on, which is not simulated"
 PREDICTED = "predicted: "  # before a word
 
@@ -192,7 +191,7 @@ def _line(
     return {"n_committed": -1, "quantity": quantity, "runs": runs} | unknown | tested
 
 
-def distribution_test(real: Real, simulated: Simulated, imitations: int, seed: int) -> tuple[float, float]:
+def distribution_test(real: Runs, simulated: Runs, imitations: int, seed: int) -> tuple[float, float]:
     """Two-sample Kolmogorov-Smirnov distance of real from simulated values, and its p-value.
 
     With several conditions each value is first replaced by its mid-rank among those simulated under its condition.
@@ -209,7 +208,7 @@ def distribution_test(real: Real, simulated: Simulated, imitations: int, seed: i
     return against_imitations(np.maximum((ranks[1:] - at).max(1), (below - ranks[:-1]).max(1)))
 
 
-def outcome_test(real: Real, simulated: Simulated, n_outcomes: int, imitations: int, seed: int) -> tuple[float, float]:
+def outcome_test(real: Runs, simulated: Runs, n_outcomes: int, imitations: int, seed: int) -> tuple[float, float]:
     """Deviance G of real from simulated outcomes (integers from 0), and its p-value; summed over conditions.
 
     G = 2 Σ_k n_k log(n_k / (n p_k)), with p_k the share of outcome k in the simulated runs of the condition.
@@ -225,13 +224,13 @@ def outcome_test(real: Real, simulated: Simulated, n_outcomes: int, imitations: 
     return against_imitations(total)
 
 
-def pooled(real: Real, simulated: Simulated) -> tuple[np.ndarray, np.ndarray]:
+def pooled(real: Runs, simulated: Runs) -> tuple[np.ndarray, np.ndarray]:
     """All simulated values, and weights by which each condition has as much as it has real runs."""
     weights = [np.full(s.size, len(r) / s.size) for r, s in zip(real, simulated, strict=True)]
     return np.concatenate([s.ravel() for s in simulated]), np.concatenate(weights)
 
 
-def imitate(simulated: Simulated, real: Real, imitations: int, seed: int) -> list[np.ndarray]:
+def imitate(simulated: Runs, real: Runs, imitations: int, seed: int) -> list[np.ndarray]:
     """Imitated sets of runs, (draws · imitations of each, real runs, …) a condition."""
     random = np.random.default_rng(seed)
     draws = len(simulated[0])
