@@ -153,14 +153,12 @@ def _maximum(
     now = value(parameters)
     gradient, factor = bent(parameters)
     for _ in range(MOST_STEPS):
-        step = cho_solve((factor, False), gradient)
-        size = 1.0
+        step, size = cho_solve((factor, False), gradient), 1.0
         while (then := value(parameters + size * step)) < now and size > SMALLEST_STEP:
             size /= 2
         if then < now:
             break
-        parameters, now = parameters + size * step, then
-        gain = float(gradient @ step)
+        parameters, now, gain = parameters + size * step, then, float(gradient @ step)
         gradient, factor = bent(parameters)
         if gain < SMALLEST_GAIN:
             break

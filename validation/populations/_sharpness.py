@@ -120,19 +120,18 @@ def sharpness_posterior(experiment: Experiment) -> Posterior:
     n = choices.counts()
     alpha = posterior(n, space)[0]
     visited, state = np.unique(states, return_inverse=True)
-    known = (alpha - n)[visited]
-    log_q = np.log(alpha[visited] / alpha[visited].sum(1, keepdims=True))
+    known, log_q = (alpha - n)[visited], np.log(alpha[visited] / alpha[visited].sum(1, keepdims=True))
     cells = Cells.group(experiment.run_of, state, choices.chosen, n_words)
     alike = experiment.alike()
     log_beta = np.zeros(len(alike))
-    near = _quadratic(log_beta, log_q, cells, known)
+    slope, information, free, bound = _quadratic(log_beta, log_q, cells, known)
     for _ in range(STEPS):
-        weight, mean, _ = _effects(near, log_beta, alike)
+        weight, mean, _ = _effects(slope + information @ log_beta, information, alike)
         step = np.clip(weight @ mean[:, : len(alike)] - log_beta, -LARGEST_STEP, LARGEST_STEP)
-        change = near.free - np.tensordot(step, near.bound, 1)
+        change = free - np.tensordot(step, bound, 1)
         log_q, log_beta = log_q + np.clip(change, -LARGEST_STEP, LARGEST_STEP), log_beta + step
-        near = _quadratic(log_beta, log_q, cells, known)
-    weight, mean, covariance = _effects(near, log_beta, alike)
+        slope, information, free, bound = _quadratic(log_beta, log_q, cells, known)
+    weight, mean, covariance = _effects(slope + information @ log_beta, information, alike)
     # Less the mean of runs, by their shares of the choices
     size = mean.shape[1]
     less = np.eye(size) - np.bincount(experiment.run_of, minlength=size) / max(1, len(states))
@@ -140,17 +139,12 @@ def sharpness_posterior(experiment: Experiment) -> Posterior:
     return Posterior(weight, mean @ less.T, np.sqrt(np.maximum(variance, 1e-12)))
 
 
-class _Quadratic(NamedTuple):
-    """The log-likelihood near some log β (run,), where q follows them as is best."""
+def _quadratic(log_beta: np.ndarray, log_q: np.ndarray, cells: Cells, known: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The log-likelihood near some log β (run,), where q follows them as is best; `known` are prior counts.
 
-    slope: np.ndarray  # (run,)
-    information: np.ndarray  # (run, run)
-    free: np.ndarray  # (state, word), change of log q at fixed β
-    bound: np.ndarray  # (run, state, word), what a change of log β takes from it
-
-
-def _quadratic(log_beta: np.ndarray, log_q: np.ndarray, cells: Cells, known: np.ndarray) -> _Quadratic:
-    """Slopes and Fisher's information of log β and log q jointly; log q is eliminated. `known` are prior counts."""
+    Slope (run,) and Fisher's information (run, run); the change of log q (state, word) at fixed β, and the reduction of
+    it (run, state, word) by a change of log β.
+    """
     (n_states, n_words), n_runs = log_q.shape, len(log_beta)
     p = Tilts(np.exp(log_beta), np.zeros((n_runs, n_words))).probabilities(cells.unit, log_q[cells.state].T).T
     # Columns are log β of each run, then log q of each state and word.
@@ -173,18 +167,17 @@ def _quadratic(log_beta: np.ndarray, log_q: np.ndarray, cells: Cells, known: np.
     bound = np.linalg.solve(stiff, np.moveaxis(cross.reshape(n_runs, n_states, n_words), 0, 2))
     bound = np.moveaxis(bound, 2, 0)
     information = curvature[:n_runs, :n_runs].toarray() - cross @ bound.reshape(n_runs, -1).T
-    return _Quadratic(slope[:n_runs] - cross @ free.ravel(), (information + information.T) / 2, free, bound)
+    return slope[:n_runs] - cross @ free.ravel(), (information + information.T) / 2, free, bound
 
 
-def _effects(near: _Quadratic, log_beta: np.ndarray, alike: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _effects(pull: np.ndarray, information: np.ndarray, alike: np.ndarray) -> tuple[np.ndarray, ...]:
     """Weights, means and covariances of log β of runs, then experiments, for each pair of spreads."""
     experiments = np.eye(alike.max() + 1)
     of = np.concatenate([experiments[alike], experiments])
     size, n_runs = len(of), len(alike)
     within = np.diag(np.arange(size) < n_runs).astype(float)
     M, h = np.zeros((size, size)), np.zeros(size)
-    M[:n_runs, :n_runs] = near.information
-    h[:n_runs] = near.slope + near.information @ log_beta
+    M[:n_runs, :n_runs], h[:n_runs] = information, pull
     prior = np.array([a**2 * within + b**2 * of @ of.T + COMMON**2 for a in SPREADS for b in SPREADS])
     # (M + 1/K)^-1, also where M is singular
     both = np.eye(size) + prior @ M
