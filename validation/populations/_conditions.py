@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from meanfield import InputError
-from meanfield.toolbox import column_numbers
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._stopped_runs import Stop
-from validation.populations._choices import check_columns
+from validation.populations._choices import check_columns, numbers_in
 
 EXPERIMENTS = ("from_empty", "from_consensus", "committed")
 NUMBERS = ("memory_length", "n_agents", "n_committed", "interactions", "success_last_3N", "majority_share_last_3N")
@@ -64,7 +63,9 @@ def read_runs(runs: pd.DataFrame) -> pd.DataFrame:
         raise InputError("runs is empty: expected a row a run")
     table = runs.reset_index(drop=True).copy()
     for column in (*NUMBERS, *sorted({STREAK, MOST} & set(table.columns))):
-        table[column] = _numbers(table[column], column)
+        whole = column in RANGES
+        values = numbers_in(table, column, *RANGES.get(column, (0, 1)), whole)
+        table[column] = values.astype(int) if whole else values
     for column in TEXTS:
         table[column] = table[column].fillna("").astype(str)
     if LISTED in table:
@@ -200,15 +201,3 @@ def _rule(runs: pd.DataFrame, window: int | None) -> Rule | None:
     if _just_enough(success, described).all():
         return Rule(described, int(np.ceil(PAPERS_SUCCESS_RATE * described)), "95 % of the last 3N")
     return Rule.all_of_the_last(STANDARD_WINDOW)
-
-
-def _numbers(column: pd.Series, name: str) -> pd.Series:
-    values = pd.Series(column_numbers(column))
-    share = name.endswith("_3N")
-    least, most = RANGES.get(name, (0, 1))
-    good = (values >= least) & (values <= most) & (share | (values == values.round()))
-    if not good.all():
-        expected = f"a {'' if share else 'whole '}number from {least} to {most}"
-        given = column.tolist()[int(good.to_numpy().argmin())]
-        raise InputError(f"{name} = {given!r}: expected {expected}")
-    return values if share else values.astype(int)

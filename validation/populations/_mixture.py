@@ -106,8 +106,8 @@ def mixture(
         for one in each(Experiment.all_of(populations, tabulable=True), "mixture", progress)
     ]
     rows = ([where | row for where, tables in found for row in tables[k]] for k in range(len(Mixtures._fields)))
-    named = zip(Mixtures._fields, rows, strict=True)
-    return Mixtures(*(as_table(table, f"mixture_{kind}", period=period or 0, seed=seed) for kind, table in named))
+    kinds = (f"mixture_{name}" for name in Mixtures._fields)
+    return Mixtures(*(as_table(*table, period=period or 0, seed=seed) for table in zip(rows, kinds, strict=True)))
 
 
 def _described(experiment: Experiment, period: int | None, most: int, seed: int) -> tuple[list[dict], ...]:
@@ -125,8 +125,8 @@ def _described(experiment: Experiment, period: int | None, most: int, seed: int)
     log_q = np.log(mean_of(posterior(n.sum(0), observed.space, observed.concentrations)[0]))
     unit, state = np.nonzero(n.sum(2))
     sharp = fit_tilts(log_q, Cells(unit, state, np.zeros(0, dtype=np.int64), n[unit, state].T), number).sharpness
-    # Shrinkage alone makes the policy of all choices less sharp than these.
     components = {"component": np.arange(number), "share": total / total.sum()}
+    # Shrinkage alone makes the policy of all choices less sharp than these.
     components |= {"sharpness": sharp / np.average(sharp, weights=total)}
     components |= {"length": period / fitted.change if period and number > 1 else np.inf}
     with np.errstate(invalid="ignore"):
@@ -170,23 +170,19 @@ def _judged(observed: Observed, most: int, seed: int) -> list[dict]:
             score[fold == number] = filtered(observed, fitted).log_likelihood[fold == number]
         held_out.append(score)
     scores = np.array(held_out)
-    gain, error = _sum_and_error(scores - scores[0])
-    lead, its_error = _sum_and_error(scores[np.argmax(scores.sum(1))] - scores)
+    # Differences from one policy, and from the best: sums over runs, and their standard errors
+    differences = np.stack([scores - scores[0], scores[np.argmax(scores.sum(1))] - scores])
+    gain, lead = differences.sum(-1)
+    error, its_error = np.std(differences, axis=-1, ddof=1) * np.sqrt(observed.runs)
     number = np.arange(len(scores))
     table = {"components": 1 + number, "log_likelihood": scores.sum(1) / choices}
     table |= {"gain": gain, "gain_error": error, "chosen": number == np.argmax(lead <= its_error)}
     return pd.DataFrame(table).to_dict("records")
 
 
-def _sum_and_error(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sums over runs of (…, run), and their standard errors."""
-    return differences.sum(-1), np.std(differences, axis=-1, ddof=1) * np.sqrt(differences.shape[-1])
-
-
 def _best(observed: Observed, n_components: int, random: np.random.Generator) -> tuple[Mixture, Held]:
     """The most probable of several starts."""
-    starts = STARTS if n_components > 1 else 1
-    fits = [fit_mixture(observed, n_components, random) for _ in range(starts)]
+    fits = [fit_mixture(observed, n_components, random) for _ in range(STARTS if n_components > 1 else 1)]
     return max(fits, key=lambda fit: float(fit[1].log_likelihood.sum()))
 
 
