@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 
-from meanfield import MemorySpace
-from meanfield.datasets import RealPopulations, from_events
+from _real_populations import joined, real_log
+from meanfield.datasets import RealPopulations
 
 WORDS = ("A", "B")
 N, H = 12, 2
@@ -59,18 +58,8 @@ def play(
             streak = streak + 1 if words[0] == words[1] else 0
             if streak == 2 * N and not committed:
                 break
-    table = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
     minority = dict.fromkeys(range(committed), "B")
-    return from_events(table, memory_length=H, words=WORDS, initial=initial, committed=minority, n_agents=N)
-
-
-def joined(*parts: RealPopulations) -> RealPopulations:
-    """Several experiments of one model."""
-    events = pd.concat([part.events for part in parts if part.events is not None], ignore_index=True)
-    counts, runs = (
-        pd.concat([getattr(part, name) for part in parts], ignore_index=True) for name in ("choice_counts", "runs")
-    )
-    return parts[0]._replace(choice_counts=counts, runs=runs, events=events)
+    return real_log(rows, H, words=WORDS, initial=initial, committed=minority, n_agents=N)
 
 
 def experiments(random: np.random.Generator, tilt: Tilt = one_tilt, runs: int = 4) -> RealPopulations:
@@ -80,11 +69,3 @@ def experiments(random: np.random.Generator, tilt: Tilt = one_tilt, runs: int = 
         play(random, runs, tilt, initial="B", first_run=runs),
         play(random, runs, tilt, initial="A", committed=1, first_run=2 * runs),
     )
-
-
-def truth() -> np.ndarray:
-    """q (state, word) of `one_tilt`."""
-    space = MemorySpace(len(WORDS), H)
-    odds = np.array([log_odds(list(space.memory(state))) for state in range(space.n_states)])
-    first = 1 / (1 + np.exp(-odds))
-    return np.stack([first, 1 - first], axis=1)

@@ -9,11 +9,8 @@ from meanfield import MemorySpace
 from meanfield.datasets import RealPopulations, from_events
 
 WORDS = ("A", "B")
-
-
 N = 12
-
-
+EVENTS = ["run", "step", "agent", "partner", "said", "heard"]
 COUNTS = ["model", "options", "memory_length", "state", "choice", "count"]
 
 
@@ -96,9 +93,22 @@ def ordered_populations(seed=0, q=None, runs=20, committed=(1, 2, 3, 4)) -> Real
         rows += [(run, step, *one) for step, one in enumerate(log)]
         initial[run] = begin or ""
         minority += [(run, agent, "B") for agent in range(c)]
-    events = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
     told = pd.DataFrame(minority, columns=["run", "agent", "word"])
-    return from_events(events, memory_length=2, words=WORDS, initial=initial, committed=told, n_agents=N)
+    return real_log(rows, words=WORDS, initial=initial, committed=told, n_agents=N)
+
+
+def real_log(rows: list[tuple], memory_length: int = 2, **options) -> RealPopulations:
+    """Populations of a log with the rows run, step, agent, partner, said, heard."""
+    return from_events(pd.DataFrame(rows, columns=EVENTS), memory_length=memory_length, **options)
+
+
+def joined(*parts: RealPopulations, apart: int = 0) -> RealPopulations:
+    """Runs of several populations; numbers of runs rise by `apart` from one to the next."""
+    runs, events = (
+        pd.concat([table.assign(run=table["run"] + apart * k) for k, table in enumerate(tables)], ignore_index=True)
+        for tables in ([part.runs for part in parts], [part.events for part in parts if part.events is not None])
+    )
+    return RealPopulations(pd.concat([part.choice_counts for part in parts], ignore_index=True), runs, events)
 
 
 def as_events(run, random, policy, n_agents, words, length, longest=2000) -> list[tuple]:

@@ -155,7 +155,8 @@ def compare(
         times = time_per_round * np.linspace(0, last, 4 * last + 1)
         solution = meanfield.solve(policy, times=times, max_time=max(LONGEST, times[-1]))
     solution = _validate(solution, simulation, time_per_round)
-    theory = _word_share_at(solution, time_per_round * simulation["round"].values)
+    spline = CubicSpline(solution["time"].values, solution["word_share"].transpose("time", "word").values)
+    theory = spline(time_per_round * simulation["round"].values)
     share = simulation["word_share"].transpose(*SHARE).assign_attrs(long_name="word share")
     result = compare_trajectories(share, theory, level, theory_error)
     result = result.merge(_compare_consensus(simulation, solution, level))
@@ -190,7 +191,6 @@ def compare_trajectories(share: xr.DataArray, theory: np.ndarray, level: float, 
     band = student.ppf(1 - (1 - level) / (2 * comparisons), runs - 1) * uncertainty
     within = (np.abs(mean - theory) <= band).all(-1)
     units = {"units": "1"}
-    errors = error_in_n(share, theory, level, theory_error)
     trajectories = xr.Dataset(
         {
             "simulated": (trajectory, mean, {"long_name": f"simulated {name}, mean over runs", **units}),
@@ -203,7 +203,7 @@ def compare_trajectories(share: xr.DataArray, theory: np.ndarray, level: float, 
         },
         coords={key: c for key, c in share.coords.items() if key != "run"},
     )
-    return trajectories.merge(errors)
+    return trajectories.merge(error_in_n(share, theory, level, theory_error))
 
 
 def _compare_consensus(simulation: xr.Dataset, solution: xr.Dataset, level: float) -> xr.Dataset:
@@ -217,10 +217,9 @@ def _compare_consensus(simulation: xr.Dataset, solution: xr.Dataset, level: floa
     runs = outcome.shape[1]
     counts = (outcome[:, :, None] == words.astype(object)).sum(1)
     without = runs - counts.sum(-1)
-    interval = np.stack(wilson_interval(counts, runs, level), axis=-1)
     as_predicted = counts[:, words == predicted].sum(1) + (without if attractor == MIXED else 0)
-    of_predicted, of_none = (
-        np.stack(wilson_interval(number, runs, level), axis=-1) for number in (as_predicted, without)
+    interval, of_predicted, of_none = (
+        np.stack(wilson_interval(number, runs, level), axis=-1) for number in (counts, as_predicted, without)
     )
     return xr.Dataset(
         {
@@ -238,25 +237,17 @@ def _compare_consensus(simulation: xr.Dataset, solution: xr.Dataset, level: floa
     )
 
 
-def _word_share_at(solution: xr.Dataset, times: np.ndarray) -> np.ndarray:
-    """The solution's word share, shape (times, word), by cubic interpolation."""
-    share = solution["word_share"].transpose("time", "word").values
-    return CubicSpline(solution["time"].values, share)(times)
-
-
 def _validate(solution: object, simulation: xr.Dataset, time_per_round: float) -> xr.Dataset:
     """The solution with words in the order of their numbers and times rising; InputError where both don't fit."""
     solution = canonical_order(expect(solution, "solution", "solution"), "solution").sortby("time")
     if many := set(solution["word_share"].dims) - {"time", "word"}:
         dims = [*map(str, many)]
-        raise InputError(
-            f"solution is one over {', '.join(dims)}: select one, as in solution.sel({'=…, '.join(dims)}=…)"
-        )
+        advice = f"select one, as in solution.sel({'=…, '.join(dims)}=…)"
+        raise InputError(f"solution is one over {', '.join(dims)}: {advice}")
     theirs, ours = (tuple(map(str, d["word_label"].values)) for d in (solution, simulation))
     if theirs != ours:
-        raise InputError(
-            f"solution has the words {', '.join(theirs)}: expected the words of the simulation, {', '.join(ours)}"
-        )
+        expected = f"expected the words of the simulation, {', '.join(ours)}"
+        raise InputError(f"solution has the words {', '.join(theirs)}: {expected}")
     if not np.isfinite(solution["word_share"].values).all():
         raise InputError("solution.word_share has values that are not finite: expected what meanfield.solve returns")
     attractor = str(solution["attractor"].item())
@@ -269,7 +260,6 @@ def _validate(solution: object, simulation: xr.Dataset, time_per_round: float) -
     first, last = solution["time"].values[[0, -1]]
     needed = time_per_round * simulation["round"].values[-1]
     if first > 0 or last < needed * (1 - 1e-12):
-        raise InputError(
-            f"solution covers the times {first:g} to {last:g}: expected 0 to {needed:g} for the rounds simulated"
-        )
+        expected = f"expected 0 to {needed:g} for the rounds simulated"
+        raise InputError(f"solution covers the times {first:g} to {last:g}: {expected}")
     return solution

@@ -71,9 +71,18 @@ def compare_ensembles(first: xr.Dataset, second: xr.Dataset, *, level: float = 0
         if ours != theirs:
             raise InputError(f"second has {name} = {theirs}: expected {ours}, as the first")
     check_level(level)
-    outcome_p = np.array([_outcome_test(*_pair(first, second, "consensus_word", n), words) for n in range(len(sizes))])
     winners = [*words, "any"]
-    times = np.array([[_time_test(first, second, n, winner) for winner in winners] for n in range(len(sizes))])
+    outcome_p, times = np.empty(len(sizes)), np.empty((len(sizes), len(winners), 2))
+    for n in range(len(sizes)):
+        ends, rounds = (
+            [one[name].isel(n_agents=n).values for one in (first, second)]
+            for name in ("consensus_word", "consensus_round")
+        )
+        outcome_p[n] = _outcome_test(*ends, words)
+        of_word = [[when[end == word] for when, end in zip(rounds, ends, strict=True)] for word in words]
+        of_all = [np.nan_to_num(when, nan=np.inf) for when in rounds]
+        for k, both in enumerate([*of_word, of_all]):
+            times[n, k] = ks_2samp(*both) if all(when.size for when in both) else (np.nan, np.nan)
     p_values = np.column_stack([outcome_p, times[..., 1]])
     tests = np.isfinite(p_values).sum(1)
     result = xr.Dataset(
@@ -88,10 +97,6 @@ def compare_ensembles(first: xr.Dataset, second: xr.Dataset, *, level: float = 0
     return stamp(result, "ensemble_comparison", level=level, runs=first.sizes["run"], runs_second=second.sizes["run"])
 
 
-def _pair(first: xr.Dataset, second: xr.Dataset, name: str, size: int) -> tuple[np.ndarray, np.ndarray]:
-    return first[name].isel(n_agents=size).values, second[name].isel(n_agents=size).values
-
-
 def _outcome_test(first: np.ndarray, second: np.ndarray, words: list[str]) -> float:
     counts = np.array([[(ends == word).sum() for word in words] for ends in (first, second)])
     counts = np.column_stack([counts, [len(first), len(second)] - counts.sum(1)])
@@ -102,16 +107,3 @@ def _outcome_test(first: np.ndarray, second: np.ndarray, words: list[str]) -> fl
     sampled = np.random.default_rng(0).multivariate_hypergeometric(total, len(first), size=TABLES)
     statistic, imitated = (((row - expected) ** 2) @ weight for row in (counts[0], sampled))
     return float((1 + (imitated >= statistic * (1 - 1e-9)).sum()) / (1 + TABLES))
-
-
-def _time_test(first: xr.Dataset, second: xr.Dataset, size: int, winner: str) -> tuple[float, float]:
-    times = _pair(first, second, "consensus_round", size)
-    if winner == "any":
-        times = tuple(np.nan_to_num(rounds, nan=np.inf) for rounds in times)
-    else:
-        ends = _pair(first, second, "consensus_word", size)
-        times = tuple(rounds[end == winner] for rounds, end in zip(times, ends, strict=True))
-    if not all(rounds.size for rounds in times):
-        return np.nan, np.nan
-    test = ks_2samp(*times)
-    return float(test.statistic), float(test.pvalue)

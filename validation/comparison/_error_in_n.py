@@ -61,8 +61,13 @@ def error_in_n(share: xr.DataArray, theory: np.ndarray, level: float, theory_err
     error = np.sqrt(np.maximum(squared, 0))
     error_uncertainty = np.full(len(sizes), np.nan)
     error_uncertainty[resolved] = uncertainty[resolved] / (2 * error[resolved])
-    slope, slope_uncertainty = _slope(sizes[resolved], error[resolved], error_uncertainty[resolved])
-    half = ndtri((1 + level) / 2) * slope_uncertainty
+    slope = half = np.nan
+    if resolved.sum() >= 2:  # least squares of log(error) over log(N)
+        logs = np.log(sizes[resolved])
+        weight = (logs - logs.mean()) / ((logs - logs.mean()) ** 2).sum()
+        slope = float(weight @ np.log(error[resolved]))
+        variance = (weight**2) @ (error_uncertainty[resolved] / error[resolved]) ** 2
+        half = ndtri((1 + level) / 2) * float(np.sqrt(variance))
     limit, band = _limit(sizes, differences, level, theory_error)
     compared = tuple(map(str, share.dims[1:3]))
     columns = {
@@ -73,10 +78,8 @@ def error_in_n(share: xr.DataArray, theory: np.ndarray, level: float, theory_err
         "limit": (compared, limit, "simulated minus theory, extrapolated to 1/N = 0"),
         "limit_band": (compared, band, "half-width of its confidence band"),
     }
-    return labelled(
-        columns,
-        coords={"bound": ["low", "high"]},
-    ).assign(limit_verdict=_verdict(sizes, share.values, limit, band))
+    verdict = _verdict(sizes, share.values, limit, band)
+    return labelled(columns, {"bound": ["low", "high"]}).assign(limit_verdict=verdict)
 
 
 def _squared_error(difference: np.ndarray) -> tuple[float, float]:
@@ -93,15 +96,6 @@ def _squared_error(difference: np.ndarray) -> tuple[float, float]:
     without = (total - 2 * products.sum(1) + 2 * square - square.sum()) / ((groups - 1) * (groups - 2))
     variance = (groups - 1) / groups * ((without - without.mean()) ** 2).sum()
     return estimate, float(np.sqrt(variance))
-
-
-def _slope(n_agents: np.ndarray, error: np.ndarray, uncertainty: np.ndarray) -> tuple[float, float]:
-    """Slope of the least-squares line through log(error) over log(N), and its standard error."""
-    if len(n_agents) < 2:
-        return np.nan, np.nan
-    distance = np.log(n_agents) - np.log(n_agents).mean()
-    weight = distance / (distance**2).sum()
-    return float(weight @ np.log(error)), float(np.sqrt((weight**2) @ (uncertainty / error) ** 2))
 
 
 def _limit(

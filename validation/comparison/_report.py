@@ -45,21 +45,21 @@ def comparison_table(comparison: xr.Dataset) -> Table:
     predicted, end = (str(comparison[f"predicted_{name}"].item()) for name in ("word", "end"))
     ends = [f"consensus on {predicted}"] * (predicted != MIXED) + ["no consensus"] * (end != predicted or end == MIXED)
     level = 100 * comparison.attrs["option_level"]
-    title = f"Simulation against mean field: {_title(comparison)}"
+    words = "{" + ", ".join(map(str, comparison["word_label"].values)) + "}"
+    model = f"{comparison['model'].item()} " if "model" in comparison.coords else ""
+    policy = comparison.attrs.get("policy", model + words)
+    title = f"Simulation against mean field: {policy}, {comparison.attrs['option_runs']:,} runs"
     table = PrintedTable(title=escape(title), caption=_limit_verdict(comparison))
     table.add_column("N", justify="right")
     table.add_column(f"word share ({level:g} % band)")
     table.add_column(f"runs that end as predicted: {escape(' or '.join(ends))}")
     for n_agents in comparison["n_agents"].values:
         line = comparison.sel(n_agents=n_agents)
-        table.add_row(f"{n_agents:,}", _trajectory_verdict(line), _consensus_verdict(line))
+        low, high = line["as_predicted_interval"].values
+        verdict = "most" if bool(line["consensus_agrees"]) else "not most"
+        ended = f"{verdict}: {float(line['as_predicted']):.3f} ({low:.3f} to {high:.3f})"
+        table.add_row(f"{n_agents:,}", _trajectory_verdict(line), ended)
     return table
-
-
-def _title(comparison: xr.Dataset) -> str:
-    words = "{" + ", ".join(map(str, comparison["word_label"].values)) + "}"
-    model = f"{comparison['model'].item()} " if "model" in comparison.coords else ""
-    return f"{comparison.attrs.get('policy', model + words)}, {comparison.attrs['option_runs']:,} runs"
 
 
 def _limit_verdict(comparison: xr.Dataset) -> str | None:
@@ -85,9 +85,3 @@ def _trajectory_verdict(line: xr.Dataset) -> str:
         return f"follows theory over {int(line['round'].max())} rounds (off by at most {largest:.2g})"
     left = int(line["round"].values[~line["within_band"].values][0])
     return f"leaves theory in round {left} (off by up to {largest:.2g})"
-
-
-def _consensus_verdict(line: xr.Dataset) -> str:
-    low, high = line["as_predicted_interval"].values
-    verdict = "most" if bool(line["consensus_agrees"]) else "not most"
-    return f"{verdict}: {float(line['as_predicted']):.3f} ({low:.3f} to {high:.3f})"

@@ -61,8 +61,15 @@ class BackOffPolicy:
 
         `memory` (n, H, 2) holds the numbers of own and partner's words, oldest first, -1 before the first ones.
         """
-        relations = Relations.of(_checked(memory, len(self.words), self.memory_length), len(self.words))
-        return self._mean.probabilities(relations, self._names)
+        memory, n_words = np.asarray(memory), len(self.words)
+        if memory.ndim != 3 or memory.shape[1:] != (self.memory_length, 2):
+            raise InputError(f"memory has the shape {memory.shape}: expected (n, {self.memory_length}, 2)")
+        empty = memory == NOTHING
+        wrong = ((memory < NOTHING) | (memory >= n_words)).any() or (empty[..., 0] != empty[..., 1]).any()
+        if wrong or (empty[:, 1:, 0] > empty[:, :-1, 0]).any():
+            expected = f"expected words from 0 to {n_words - 1}, and -1 before the first interactions only"
+            raise InputError(f"memory: {expected}")
+        return self._mean.probabilities(Relations.of(memory, n_words), self._names)
 
     def log_probabilities(self, memory: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """Logarithms of the probabilities of the words with the numbers `chosen` (n,), shape (n,)."""
@@ -83,8 +90,9 @@ class BackOffPolicy:
     @property
     def strengths(self) -> pd.DataFrame:
         """`concentration` and number of `groups` by level: `named`, and `length`, 0 for memories not yet full."""
-        rows = [(one.level.named, one.level.length or 0, one.concentration, len(one.keys)) for one in self._mean.groups]
-        return pd.DataFrame(rows, columns=["named", "length", "concentration", "groups"])
+        columns = ["named", "length", "concentration", "groups"]
+        told = ((one.level.named, one.level.length or 0, one.concentration, len(one.keys)) for one in self._mean.groups)
+        return pd.DataFrame(told, columns=columns)
 
     def _lazy(self, chain: _Chain, change: Callable[[np.ndarray], np.ndarray] = np.asarray) -> LazyPolicy:
         def function(memories: list[Memory]) -> np.ndarray:
@@ -149,12 +157,10 @@ class _Groups(NamedTuple):
     @classmethod
     def of(cls, level: Level, relations: Relations) -> _Groups:
         """Before choices are counted."""
-        keys = level.keys(relations)
+        keys, (n_words, places) = level.keys(relations), (relations.place.shape[1], relations.words.shape[1])
         found = np.unique(keys[keys != NO_MEMBER])
-        length, n_words = relations.words.shape[1] // 2, relations.place.shape[1]
-        tilt = np.ones((len(found) + 1, level.n_outcomes(n_words, length)))
-        where = level, found, _find(found, keys), level.outcomes(relations)
-        return cls(*where, tilt[:-1], FIRST_CONCENTRATION, tilt)
+        tilt = np.ones((len(found) + 1, level.n_outcomes(n_words, places // 2)))
+        return cls(level, found, _find(found, keys), level.outcomes(relations), tilt[:-1], FIRST_CONCENTRATION, tilt)
 
     def totals(self, counts: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Choices in each group, and the mean of the probabilities `q` over them, (group, outcome)."""
@@ -192,22 +198,18 @@ class _Chain(NamedTuple):
             group = _find(one.keys, keys)
             q = one.applied(q, group, one.level.outcomes(relations))
             certain[(group == len(one.keys)) & (keys != NO_MEMBER)] *= one.concentration / (one.concentration + 1)
-        return q if self.key is None else self._scattered(q, certain, relations)
-
-    def _scattered(self, q: np.ndarray, certain: np.ndarray, relations: Relations) -> np.ndarray:
-        """Memories in groups that were not seen have policies around the centre, the same whenever they occur."""
+        # Memories in groups that were not seen have policies around the centre, the same whenever they occur.
         rows = np.flatnonzero(certain < 1)
-        if not rows.size:
+        if self.key is None or not rows.size:
             return q
-        named = self.groups[-2].level, self.groups[-1].level
-        key = np.where(relations.held[rows] == named[0].length, *(one.keys(relations)[rows] for one in named))
+        named, held = (self.groups[-2].level, self.groups[-1].level), relations.held[rows]
+        key = np.where(held == named[0].length, *(one.keys(relations)[rows] for one in named))
         streams = splitmix(key.astype(np.uint64) + splitmix(np.array([self.key], dtype=np.uint64)))
-        streams = splitmix(streams + relations.held[rows].astype(np.uint64))
+        streams = splitmix(streams + held.astype(np.uint64))
         numbers = np.arange(q.shape[1], dtype=np.uint64)
         uniform = (splitmix(streams[:, None] + numbers) >> np.uint64(11)) * UNIFORM_BITS + UNIFORM_BITS / 2
         shape = np.maximum(certain[rows, None] / (1 - certain[rows, None]) * q[rows], LEAST_SHAPE)
         weights = q[rows] * gammaincinv(shape, uniform) / shape
-        q = q.copy()
         q[rows] = weights / weights.sum(1, keepdims=True)
         return q
 
@@ -295,19 +297,3 @@ def policy_or_why(choices: Choices, model: str) -> xr.Dataset | BackOffPolicy | 
         return BackOffPolicy(choices, model)
     except InputError as error:
         return str(error)
-
-
-def _checked(memory: np.ndarray, n_words: int, memory_length: int) -> np.ndarray:
-    """The array; InputError if it holds no memories of this length."""
-    memory = np.asarray(memory)
-    if memory.ndim != 3 or memory.shape[1:] != (memory_length, 2):
-        raise InputError(f"memory has the shape {memory.shape}: expected (n, {memory_length}, 2)")
-    empty = memory == NOTHING
-    if (
-        (memory < NOTHING).any()
-        or (memory >= n_words).any()
-        or (empty[..., 0] != empty[..., 1]).any()
-        or (empty[:, 1:, 0] > empty[:, :-1, 0]).any()
-    ):
-        raise InputError(f"memory: expected words from 0 to {n_words - 1}, and -1 before the first interactions only")
-    return memory

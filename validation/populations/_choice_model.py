@@ -21,13 +21,6 @@ SMALLEST_GAIN, SMALLEST_STEP = 1e-6, 1e-6  # of the log posterior, and of a Newt
 WIDTHS = 0.02, 8.0  # of a prior: data that never contradict would make it 0 or infinite
 
 
-def sparse_design(columns: list[np.ndarray], values: list[np.ndarray], n_columns: int) -> csr_array:
-    """A matrix (row, column) with one of the values (row,) in each of these columns (row,)."""
-    n = len(columns[0])
-    entries = np.stack(values, axis=1).ravel(), np.stack(columns, axis=1).ravel()
-    return csr_array((*entries, len(columns) * np.arange(n + 1)), shape=(n, n_columns))
-
-
 def slopes(design: csr_array, p: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, csr_array]:
     """Gradient and negative second derivative of the log-likelihood of choice counts (context, word).
 
@@ -36,14 +29,8 @@ def slopes(design: csr_array, p: np.ndarray, counts: np.ndarray) -> tuple[np.nda
     total, (n, n_words) = counts.sum(1), p.shape
     gradient = design.T @ (counts - total[:, None] * p).ravel()
     mean = csr_array((p.ravel(), np.arange(p.size), n_words * np.arange(n + 1)), shape=(n, p.size)) @ design
-    second = design.T @ _scaled(design, (total[:, None] * p).ravel())
-    return gradient, second - mean.T @ _scaled(mean, total)
-
-
-def _scaled(matrix: csr_array, by: np.ndarray) -> csr_array:
-    """Each row multiplied by a number."""
-    values = matrix.data * np.repeat(by, np.diff(matrix.indptr))
-    return csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+    second = design.T @ design.multiply((total[:, None] * p).reshape(-1, 1)).tocsr()
+    return gradient, second - mean.T @ mean.multiply(total[:, None]).tocsr()
 
 
 class Cells(NamedTuple):
@@ -166,14 +153,12 @@ def _maximum(
     now = value(parameters)
     gradient, factor = bent(parameters)
     for _ in range(MOST_STEPS):
-        step = cho_solve((factor, False), gradient)
-        size = 1.0
+        step, size = cho_solve((factor, False), gradient), 1.0
         while (then := value(parameters + size * step)) < now and size > SMALLEST_STEP:
             size /= 2
         if then < now:
             break
-        parameters, now = parameters + size * step, then
-        gain = float(gradient @ step)
+        parameters, now, gain = parameters + size * step, then, float(gradient @ step)
         gradient, factor = bent(parameters)
         if gain < SMALLEST_GAIN:
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -94,8 +95,8 @@ def choice_scores(
                     scores[k, held_out] = law(one.choices.of(held_out))
         rows += [one.where | row for row in _summaries(scores, one.runs["run"].to_numpy()[one.run_of], level, seed)]
         if np.isnan(scores).all():
-            n = len(one.runs)
-            told = f"{one.model} {'/'.join(one.words)}, H = {one.memory_length}: {n} run{'s' * (n > 1)}"
+            runs = f"{len(one.runs)} run{'s' * (len(one.runs) > 1)}"
+            told = f"{one.model} {'/'.join(one.words)}, H = {one.memory_length}: {runs}"
             warnings.warn(f"{told} that no other runs predict: the scores are NaN", stacklevel=2)
     return as_table(rows, "choice_scores", by=by, folds=folds, seed=seed, level=level)
 
@@ -111,20 +112,17 @@ def _summaries(scores: np.ndarray, run: np.ndarray, level: float, seed: int) -> 
     if n_runs > 1:
         weights = np.random.default_rng(seed).multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=RESAMPLES)
         resampled = (weights @ sums.T / (weights @ sizes)[:, None]).T
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    low, high = np.quantile(resampled, tails, axis=1)
-    gain_low, gain_high = np.quantile(resampled[0] - resampled, tails, axis=1)
-    table = {"law": list(LAWS), "runs": n_runs, "choices": int(scored.sum())}
-    table |= {"log_likelihood": mean, "low": low, "high": high}
-    table |= {"gain": mean[0] - mean, "gain_low": gain_low, "gain_high": gain_high}
+    both = np.stack([resampled, resampled[0] - resampled])
+    (low, gain_low), (high, gain_high) = np.quantile(both, [(1 - level) / 2, (1 + level) / 2], axis=2)
+    table = {"law": list(LAWS), "runs": n_runs, "choices": int(scored.sum()), "log_likelihood": mean}
+    table |= {"low": low, "high": high, "gain": mean[0] - mean, "gain_low": gain_low, "gain_high": gain_high}
     return pd.DataFrame(table).to_dict("records")
 
 
 def constant_law(known: Choices) -> Law:
     """Each word has its frequency, whatever the memory."""
     counts = np.bincount(known.chosen, minlength=len(known.words)) + PRIOR_COUNT
-    logs = np.log(counts / counts.sum())
-    return lambda choices: logs[choices.chosen]
+    return lambda choices: np.log(counts / counts.sum())[choices.chosen]
 
 
 def policy_law(known: Choices) -> Law | None:
@@ -144,29 +142,14 @@ def last_interaction_law(known: Choices) -> Law | None:
     return None if law is None else lambda choices: law(choices.recent(1))
 
 
-def majority_law(known: Choices) -> Law:
-    """A word remembered most often, of equals each with the same probability, and with probability ε any word."""
-    return _with_errors(_most_remembered, known)
+def _with_errors(certain: Callable[[Choices], np.ndarray], known: Choices) -> Law:
+    """A law with probability ε of any word, which is most likely in what is known."""
 
+    def chances(error: float, choices: Choices) -> np.ndarray:
+        return np.log((1 - error) * certain(choices) + error / len(choices.words))
 
-def minimal_naming_game_law(known: Choices) -> Law:
-    """A word of the agent's inventory, each with the same probability, and with probability ε any word.
-
-    After a success the inventory holds its word alone; after a failure the partner's word is added, and the agent's
-    own. Source: [001] Methods.
-    """
-    return _with_errors(_of_the_inventory, known)
-
-
-def _with_errors(law: Callable[[Choices], np.ndarray], known: Choices) -> Law:
-    """The law with the probability of an error that is most likely in what is known."""
-    certain = law(known)
-
-    def cost(error: float) -> float:
-        return -float(np.log((1 - error) * certain + error / len(known.words)).sum())
-
-    error = float(minimize_scalar(cost, bounds=(LEAST_ERROR, MOST_ERROR), method="bounded").x)
-    return lambda choices: np.log((1 - error) * law(choices) + error / len(choices.words))
+    error = minimize_scalar(lambda e: -chances(e, known).sum(), bounds=(LEAST_ERROR, MOST_ERROR), method="bounded").x
+    return partial(chances, float(error))
 
 
 def _most_remembered(choices: Choices) -> np.ndarray:
@@ -178,7 +161,11 @@ def _most_remembered(choices: Choices) -> np.ndarray:
 
 
 def _of_the_inventory(choices: Choices) -> np.ndarray:
-    """Probability of each choice, where the words of the inventory are equally likely; all words if it is empty."""
+    """Probability of each choice, where the words of the inventory are equally likely; all words if it is empty.
+
+    After a success the inventory holds its word alone; after a failure the partner's word is added, and the agent's
+    own. Source: [001] Methods.
+    """
     n_words = len(choices.words)
     inventories: dict[int, set[int]] = {}
     probability = np.empty(len(choices.chosen))
@@ -193,6 +180,7 @@ def _of_the_inventory(choices: Choices) -> np.ndarray:
     return probability
 
 
+majority_law, minimal_naming_game_law = (partial(_with_errors, law) for law in (_most_remembered, _of_the_inventory))
 LAWS: dict[str, Callable[[Choices], Law | None]] = {
     "policy": policy_law,
     "constant frequencies": constant_law,

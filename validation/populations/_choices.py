@@ -40,11 +40,7 @@ class Choices(NamedTuple):
         wanted = one_or_several(options if words is None else words)
         if sorted(map(shown, wanted)) != sorted(map(shown, options)) or len(set(options)) < max(2, len(options)):
             raise InputError(f"words = {wanted}: expected at least two that differ, in any order: {', '.join(options)}")
-        times = column_numbers(counts["count"])
-        wrong = ~((times >= 0) & (times <= MOST_CHOICES) & (times == np.floor(times)))
-        if wrong.any():
-            given = counts["count"].tolist()[int(wrong.argmax())]
-            raise InputError(f"count = {given!r}: expected a whole number from 0 to {MOST_CHOICES}")
+        times = numbers_in(counts, "count", 0, MOST_CHOICES)
         index = {word: k for k, word in enumerate(wanted)}
         if unknown := [choice for choice in counts["choice"].unique() if choice not in index]:
             raise InputError(f"choice = {unknown[0]!r}: expected one of {', '.join(wanted)}")
@@ -52,7 +48,7 @@ class Choices(NamedTuple):
         row, texts = pd.factorize(counts["state"], use_na_sentinel=False)
         memory = memory_array([_memory_of(text, index, length) for text in texts], length)[row]
         chosen = counts["choice"].map(index).to_numpy()
-        return cls(memory, chosen, np.asarray(times), np.zeros(len(chosen), dtype=int), tuple(wanted))
+        return cls(memory, chosen, times, np.zeros(len(chosen), dtype=int), tuple(wanted))
 
     @property
     def memory_length(self) -> int:
@@ -88,6 +84,16 @@ def check_columns(name: str, table: pd.DataFrame, columns: Sequence[str] = COLUM
         raise InputError(f"{name} is a {type(table).__name__}: expected a pandas.DataFrame{its}")
     if missing := [column for column in columns if column not in table.columns]:
         raise InputError(f"{name} lacks the column {', '.join(missing)}; expected {', '.join(columns)}")
+
+
+def numbers_in(table: pd.DataFrame, name: str, least: int, most: int, whole: bool = True) -> np.ndarray:
+    """The numbers in a column; InputError unless all are in the range, and whole if they have to be."""
+    values = column_numbers(table[name])
+    good = (values >= least) & (values <= most) & ((values == values.round()) | (not whole))
+    if not good.all():
+        given, kind = table[name].tolist()[int(good.argmin())], "whole number" if whole else "number"
+        raise InputError(f"{name} = {given!r}: expected a {kind} from {least} to {most}")
+    return values
 
 
 def memory_array(memories: Iterable[Sequence[tuple[int, int]]], memory_length: int) -> np.ndarray:

@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from meanfield import InputError
-from meanfield.toolbox import column_numbers
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._stopped_runs import Stop
-from validation.populations._choices import check_columns
+from validation.populations._choices import check_columns, numbers_in
 
 EXPERIMENTS = ("from_empty", "from_consensus", "committed")
 NUMBERS = ("memory_length", "n_agents", "n_committed", "interactions", "success_last_3N", "majority_share_last_3N")
@@ -34,6 +33,10 @@ class Rule(NamedTuple):
     window: int
     successes: int
     text: str
+
+    @classmethod
+    def all_of_the_last(cls, window: int) -> Rule:
+        return cls(int(window), int(window), f"all of the last {window}")
 
 
 class Condition(NamedTuple):
@@ -59,29 +62,34 @@ def read_runs(runs: pd.DataFrame) -> pd.DataFrame:
     if runs.empty:
         raise InputError("runs is empty: expected a row a run")
     table = runs.reset_index(drop=True).copy()
-    for column in NUMBERS:
-        table[column] = _numbers(table[column], column)
+    for column in (*NUMBERS, *sorted({STREAK, MOST} & set(table.columns))):
+        whole = column in RANGES
+        values = numbers_in(table, column, *RANGES.get(column, (0, 1)), whole)
+        table[column] = values.astype(int) if whole else values
     for column in TEXTS:
         table[column] = table[column].fillna("").astype(str)
-    for column in {STREAK, MOST} & set(table.columns):
-        table[column] = _numbers(table[column], column)
     if LISTED in table:
-        table[LISTED] = _listed(table)
-    _check_words(table)
+        # A file of one number a row makes numbers of texts
+        listed = table[LISTED] = table[LISTED].fillna("").astype(str).str.replace(r"\.0$", "", regex=True)
+        if (wrong := (listed.str.split().str.len() != table["n_committed"]).to_numpy()).any():
+            expected = f"expected n_committed = {table['n_committed'][wrong.argmax()]} numbers"
+            raise InputError(f"committed_agents = {listed[wrong.argmax()]!r}: {expected}")
+    for row in table.itertuples(index=False):
+        options = _words(row.options)
+        if row.experiment not in EXPERIMENTS:
+            raise InputError(f"experiment = {row.experiment!r}: expected one of {', '.join(EXPERIMENTS)}")
+        for name in ("initial_consensus", "committed_word", "majority_word_last_3N"):
+            word = getattr(row, name)
+            if word not in options and (word or name == "majority_word_last_3N"):
+                raise InputError(f"{name} = {word!r}: expected one of {', '.join(options)}")
+        if row.n_committed >= row.n_agents or (row.n_committed > 0) != bool(row.committed_word):
+            given = f"{row.n_committed} with n_agents = {row.n_agents} and committed_word = {row.committed_word!r}"
+            raise InputError(f"n_committed = {given}: expected fewer than all, and a word if and only if there are any")
+        if row.experiment != "committed" and (row.experiment == "from_empty") == bool(row.initial_consensus):
+            given = f"{row.initial_consensus!r} in an experiment {row.experiment}"
+            raise InputError(f"initial_consensus = {given}: expected a word, and none in from_empty")
     table["options"] = table["options"].map(option_key)
     return table
-
-
-def _listed(table: pd.DataFrame) -> pd.Series:
-    """Numbers of committed agents as text, also where a file of one number a row made numbers of them."""
-    listed = table[LISTED].fillna("").astype(str).str.replace(r"\.0$", "", regex=True)
-    wrong = (listed.str.split().str.len() != table["n_committed"]).to_numpy()
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InputError(
-            f"committed_agents = {listed[row]!r}: expected n_committed = {table['n_committed'][row]} numbers"
-        )
-    return listed
 
 
 def option_key(options: str) -> str:
@@ -105,12 +113,23 @@ def with_lengths(runs: pd.DataFrame, window: int | None = None) -> pd.DataFrame:
     """
     # Where several ended without agreement at one length, the runs did not choose it
     failed = (runs["success_last_3N"] < 1).groupby([runs["n_agents"], runs["interactions"]]).transform("sum").to_numpy()
-    censored = (failed > 1) | (runs["majority_word_last_3N"] == runs["initial_consensus"]).to_numpy()
-    by_streak = np.zeros(len(runs), dtype=bool)
+    censored = (runs["majority_word_last_3N"] == runs["initial_consensus"]) | (failed > 1)
+    by_streak = pd.Series(False, runs.index)
     if STREAK in runs:
-        censored |= _at_the_usual_length(runs)
-        by_streak = ~censored & _after_a_usual_streak(runs, ~censored)
-        told = _at_the_papers_rate(runs) if window is None else (runs[STREAK] >= window).to_numpy()
+        n_agents, streak, most_agreed = (runs[name] for name in ("n_agents", STREAK, MOST))
+        described, of_length = ROUNDS_AVERAGED * n_agents, runs.groupby(["n_agents", "interactions"])[STREAK]
+        various, times = (of_length.transform(what).to_numpy() for what in ("nunique", "size"))
+        # As long as most of the same N, although they had agreed for different times
+        censored |= (various > 1) & (2 * times > streak.groupby(n_agents).transform("size").to_numpy())
+        # As many successes in a row as is usual, or as in another run; a run that had agreed for longer did not stop so
+        usual = (streak.where(~censored).duplicated(keep=False) & (streak >= n_agents)) | (streak == described)
+        by_streak = (usual | (streak == STANDARD_WINDOW)) & (most_agreed <= streak) & ~censored
+        if window is None:  # 95 % of the last 3N had succeeded, as in [001], or the file says so
+            told = (runs["interactions"] >= described) & (most_agreed <= described)
+            told &= _just_enough(runs["success_last_3N"], described)
+            told |= runs["converged"].astype(bool) if "converged" in runs else False
+        else:
+            told = streak >= window
         censored = ~by_streak if by_streak.any() else censored | ~told
     cut = runs["interactions"].where(censored)
     possible = cut.groupby([runs[name] for name in CONDITION]).transform("max")
@@ -119,30 +138,6 @@ def with_lengths(runs: pd.DataFrame, window: int | None = None) -> pd.DataFrame:
     most = np.maximum(MOST_ROUNDS * runs["n_agents"], runs["interactions"])
     longest = np.where(censored, runs["interactions"], np.where(uncut, most, possible)).astype(int)
     return runs.assign(stopped=~censored, longest=longest, by_streak=by_streak)
-
-
-def _at_the_usual_length(runs: pd.DataFrame) -> np.ndarray:
-    """Whether each run is as long as most of the same N, although they had agreed for different times."""
-    alike = runs.groupby(["n_agents", "interactions"])[STREAK]
-    of_size = runs.groupby("n_agents")[STREAK].transform("size").to_numpy()
-    return (alike.transform("nunique").to_numpy() > 1) & (2 * alike.transform("size").to_numpy() > of_size)
-
-
-def _after_a_usual_streak(runs: pd.DataFrame, among: np.ndarray) -> np.ndarray:
-    """Whether each run ended after as many successes in a row as is usual, or as another one among these."""
-    streak, n_agents = runs[STREAK].to_numpy(), runs["n_agents"].to_numpy()
-    shared = runs[STREAK].where(among).duplicated(keep=False).to_numpy() & (streak >= n_agents)
-    usual = shared | (streak == STANDARD_WINDOW) | (streak == ROUNDS_AVERAGED * n_agents)
-    # A run that had agreed for longer before was not stopped by so many successes.
-    return usual & (runs[MOST].to_numpy() <= streak)
-
-
-def _at_the_papers_rate(runs: pd.DataFrame) -> np.ndarray:
-    """Whether each run ended when 95 % of the last 3N had succeeded, as in [001], or its file says so."""
-    described = ROUNDS_AVERAGED * runs["n_agents"]
-    whole = (runs["interactions"] >= described) & (runs[MOST] <= described)
-    told = runs["converged"].astype(bool) if "converged" in runs else False
-    return (told | (whole & _just_enough(runs["success_last_3N"], described))).to_numpy()
 
 
 def _just_enough(success: Any, described: Any) -> Any:
@@ -166,6 +161,10 @@ def conditions(runs: pd.DataFrame, window: int | None, tested: pd.Index) -> list
     return found
 
 
+def _never(n_agents: int) -> Rule:
+    return Rule(ROUNDS_AVERAGED * n_agents, ROUNDS_AVERAGED * n_agents + 1, "never")
+
+
 def _rules(runs: pd.DataFrame, window: int | None, usual: Rule) -> list[Rule]:
     """The rule of each run in order: its successes in a row, if these stopped it, else what stopped most others.
 
@@ -176,18 +175,8 @@ def _rules(runs: pd.DataFrame, window: int | None, usual: Rule) -> list[Rule]:
     if window is not None or not by_streak.any():
         return [_rule(runs, window) or usual] * len(runs)
     most, never = runs.loc[by_streak, STREAK].mode()[0], _never(int(runs["n_agents"].iloc[0]))
-    others = np.where(runs[MOST] >= most, 0, most)
-    told = np.where(by_streak, runs[STREAK], others).tolist()
-    return [_streak_rule(streak) if streak else never for streak in told]
-
-
-def _streak_rule(window: int) -> Rule:
-    return Rule(int(window), int(window), f"all of the last {window}")
-
-
-def _never(n_agents: int) -> Rule:
-    described = ROUNDS_AVERAGED * n_agents
-    return Rule(described, described + 1, "never")
+    told = np.where(by_streak, runs[STREAK], np.where(runs[MOST] >= most, 0, most)).tolist()
+    return [Rule.all_of_the_last(streak) if streak else never for streak in told]
 
 
 def _rule(runs: pd.DataFrame, window: int | None) -> Rule | None:
@@ -204,40 +193,11 @@ def _rule(runs: pd.DataFrame, window: int | None) -> Rule | None:
         agreed = (runs["majority_word_last_3N"] != runs["initial_consensus"]) & (runs["success_last_3N"] == 1)
         return _never(n_agents) if agreed.to_numpy().any() else None
     if window is not None:
-        return _streak_rule(window)
+        return Rule.all_of_the_last(window)
     if MOST in runs and (runs.loc[runs["stopped"], MOST] > described).any():
         return _never(n_agents)
     if success.min() == 1:
         return Rule(described, described, "all of the last 3N")
     if _just_enough(success, described).all():
         return Rule(described, int(np.ceil(PAPERS_SUCCESS_RATE * described)), "95 % of the last 3N")
-    return _streak_rule(STANDARD_WINDOW)
-
-
-def _numbers(column: pd.Series, name: str) -> pd.Series:
-    values = pd.Series(column_numbers(column))
-    share = name.endswith("_3N")
-    least, most = RANGES.get(name, (0, 1))
-    good = (values >= least) & (values <= most) & (share | (values == values.round()))
-    if not good.all():
-        expected = f"a {'' if share else 'whole '}number from {least} to {most}"
-        given = column.tolist()[int(good.to_numpy().argmin())]
-        raise InputError(f"{name} = {given!r}: expected {expected}")
-    return values if share else values.astype(int)
-
-
-def _check_words(table: pd.DataFrame) -> None:
-    for row in table.itertuples(index=False):
-        options = _words(row.options)
-        if row.experiment not in EXPERIMENTS:
-            raise InputError(f"experiment = {row.experiment!r}: expected one of {', '.join(EXPERIMENTS)}")
-        for name in ("initial_consensus", "committed_word", "majority_word_last_3N"):
-            word = getattr(row, name)
-            if word not in options and (word or name == "majority_word_last_3N"):
-                raise InputError(f"{name} = {word!r}: expected one of {', '.join(options)}")
-        if row.n_committed >= row.n_agents or (row.n_committed > 0) != bool(row.committed_word):
-            given = f"{row.n_committed} with n_agents = {row.n_agents} and committed_word = {row.committed_word!r}"
-            raise InputError(f"n_committed = {given}: expected fewer than all, and a word if and only if there are any")
-        if row.experiment != "committed" and (row.experiment == "from_empty") == bool(row.initial_consensus):
-            given = f"{row.initial_consensus!r} in an experiment {row.experiment}"
-            raise InputError(f"initial_consensus = {given}: expected a word, and none in from_empty")
+    return Rule.all_of_the_last(STANDARD_WINDOW)

@@ -136,10 +136,12 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)
     check_memory(8 * n * policy["alpha"].size, f"n = {n}", "fewer draws")
     model = str(policy["model"].item()) if "model" in policy.coords else None
-    return [
-        make_policy(_draw(policy["alpha"].values, np.random.default_rng((seed, k))), words_of(policy), model=model)
-        for k in range(n)
-    ]
+    alpha, drawn = policy["alpha"].values, []
+    for random in (np.random.default_rng((seed, k)) for k in range(n)):
+        # Parameters may be so small that every gamma variate underflows: log Gamma(a) = log Gamma(a + 1) + log(U) / a
+        logs = np.log(random.standard_gamma(alpha + 1)) + np.log1p(-random.random(alpha.shape)) / alpha
+        drawn.append(make_policy(softmax(logs, axis=1), words_of(policy), model=model))
+    return drawn
 
 
 def why_not_tabulable(n_words: int, memory_length: int) -> str:
@@ -155,13 +157,6 @@ def why_not_tabulable(n_words: int, memory_length: int) -> str:
 def mean_of(alpha: np.ndarray) -> np.ndarray:
     """Mean of a Dirichlet distribution in each row."""
     return alpha / alpha.sum(1, keepdims=True)
-
-
-def _draw(alpha: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """One Dirichlet variate a row, also for parameters so small that every gamma variate underflows."""
-    # log Gamma(a) = log Gamma(a + 1) + log(U) / a
-    logs = np.log(random.standard_gamma(alpha + 1)) + np.log1p(-random.random(alpha.shape)) / alpha
-    return softmax(logs, axis=1)
 
 
 def posterior(

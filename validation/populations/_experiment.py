@@ -61,10 +61,8 @@ class Experiment:
         self.space = MemorySpace(len(self.words), self.memory_length)
         self.why_not = why_not_tabulable(len(self.words), self.memory_length)
         self._name = zlib.crc32("\0".join(map(str, subject)).encode())
-        if events is not None:
-            self._read(events)
-
-    def _read(self, events: pd.DataFrame) -> None:
+        if events is None:
+            return
         run = self.run = events["place"].to_numpy().astype(np.int64)
         self.step = np.arange(len(run)) - np.searchsorted(run, run)
         self.named = events["step"].to_numpy().astype(np.int64)
@@ -86,8 +84,8 @@ class Experiment:
         self.run_of, self.step_of = (one[self.free // 2] for one in (run, self.step))
 
     @classmethod
-    def all_of(cls, populations: RealPopulations) -> list[Experiment]:
-        """Experiments of a log; InputError where runs are not in order."""
+    def all_of(cls, populations: RealPopulations, tabulable: bool = False) -> list[Experiment]:
+        """Experiments of a log, all or those whose memory states a table can hold; InputError where there is none."""
         instance("populations", populations, RealPopulations)
         events, runs = populations.events, populations.runs
         if events is None or "run" not in runs:
@@ -108,12 +106,8 @@ class Experiment:
             mine = events.assign(place=events["run"].map(pd.Series(range(len(part)), part["run"])))
             mine = mine[mine["place"].notna()].sort_values(["place", "step"], kind="stable")
             found.append(cls(subject, part, mine))  # type: ignore[arg-type]
-        return found
-
-    @classmethod
-    def tabulable(cls, populations: RealPopulations) -> list[Experiment]:
-        """Those whose memory states a table can hold; InputError if there is none."""
-        found = cls.all_of(populations)
+        if not tabulable:
+            return found
         if kept := [one for one in found if not one.why_not]:
             return kept
         raise InputError(f"populations: {found[-1].why_not}")
@@ -128,17 +122,18 @@ class Experiment:
         Runs under each condition are dealt to the folds at random; or the runs of an experiment are a fold.
         """
         if by == "experiment":
-            label = np.array([_label(row) for row in self.runs.to_dict("records")])
+            runs, added = self.runs, ((" ", "initial_consensus"), (" to ", "committed_word"))
+            start, to = ((before + runs[name]).where(runs[name] != "", "") for before, name in added)
+            label = runs["experiment"].str.replace("_", " ") + start + to + ", N = " + runs["n_agents"].astype(str)
         else:
             random = np.random.default_rng((seed, self._name))
-            number = np.empty(len(self.runs), dtype=int)
+            label = np.empty(len(self.runs), dtype=object)
             dealt = 0
             for _, rows in sorted(self.runs.groupby(CONDITION).indices.items()):
-                number[random.permutation(rows)] = (dealt + np.arange(len(rows))) % folds
+                label[random.permutation(rows)] = [f"{(dealt + k) % folds + 1} of {folds}" for k in range(len(rows))]
                 dealt += len(rows)
-            label = np.array([f"{one + 1} of {folds}" for one in number])
-        for one in np.unique(label):
-            yield str(one), label == one
+        for one in sorted(set(label)):
+            yield one, np.asarray(label == one)
 
     def conditions(
         self, window: int | None, tested: np.ndarray | None = None
@@ -222,12 +217,6 @@ def check_folds(by: str, folds: int) -> int:
     """The number of folds; InputError unless both can be used."""
     one_of("by", by, ("run", "experiment"))
     return whole_number("folds", folds, 2)
-
-
-def _label(run: dict) -> str:
-    initial, word = (run[name] for name in ("initial_consensus", "committed_word"))
-    start = f"{f' {initial}' if initial else ''}{f' to {word}' if word else ''}"
-    return f"{run['experiment'].replace('_', ' ')}{start}, N = {run['n_agents']}"
 
 
 @njit(cache=True)

@@ -73,14 +73,15 @@ class Level(NamedTuple):
 
     def keys(self, relations: Relations) -> np.ndarray:
         """A number for the group of each memory, NO_MEMBER where it is in none."""
-        places = relations.words.shape[1]
-        words = relations.words if self.named else _roles(relations)
-        base = relations.place.shape[1] if self.named else min(relations.place.shape[1], places)
-        known = np.arange(places) < 2 * relations.held[:, None]
+        n_words, places, words = relations.place.shape[1], relations.words.shape[1], relations.words
+        if not self.named:  # the role of the word in each place
+            words = np.take_along_axis(relations.rank, np.maximum(words, 0), axis=1)
+        base = n_words if self.named else min(n_words, places)
+        used = np.arange(places) < 2 * relations.held[:, None]
         if self.length is None:
-            members, used = 2 * relations.held < places, known
+            members = 2 * relations.held < places
         else:
-            members, used = relations.held >= self.length, known & (np.arange(places) < 2 * self.length)
+            members, used = relations.held >= self.length, used & (np.arange(places) < 2 * self.length)
         key = np.where(used, words, 0) @ np.array([base**p for p in range(places)], dtype=np.int64)
         if self.length is None:
             shorter = np.array([sum(base ** (2 * h) for h in range(held)) for held in range(places // 2)] + [0])
@@ -106,8 +107,3 @@ def levels(memory_length: int, names: bool) -> list[Level]:
     """From the most general to the most special; without `names` those that know none."""
     lengths = [*range(1, memory_length + 1), None]
     return [Level(named, length) for named in ((False, True) if names else (False,)) for length in lengths]
-
-
-def _roles(relations: Relations) -> np.ndarray:
-    """The role of the word in each place, (memory, 2H)."""
-    return np.take_along_axis(relations.rank, np.maximum(relations.words, 0), axis=1)

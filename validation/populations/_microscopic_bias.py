@@ -55,23 +55,20 @@ def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
     1     C_D         C   0.52    0.764      True
     """
     check_columns("counts", counts)
-    rows = []
-    for _, empty in counts[counts["state"] == ""].groupby(["model", "options", "memory_length"], sort=True):
+    rows, subject = [], ["model", "options", "memory_length"]
+    for _, empty in counts[counts["state"] == ""].groupby(subject, sort=True):
         choices = Choices.of_table(empty)
         words = choices.words
         times = np.bincount(choices.chosen, choices.times, minlength=len(words)).astype(int)
         if not times.any():
             raise InputError(f"counts of {', '.join(words)} with empty memories sum to 0: expected choices")
-        total, best = int(times.sum()), int(times.argmax())
-        two = len(words) == 2
-        p_value = binomtest(int(times[0]), total).pvalue if two else chisquare(times).pvalue
+        total, best, two = int(times.sum()), int(times.argmax()), len(words) == 2
+        p_value = float(binomtest(int(times[0]), total).pvalue if two else chisquare(times).pvalue)
         distance = float(distance_from_uniform(times[None] / total)[0])
-        rows.append(
-            {column: empty[column].iloc[0] for column in ("model", "options", "memory_length")}
-            | {"choices": total, "favourite": words[best], "share": times[best] / total}
-            | {"test": "exact binomial" if two else "chi-square", "p_value": float(p_value)}
-            | {"unbiased": bool(p_value >= SIGNIFICANCE), "distance": distance, "neutral": distance < NEUTRAL_DISTANCE}
-        )
+        row = empty[subject].iloc[0].to_dict() | {"choices": total, "favourite": words[best]}
+        row |= {"share": times[best] / total, "test": "exact binomial" if two else "chi-square", "p_value": p_value}
+        row |= {"unbiased": p_value >= SIGNIFICANCE, "distance": distance, "neutral": distance < NEUTRAL_DISTANCE}
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -157,14 +154,12 @@ def _one(times: np.ndarray, column: int) -> Row:
     if total == 0:
         shares = ("share", "equal_share", "pooled_share", "p_exact", "p_bootstrap")
         return {"choices": 0, **dict.fromkeys(shares, np.nan)}
-    resample = max(1, round(RESAMPLED * total))
-    share = strong / total
+    resample, share, most = max(1, round(RESAMPLED * total)), strong / total, max(strong / total, 1 - strong / total)
     # As biased or more, to the same side; ties of a resample with the observed share count.
-    least = int(np.ceil(max(share, 1 - share) * resample - 1e-9))
-    bootstrap = float(binom.sf(least - 1, resample, max(share, 1 - share)))
-    numbers: Row = {"share": share, "equal_share": share, "pooled_share": share}
-    p_exact = float(binomtest(strong, total).pvalue)
-    return numbers | {"choices": total, "p_exact": p_exact, "p_bootstrap": bootstrap}
+    least = int(np.ceil(most * resample - 1e-9))
+    bootstrap = float(binom.sf(least - 1, resample, most))
+    numbers: Row = {**dict.fromkeys(("share", "equal_share", "pooled_share"), share), "choices": total}
+    return numbers | {"p_exact": float(binomtest(strong, total).pvalue), "p_bootstrap": bootstrap}
 
 
 def distance_from_uniform(q: np.ndarray) -> np.ndarray:

@@ -128,54 +128,39 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
     """
     expect(bias, "collective_bias", "bias")
     bias = canonical_order(bias, "bias").transpose("pair", "n_agents", ..., "word")
-    agents = _in_order_of(bias, neutrality(policies))
+    agents, level = neutrality(policies), float(bias.attrs["option_level"])
+    numbers = {key: number for number, key in enumerate(_keys(agents))}
+    for model, words in _keys(bias):
+        if (model, words) not in numbers:
+            raise InputError(f"policies lacks {f'{model} '.lstrip()}{{{', '.join(words)}}}, for which bias was found")
+    agents = agents.isel(pair=[numbers[key] for key in _keys(bias)])
     strong = bias["strong_word"].values.astype(str)
     is_strong = bias["word_label"].values.astype(str) == strong[:, None]
     # Without a law there is no strong word, whose chance would then be a sum over no words
     individual = np.where(is_strong.any(1), (agents["probability"].values * is_strong).sum(1), np.nan)
-    collective, low, high = _among_converged(bias)
+    runs = int(bias.attrs["option_runs"])
+    wins, converged = (np.round(one * runs) for one in (bias["simulated"].values, 1 - bias["no_consensus"].values))
+    converged = np.where(converged > 0, converged, np.nan)
+    low, high = wilson_interval(wins, converged, level)
     types = _types(individual[:, None], agents["neutral"].values[:, None], low, high)
-    table = ("pair", "n_agents")
-    level = 100 * float(bias.attrs["option_level"])
+    table, told = ("pair", "n_agents"), f"{100 * level:g} % Wilson interval of that fraction"
     columns = {
         "type": (table, types, "misalignment of individual and collective bias"),
         "individual": ("pair", individual, "probability of the strong word with an empty memory"),
         "distance": ("pair", agents["distance"].values, agents["distance"].attrs["long_name"]),
         "neutral": ("pair", agents["neutral"].values, agents["neutral"].attrs["long_name"]),
-        "collective": (table, collective, "fraction of the runs with consensus that end at the strong word"),
-        "interval": ((*table, "bound"), np.stack([low, high], -1), f"{level:g} % Wilson interval of that fraction"),
+        "collective": (table, wins / converged, "fraction of the runs with consensus that end at the strong word"),
+        "interval": ((*table, "bound"), np.stack([low, high], -1), told),
         "strong_word": ("pair", strong, bias["strong_word"].attrs.get("long_name", "strong word")),
     }
-    result = labelled(
-        columns,
-        coords={name: bias[name] for name in ("pair", "model", "word_label", "n_agents", "bound")},
-    )
+    result = labelled(columns, {name: bias[name] for name in ("pair", "model", "word_label", "n_agents", "bound")})
     options = {name: bias.attrs[f"option_{name}"] for name in ("runs", "seed", "level")}
     return stamp(result, "misalignment", largest_neutral_distance=NEUTRAL_DISTANCE, **options)
-
-
-def _in_order_of(bias: xr.Dataset, agents: xr.Dataset) -> xr.Dataset:
-    """The rows of `agents` for the policies of `bias`, by model and words."""
-    numbers = {key: number for number, key in enumerate(_keys(agents))}
-    for model, words in _keys(bias):
-        if (model, words) not in numbers:
-            raise InputError(f"policies lacks {f'{model} '.lstrip()}{{{', '.join(words)}}}, for which bias was found")
-    return agents.isel(pair=[numbers[key] for key in _keys(bias)])
 
 
 def _keys(table: xr.Dataset) -> list[tuple[str, tuple[str, ...]]]:
     labels = table["word_label"].transpose("pair", "word").values
     return [(str(model), tuple(map(str, words))) for model, words in zip(table["model"].values, labels, strict=True)]
-
-
-def _among_converged(bias: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Fraction of the runs with consensus that end at the strong word, and its interval, (pair, n_agents) each."""
-    runs = int(bias.attrs["option_runs"])
-    strong = np.round(bias["simulated"].transpose("pair", "n_agents").values * runs)
-    converged = np.round((1 - bias["no_consensus"].transpose("pair", "n_agents").values) * runs)
-    converged = np.where(converged > 0, converged, np.nan)
-    low, high = wilson_interval(strong, converged, float(bias.attrs["option_level"]))
-    return strong / converged, low, high
 
 
 def _types(individual: np.ndarray, neutral: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:

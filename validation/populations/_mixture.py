@@ -101,26 +101,48 @@ def mixture(
     """
     period = None if period is None else whole_number("period", period, 1)
     most, seed = whole_number("most", most, 1, MOST), whole_number("seed", seed, 0, LARGEST_SEED)
-    rows: list[list[dict]] = [[] for _ in Mixtures._fields]
-    for experiment in each(Experiment.tabulable(populations), "mixture", progress):
-        own = experiment.seed(seed)
-        observed = _observed(experiment, period)
-        judged = _judged(observed, most, own)
-        chosen = next(row["components"] for row in judged if row["chosen"])
-        best, held = _best(observed, chosen, np.random.default_rng((own, 0)))
-        order = np.argsort(-_times(observed, held).sum(0), kind="stable")
-        best = best._replace(q=best.q[order], shares=best.shares[order])
-        held = held._replace(weights=held.weights[:, :, order], drawn=held.drawn[:, :, order])
-        found = (
-            judged,
-            _components(observed, best, held, period),
-            _runs(experiment, observed, held),
-            _stretches(experiment, observed, held, period),
-        )
-        for table, part in zip(rows, found, strict=True):
-            table += [experiment.where | row for row in part]
-    named = zip(Mixtures._fields, rows, strict=True)
-    return Mixtures(*(as_table(table, f"mixture_{kind}", period=period or 0, seed=seed) for kind, table in named))
+    found = [
+        (one.where, _described(one, period, most, one.seed(seed)))
+        for one in each(Experiment.all_of(populations, tabulable=True), "mixture", progress)
+    ]
+    rows = ([where | row for where, tables in found for row in tables[k]] for k in range(len(Mixtures._fields)))
+    kinds = (f"mixture_{name}" for name in Mixtures._fields)
+    return Mixtures(*(as_table(*table, period=period or 0, seed=seed) for table in zip(rows, kinds, strict=True)))
+
+
+def _described(experiment: Experiment, period: int | None, most: int, seed: int) -> tuple[list[dict], ...]:
+    """Rows of the four tables."""
+    observed = _observed(experiment, period)
+    judged = _judged(observed, most, seed)
+    number = next(row["components"] for row in judged if row["chosen"])
+    fitted, held = _best(observed, number, np.random.default_rng((seed, 0)))
+    cells, times = observed.cells, np.zeros((observed.runs, number))  # choices that each policy made in each run
+    made = cells.counts.sum(0)[:, None] * held.weights.reshape(-1, number)[cells.unit]
+    np.add.at(times, cells.unit // observed.periods, made)
+    order = np.argsort(-times.sum(0), kind="stable")
+    times, weights, drawn = times[:, order], held.weights[:, :, order], held.drawn[:, :, order]
+    n, total = observed.by_state(weights), times.sum(0)
+    log_q = np.log(mean_of(posterior(n.sum(0), observed.space, observed.concentrations)[0]))
+    unit, state = np.nonzero(n.sum(2))
+    sharp = fit_tilts(log_q, Cells(unit, state, np.zeros(0, dtype=np.int64), n[unit, state].T), number).sharpness
+    components = {"component": np.arange(number), "share": total / total.sum()}
+    # Shrinkage alone makes the policy of all choices less sharp than these.
+    components |= {"sharpness": sharp / np.average(sharp, weights=total)}
+    components |= {"length": period / fitted.change if period and number > 1 else np.inf}
+    with np.errstate(invalid="ignore"):
+        runs = {"choices": times.sum(1).round().astype(int), "component": times.argmax(1)}
+        runs |= {"share": times.max(1) / times.sum(1), "draws": (drawn * observed.known[:, :, None]).sum((1, 2))}
+    stretches = []
+    for k, name in enumerate(experiment.runs["run"].tolist()):
+        holding, steps = weights[k, observed.known[k]], experiment.named[experiment.run == k]
+        steps = np.append(steps[:: period or len(steps)], steps[-1] + 1)  # starts of periods, and the end
+        best = holding.argmax(1)
+        changes = np.flatnonzero(np.diff(best, prepend=-1))
+        for start, stop in zip(changes, [*changes[1:], len(best)], strict=True):
+            told = {"run": name, "start": int(steps[start]), "stop": int(steps[stop]), "component": int(best[start])}
+            stretches.append(told | {"probability": float(holding[start:stop, best[start]].mean())})
+    by_run = experiment.runs[FROM].assign(**runs)
+    return judged, pd.DataFrame(components).to_dict("records"), by_run.to_dict("records"), stretches
 
 
 def _observed(experiment: Experiment, period: int | None) -> Observed:
@@ -148,70 +170,20 @@ def _judged(observed: Observed, most: int, seed: int) -> list[dict]:
             score[fold == number] = filtered(observed, fitted).log_likelihood[fold == number]
         held_out.append(score)
     scores = np.array(held_out)
-    gain, error = _sum_and_error(scores - scores[0])
-    lead, its_error = _sum_and_error(scores[np.argmax(scores.sum(1))] - scores)
+    # Differences from one policy, and from the best: sums over runs, and their standard errors
+    differences = np.stack([scores - scores[0], scores[np.argmax(scores.sum(1))] - scores])
+    gain, lead = differences.sum(-1)
+    error, its_error = np.std(differences, axis=-1, ddof=1) * np.sqrt(observed.runs)
     number = np.arange(len(scores))
     table = {"components": 1 + number, "log_likelihood": scores.sum(1) / choices}
     table |= {"gain": gain, "gain_error": error, "chosen": number == np.argmax(lead <= its_error)}
     return pd.DataFrame(table).to_dict("records")
 
 
-def _sum_and_error(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sums over runs of (…, run), and their standard errors."""
-    return differences.sum(-1), np.std(differences, axis=-1, ddof=1) * np.sqrt(differences.shape[-1])
-
-
 def _best(observed: Observed, n_components: int, random: np.random.Generator) -> tuple[Mixture, Held]:
     """The most probable of several starts."""
-    starts = STARTS if n_components > 1 else 1
-    fits = [fit_mixture(observed, n_components, random) for _ in range(starts)]
+    fits = [fit_mixture(observed, n_components, random) for _ in range(STARTS if n_components > 1 else 1)]
     return max(fits, key=lambda fit: float(fit[1].log_likelihood.sum()))
-
-
-def _times(observed: Observed, held: Held) -> np.ndarray:
-    """Choices that each policy made in each run, (run, component)."""
-    cells, times = observed.cells, np.zeros((observed.runs, held.weights.shape[2]))
-    weights = held.weights.reshape(-1, times.shape[1])[cells.unit]
-    np.add.at(times, cells.unit // observed.periods, cells.counts.sum(0)[:, None] * weights)
-    return times
-
-
-def _components(observed: Observed, fitted: Mixture, held: Held, period: int | None) -> list[dict]:
-    times = _times(observed, held).sum(0)
-    n = observed.by_state(held.weights)
-    log_q = np.log(mean_of(posterior(n.sum(0), observed.space, observed.concentrations)[0]))
-    unit, state = np.nonzero(n.sum(2))
-    sharp = fit_tilts(log_q, Cells(unit, state, np.zeros(0, dtype=np.int64), n[unit, state].T), len(n)).sharpness
-    # Shrinkage alone makes the policy of all choices less sharp than these.
-    sharp /= np.average(sharp, weights=times)
-    length = period / fitted.change if period and len(n) > 1 else np.inf
-    told = {"component": np.arange(len(n)), "share": times / times.sum(), "sharpness": sharp, "length": length}
-    return pd.DataFrame(told).to_dict("records")
-
-
-def _runs(experiment: Experiment, observed: Observed, held: Held) -> list[dict]:
-    times = _times(observed, held)
-    total, most = times.sum(1), times.argmax(1)
-    with np.errstate(invalid="ignore"):
-        share = times.max(1) / total
-    told = {"choices": total.round().astype(int), "component": most, "share": share}
-    draws = (held.drawn * observed.known[:, :, None]).sum((1, 2))
-    return experiment.runs[FROM].assign(**told, draws=draws).to_dict("records")
-
-
-def _stretches(experiment: Experiment, observed: Observed, held: Held, period: int | None) -> list[dict]:
-    rows = []
-    for number, name in enumerate(experiment.runs["run"].tolist()):
-        steps = experiment.named[experiment.run == number]
-        weights = held.weights[number, observed.known[number]]
-        components = weights.argmax(1)
-        changes = np.flatnonzero(np.diff(components, prepend=-1))
-        for start, stop in zip(changes, [*changes[1:], len(weights)], strict=True):
-            k = int(components[start])
-            end = steps[-1] + 1 if stop == len(weights) else steps[stop * (period or 1)]
-            told = {"run": name, "start": int(steps[start * (period or 1)]), "stop": int(end), "component": k}
-            rows.append(told | {"probability": float(weights[start:stop, k].mean())})
-    return rows
 
 
 class Observed(NamedTuple):
@@ -276,25 +248,20 @@ def fit_mixture(observed: Observed, n_components: int, random: np.random.Generat
 
 def filtered(observed: Observed, mixture: Mixture) -> Held:
     """Log-likelihood of each run, each choice given those before it, and which policy held when, given all."""
-    cells, shape = observed.cells, (observed.runs, observed.periods, len(mixture.q))
+    cells, runs, periods, (_, shares, change) = observed.cells, observed.runs, observed.periods, mixture
     logs = [(cells.counts * log_q[cells.state].T).sum(0) for log_q in np.log(mixture.q)]
-    logs = np.stack([np.bincount(cells.unit, one, minlength=shape[0] * shape[1]) for one in logs], axis=1).reshape(
-        shape
-    )
+    logs = np.stack([np.bincount(cells.unit, one, minlength=runs * periods) for one in logs], axis=1)
+    logs = logs.reshape(runs, periods, -1)
     most = logs.max(2, keepdims=True)
     likelihood = np.exp(logs - most)
-    n_runs, n_periods, n_components = shape
-    shares, change = mixture.shares, mixture.change
-    forward, norm = np.empty(logs.shape), np.empty((n_runs, n_periods))
-    expected = np.tile(shares, (n_runs, 1))
-    for t in range(n_periods):
+    forward, norm, expected = np.empty(logs.shape), np.empty((runs, periods)), np.tile(shares, (runs, 1))
+    for t in range(periods):
         joint = expected * likelihood[:, t]
         norm[:, t] = joint.sum(1)
         forward[:, t] = joint / norm[:, t, None]
         expected = (1 - change) * forward[:, t] + change * shares
-    weights, drawn = forward.copy(), np.zeros(logs.shape)
-    future = np.ones((n_runs, n_components))
-    for t in range(n_periods - 1, 0, -1):
+    weights, drawn, future = forward.copy(), np.zeros(logs.shape), np.ones((runs, len(shares)))
+    for t in range(periods - 1, 0, -1):
         value = likelihood[:, t] * future / norm[:, t, None]
         drawn[:, t] = change * shares * value
         future = (1 - change) * value + drawn[:, t].sum(1, keepdims=True)

@@ -9,6 +9,7 @@ because of what was said.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -113,88 +114,69 @@ def one_policy(
     check_memory(64 * imitations, f"imitations = {imitations}", "fewer imitations")
     period = None if period is None else whole_number("period", period, 1)
     check_level(level)
-    rows: list[dict] = []
-    for experiment in each(Experiment.all_of(populations), "one policy", progress):
-        rows += [experiment.where | row for row in _rows(experiment, imitations, period, level, seed)]
-    settings = {"imitations": imitations, "period": period or 0, "level": level, "seed": seed}
-    return as_table(rows, "one_policy", **settings)
+    rows = [
+        experiment.where | row
+        for experiment in each(Experiment.all_of(populations), "one policy", progress)
+        for row in _rows(experiment, imitations, period, level, seed)
+    ]
+    return as_table(rows, "one_policy", imitations=imitations, period=period or 0, level=level, seed=seed)
 
 
 def _rows(experiment: Experiment, imitations: int, period: int | None, level: float, seed: int) -> list[dict]:
     if experiment.why_not:
-        return [_row("experiments", "policy", ONE, NOTHING, np.empty(0), level, experiment.why_not)]
+        return [_row(ONE, "experiments", "policy", NOTHING, np.empty(0), level, experiment.why_not)]
     rows = []
-    for null, measures in ((ONE, _between_runs(experiment)), (NEAR, _within_runs(experiment))):
+    for null, tests in _tests(experiment).items():
         unit = np.zeros_like(experiment.run) if null == ONE else experiment.periods(period)
-        log_q, tilts, known, real = _fit(experiment, null, unit, experiment.choices.states(), experiment.said.ravel())
+        real = Residuals(experiment, null, unit, experiment.choices.states(), experiment.said.ravel())
         own = np.random.default_rng((experiment.seed(seed), null == NEAR))
         imitated = []
         for stream in own.integers(LARGEST_SEED, size=imitations):
-            played = experiment.imitate(log_q, *tilts, unit, stream)
-            residuals = _fit(experiment, null, unit, *played, known)[-1]
-            imitated.append([measure(residuals).statistic for measure in measures.values()])
-        for (compared, measure), others in zip(measures.items(), np.transpose(imitated), strict=True):
-            rows.append(_row(*compared, null, measure(real), others, level))
+            played = experiment.imitate(real.log_q, *real.tilts, unit, stream)
+            residuals = Residuals(experiment, null, unit, *played, real.concentrations)
+            imitated.append([measure(residuals).statistic for measure in tests.values()])
+        for (test, measure), others in zip(tests.items(), np.transpose(imitated), strict=True):
+            rows.append(_row(null, *test, measure(real), others, level))
     return rows
 
 
-def _fit(
-    experiment: Experiment,
-    null: str,
-    unit: np.ndarray,
-    states: np.ndarray,
-    said: np.ndarray,
-    known: tuple[np.ndarray, np.ndarray] | None = None,
-) -> tuple[np.ndarray, Tilts, tuple[np.ndarray, np.ndarray], Residuals]:
-    """The policy, or tilts of it, that choices fit best, its concentrations, and residuals of these choices."""
-    units, n_words, free = int(unit.max()) + 1, len(experiment.words), experiment.free
-    cells = Cells.group(unit[free // 2], states, said[free], n_words)
-    alpha, known = posterior(cells.by_state(experiment.space.n_states), experiment.space, known)
-    log_q = np.log(mean_of(alpha))
-    tilts = fit_tilts(log_q, cells, units) if null == NEAR else Tilts(np.ones(units), np.zeros((units, n_words)))
-    return log_q, tilts, known, Residuals(experiment, said, log_q, cells, tilts)
-
-
-def _between_runs(experiment: Experiment) -> dict[tuple[str, str], Measure]:
-    run, size = experiment.run_of, experiment.space.n_states
-    start, all_of_them = experiment.alike()[run], np.zeros(len(run), dtype=np.int64)
-    condition = experiment.alike(CONDITION)[run]
-    order = np.argsort(condition, kind="stable")
-    return {
-        ("experiments", "sharpness"): lambda r: apart(r, "sharpness", start, all_of_them),
-        ("experiments", "policy"): lambda r: apart(r, "words", start * size + r.state, r.state),
-        ("runs", "sharpness"): lambda r: apart(r, "sharpness", run, start),
-        ("runs", "policy"): lambda r: apart(r, "words", run * size + r.state, start * size + r.state),
-        ("order of runs", "sharpness"): lambda r: drift(r, "sharpness", condition, order),
-        ("order of runs", "words"): lambda r: drift(r, "words", condition, order),
-    }
-
-
-def _within_runs(experiment: Experiment) -> dict[tuple[str, str], Measure]:
-    run, agent, H = experiment.run_of, experiment.agent_of, experiment.memory_length
-    order = np.arange(len(run))
+def _tests(experiment: Experiment) -> dict[str, dict[tuple[str, str], Measure]]:
+    """The tests of each hypothesis, by what is compared and in which direction."""
+    run, agent, H, size = experiment.run_of, experiment.agent_of, experiment.memory_length, experiment.space.n_states
+    start, condition, all_of_them = experiment.alike()[run], experiment.alike(CONDITION)[run], np.zeros_like(run)
+    order, first = np.argsort(condition, kind="stable"), 0.5 - experiment.free % PLAYERS
     rounds = experiment.step_of / experiment.runs["n_agents"].to_numpy()[run]
-    first = 0.5 - experiment.free % 2
     forgotten = experiment.past(range(H + 1, 2 * H + 1))
+    meeting = experiment.free // PLAYERS
+    partner = np.flatnonzero(meeting[1:] == meeting[:-1])
+
+    def both(compared: str, measure: Callable[..., Departure], **given: np.ndarray) -> dict[tuple[str, str], Measure]:
+        return {(compared, to): partial(measure, direction=to, **given) for to in ("sharpness", "words")}
+
     return {
-        ("time in a run", "sharpness"): lambda r: drift(r, "sharpness", run, order),
-        ("time in a run", "words"): lambda r: drift(r, "words", run, order),
-        ("next choice, same memory", "words"): lambda r: alike(r, *next_in_memory(r)),
-        ("next choice, other memory", "words"): lambda r: alike(r, *next_elsewhere(r)),
-        ("partners", "words"): lambda r: alike(r, *partners(r)),
-        ("round", "sharpness"): lambda r: trend(r, "sharpness", rounds),
-        ("round", "words"): lambda r: trend(r, "words", rounds),
-        ("agents", "sharpness"): lambda r: apart(r, "sharpness", agent, run),
-        ("agents", "words"): lambda r: apart(r, "words", agent, run),
-        ("first or second", "sharpness"): lambda r: trend(r, "sharpness", first),
-        ("first or second", "words"): lambda r: trend(r, "words", first),
-        ("interaction H + 1", "words"): lambda r: echo(r, forgotten[:1]),
-        ("H + 1 to 2H", "words"): lambda r: echo(r, forgotten),
+        ONE: {
+            ("experiments", "sharpness"): lambda r: apart(r, "sharpness", start, all_of_them),
+            ("experiments", "policy"): lambda r: apart(r, "words", start * size + r.state, r.state),
+            ("runs", "sharpness"): lambda r: apart(r, "sharpness", run, start),
+            ("runs", "policy"): lambda r: apart(r, "words", run * size + r.state, start * size + r.state),
+            **both("order of runs", drift, group=condition, order=order),
+        },
+        NEAR: {
+            **both("time in a run", drift, group=run, order=np.arange(len(run))),
+            ("next choice, same memory", "words"): lambda r: alike(r, *next_choices(r, same_memory=True)),
+            ("next choice, other memory", "words"): lambda r: alike(r, *next_choices(r, same_memory=False)),
+            ("partners", "words"): lambda r: alike(r, partner, partner + 1),
+            **both("round", trend, covariate=rounds),
+            **both("agents", apart, group=agent, parent=run),
+            **both("first or second", trend, covariate=first),
+            ("interaction H + 1", "words"): lambda r: echo(r, forgotten[:1]),
+            ("H + 1 to 2H", "words"): lambda r: echo(r, forgotten),
+        },
     }
 
 
 def _row(
-    compared: str, direction: str, null: str, real: Departure, others: np.ndarray, level: float, note: str = ""
+    null: str, compared: str, direction: str, real: Departure, others: np.ndarray, level: float, note: str = ""
 ) -> dict:
     """`others` are the statistics of imitations; one that is undefined is no departure."""
     told = {"compared": compared, "direction": direction, "null": null, "number": real.number}
@@ -220,20 +202,36 @@ NOTHING = Departure(np.nan, np.nan, 0)
 
 
 class Residuals:
-    """Residuals of choices in memory states under policies near q, and their variances; arrays over `choice`."""
+    """Residuals of choices in memory states under the policy, or tilts of it, that fits them best; over `choice`.
 
-    def __init__(self, experiment: Experiment, said: np.ndarray, log_q: np.ndarray, cells: Cells, tilts: Tilts) -> None:
-        self.experiment, self.said = experiment, said
-        self.state = cells.state[cells.of]
+    The concentrations of a known estimate are kept.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        null: str,
+        unit: np.ndarray,
+        states: np.ndarray,
+        said: np.ndarray,
+        concentrations: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        self.experiment, self.said, self.state = experiment, said, states
+        units, n_words, chosen = int(unit.max()) + 1, len(experiment.words), said[experiment.free]
+        cells = Cells.group(unit[experiment.free // PLAYERS], states, chosen, n_words)
+        counts = cells.by_state(experiment.space.n_states)
+        alpha, self.concentrations = posterior(counts, experiment.space, concentrations)
+        log_q = self.log_q = np.log(mean_of(alpha))
+        untilted = Tilts(np.ones(units), np.zeros((units, n_words)))
+        self.tilts = fit_tilts(log_q, cells, units) if null == NEAR else untilted
         logs = log_q[cells.state].T.copy()
-        p = tilts.probabilities(cells.unit, logs)
+        p = self.tilts.probabilities(cells.unit, logs)
         centred = logs - (p * logs).sum(0)
-        chosen = said[experiment.free]
         self.p = p[:, cells.of]  # (word, choice)
-        self.words = (chosen == np.arange(len(self.p))[:, None]) - self.p
+        words = (chosen == np.arange(n_words)[:, None]) - self.p
         sharpness, spread = centred[chosen, cells.of], (p * centred**2).sum(0)[cells.of]
         # (direction, choice): one direction a word, or the one of sharpness
-        self.of = {"words": (self.words, self.p * (1 - self.p)), "sharpness": (sharpness[None], spread[None])}
+        self.of = {"words": (words, self.p * (1 - self.p)), "sharpness": (sharpness[None], spread[None])}
 
 
 def _sums(group: np.ndarray, values: np.ndarray, n_groups: int) -> np.ndarray:
@@ -270,14 +268,10 @@ def drift(residuals: Residuals, direction: str, group: np.ndarray, order: np.nda
     lengths = np.diff(np.append(starts, len(group)))
     S, V = (one[:, order] for one in residuals.of[direction])
     sum_S, sum_V = (np.add.reduceat(one, starts, axis=1) for one in (S, V))
-
-    def repeated(sums: np.ndarray) -> np.ndarray:
-        return np.repeat(sums, lengths, axis=1)
-
+    repeated = partial(np.repeat, repeats=lengths, axis=1)
     # Within each group: the running sum less what the others before it left
     run_S, run_V = (np.cumsum(one, 1) - repeated(np.cumsum(sums, 1) - sums) for one, sums in ((S, sum_S), (V, sum_V)))
-    known = sum_V > 0
-    scale = np.where(known, sum_V, 1)
+    known, scale = sum_V > 0, np.where(sum_V > 0, sum_V, 1)
     bridge = run_S - run_V / repeated(scale) * repeated(sum_S)
     # In the clock of the variance: stretches where all say the same do not count.
     squares = np.add.reduceat(bridge**2 * V, starts, axis=1) / scale**2
@@ -314,39 +308,18 @@ def echo(residuals: Residuals, past: np.ndarray) -> Departure:
     said = [residuals.said[past], residuals.said[past ^ 1]]
     heard = np.stack([sum(((one == word) & known).sum(0) for one in said) for word in range(len(residuals.p))])
     mean = (residuals.p * heard).sum(0)
-    U = (residuals.words * heard).sum()
+    U = (residuals.of["words"][0] * heard).sum()
     information = (residuals.p * heard**2).sum() - (mean**2).sum()
     if information <= 0:
         return NOTHING
     return Departure(float(U**2 / information), float(U / information), int(known.any(0).sum()))
 
 
-def next_in_memory(residuals: Residuals) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of consecutive choices of different agents in the same memory state of a run."""
-    order = np.lexsort((residuals.state, residuals.experiment.run_of))
-    return _of_two(residuals, order[:-1], order[1:], same_state=True)
-
-
-def next_elsewhere(residuals: Residuals) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of choices of different agents in different memory states, in consecutive interactions of a run."""
-    first = np.arange(len(residuals.state) - PLAYERS)
-    first, second = _of_two(residuals, first, first + PLAYERS, same_state=False)
-    later = residuals.experiment.step_of[first] != residuals.experiment.step_of[second]
-    return first[later], second[later]
-
-
-def _of_two(
-    residuals: Residuals, first: np.ndarray, second: np.ndarray, same_state: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of one run and two agents, in the same state or in different ones."""
-    run, agent, state = residuals.experiment.run_of, residuals.experiment.agent_of, residuals.state
-    pairs = (run[first] == run[second]) & (agent[first] != agent[second])
-    pairs &= (state[first] == state[second]) == same_state
+def next_choices(residuals: Residuals, same_memory: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of choices of different agents of a run: the next in a memory state, or the next elsewhere."""
+    e, state, lag = residuals.experiment, residuals.state, 1 if same_memory else PLAYERS
+    order = np.lexsort((state, e.run_of)) if same_memory else np.arange(len(state))
+    first, second = order[:-lag], order[lag:]
+    run, agent, step, memory = (one[first] == one[second] for one in (e.run_of, e.agent_of, e.step_of, state))
+    pairs = run & ~agent & (memory == same_memory) & (same_memory | ~step)
     return first[pairs], second[pairs]
-
-
-def partners(residuals: Residuals) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of choices of one interaction."""
-    interaction = residuals.experiment.free // PLAYERS
-    first = np.flatnonzero(interaction[1:] == interaction[:-1])
-    return first, first + 1

@@ -36,9 +36,13 @@ AGREES, DISAGREES, TOO_FEW, NOT_SIMULATED = "agrees", "disagrees", "too few data
 FEWEST_RUNS = 5  # fewer can't contradict a prediction at 99 % unless it is all but certain
 IMITATIONS = 4000
 PATIENCE = 4  # times the longest real run
-FIELDS = {"majority word": "word", "success rate": "success_rate", "time": "interactions"}
-Simulated = Sequence[np.ndarray]  # one array (policy draw, run) a condition
-Real = Sequence[np.ndarray]  # one array (run,) a condition
+EXPERIMENTS_THAT_TELL = {
+    "majority word": ("from_empty", "from_consensus"),
+    "flips": ("from_consensus", "committed"),
+    "success rate": ("from_consensus", "committed"),
+    "time": EXPERIMENTS,
+}
+Runs = Sequence[np.ndarray]  # one array a condition: (run,) of real runs, (policy draw, run) of simulated ones
 LATE = "agents are committed from mid-run on, which is not simulated"
 PREDICTED = "predicted: "  # before a word
 
@@ -67,23 +71,10 @@ class Options(NamedTuple):
 
 
 class Played(NamedTuple):
-    """A condition, and how its real and its simulated runs (policy draw, run) ended."""
+    """A condition, and for each quantity a number for each real (run,) and each simulated run (policy draw, run)."""
 
     condition: Condition
-    real: Ends
-    simulated: Ends
-    words: tuple[str, ...]
-
-    def outcomes(self, quantity: str) -> tuple[np.ndarray, np.ndarray]:
-        """A number for each of the real and of the simulated runs."""
-        both = self.real, self.simulated
-        if quantity != "flips":
-            real, simulated = (getattr(ends, FIELDS[quantity]) for ends in both)
-            return real, simulated
-        # Agreement on another word than they started from. Source: [001] Methods.
-        old = -1 if self.condition.initial is None else self.words.index(self.condition.initial)
-        real, simulated = (((e.word != old) & (e.success_rate >= PAPERS_SUCCESS_RATE)).astype(int) for e in both)
-        return real, simulated
+    outcomes: dict[str, list[np.ndarray]]
 
 
 def outcome_tests(
@@ -93,8 +84,8 @@ def outcome_tests(
     tested: np.ndarray | None = None,
 ) -> list[dict]:
     """A row for each test of the runs (run,) that are tested, by default all. `policy` may say why there is none."""
-    rows, seed = [], experiment.seed(options.seed)
-    policies = [] if isinstance(policy, str) else _drawn(policy, options, seed)
+    rows = []
+    policies = [] if isinstance(policy, str) else _drawn(policy, options, experiment.seed(options.seed))
     for where, conditions, late in experiment.conditions(options.window, tested):
         if late:
             rows.append(where | _line("flips", late, NOT_SIMULATED, note=LATE))
@@ -102,14 +93,16 @@ def outcome_tests(
             if counted := sum(len(condition.runs) for condition in conditions):
                 rows.append(where | _line("majority word", counted, NOT_SIMULATED, note=policy))
             continue
-        played = [_play(policies, condition, experiment.words, options, seed) for condition in conditions]
-        for quantity, kinds, test in TESTS if played else ():
-            if where["experiment"] in kinds and (quantity != "time" or _any_stopped(played)):
-                rows.append(where | test(quantity, played, options, seed))
+        played = [_play(policies, condition, experiment, options) for condition in conditions]
+        # Where all runs are cut at a fixed length their lengths tell nothing
+        timed = any(runs.any() for one in played for runs in one.outcomes["stopped"])
+        for quantity, kinds in EXPERIMENTS_THAT_TELL.items() if played else ():
+            if where["experiment"] in kinds and (quantity != "time" or timed):
+                rows.append(where | _tested(quantity, played, experiment, options))
         if where["experiment"] == "committed":
             for one in played:
                 number = {"n_committed": sum(one.condition.committed.values())}
-                rows.append(where | _shares("flips", [one], options, seed) | number)
+                rows.append(where | _tested("flips", [one], experiment, options) | number)
     return rows
 
 
@@ -121,79 +114,60 @@ def dealt(stops: list[Stop], runs: int) -> Iterator[tuple[Stop, np.ndarray]]:
 
 
 def _play(
-    policies: list[xr.Dataset] | list[LazyPolicy],
-    condition: Condition,
-    words: tuple[str, ...],
-    options: Options,
-    seed: int,
+    policies: list[xr.Dataset] | list[LazyPolicy], condition: Condition, experiment: Experiment, options: Options
 ) -> Played:
-    real = condition.runs
+    real, words = condition.runs, experiment.words
     # Lazy runs that never agree have new memories without end. Beyond all real runs it matters little by how much.
     lazy = isinstance(policies[0], LazyPolicy)
     stops = condition.stops(PATIENCE * int(real["interactions"].max()) if lazy else int(real["longest"].max()))
-    own = (seed + sum(condition.committed.values())) % (LARGEST_SEED + 1)
-    parts: list[list[np.ndarray]] = []
+    own = (experiment.seed(options.seed) + sum(condition.committed.values())) % (LARGEST_SEED + 1)
+    parts = []
     for k, policy in enumerate(policies):
         population = policy, condition.n_agents, condition.committed, condition.initial
-        ends = [
-            play_real_runs(*population, stop, own, k * options.runs + number)
-            for stop, number in dealt(stops, options.runs)
-        ]
+        numbers = ((stop, k * options.runs + number) for stop, number in dealt(stops, options.runs))
+        ends = [play_real_runs(*population, stop, own, number) for stop, number in numbers]
         parts.append([np.concatenate(values) for values in zip(*ends, strict=True)])
         if isinstance(policy, LazyPolicy):
             policy.forget()  # the answers of all draws take gigabytes
-    majority = np.array([words.index(word) for word in real["majority_word_last_3N"]])
-    columns = ("interactions", "success_last_3N", "majority_share_last_3N", "stopped")
-    interactions, success, share, stopped = (real[column].to_numpy() for column in columns)
-    simulated = Ends(*(np.stack(values) for values in zip(*parts, strict=True)))
+    columns = ("interactions", "success_last_3N", "majority_word_last_3N", "majority_share_last_3N", "stopped")
+    lengths, success, majority, *others = (real[column].to_numpy() for column in columns)
+    both = [
+        Ends(lengths, success, np.array([words.index(word) for word in majority]), *others),
+        Ends(*(np.stack(values) for values in zip(*parts, strict=True))),
+    ]
     # The tables are rounded to four digits: equal values have to be equal.
-    simulated = simulated._replace(success_rate=simulated.success_rate.round(4))
-    return Played(condition, Ends(interactions, success.round(4), majority, share, stopped), simulated, words)
+    rates = [ends.success_rate.round(4) for ends in both]
+    # Agreement on another word than they started from. Source: [001] Methods.
+    old = -1 if condition.initial is None else words.index(condition.initial)
+    agreed = [rate >= PAPERS_SUCCESS_RATE for rate in rates]
+    flips = [((ends.word != old) & it).astype(int) for ends, it in zip(both, agreed, strict=True)]
+    outcomes = {"majority word": [ends.word for ends in both], "success rate": rates, "flips": flips}
+    told = {"time": [ends.interactions for ends in both], "stopped": [ends.stopped for ends in both]}
+    return Played(condition, outcomes | told)
 
 
-def _any_stopped(played: list[Played]) -> bool:
-    """Where all runs are cut at a fixed length their lengths tell nothing."""
-    return any(one.real.stopped.any() or one.simulated.stopped.any() for one in played)
-
-
-def _shares(quantity: str, played: list[Played], options: Options, seed: int) -> dict:
-    real, simulated = zip(*(one.outcomes(quantity) for one in played), strict=True)
-    n_outcomes = 2 if quantity == "flips" else len(played[0].words)
-    statistic, p_value = outcome_test(real, simulated, n_outcomes, IMITATIONS, seed)
-    n = sum(map(len, real))
-    shares = np.bincount(*pooled(real, simulated), minlength=n_outcomes) / n
-    shown = 1 if quantity == "flips" else int(np.argmax(shares))
-    times = int((np.concatenate(real) == shown).sum())
-    low, high = wilson_interval(np.array(times), n, options.level)
-    note = "" if quantity == "flips" else f"{PREDICTED}{played[0].words[shown]}"
-    numbers = {"observed": times / n, "predicted": float(shares[shown]), "low": float(low), "high": float(high)}
-    return _line(quantity, n, _verdict(n, p_value, options), statistic, p_value, note) | numbers
-
-
-def _distribution(quantity: str, played: list[Played], options: Options, seed: int) -> dict:
-    real, simulated = zip(*(one.outcomes(quantity) for one in played), strict=True)
-    statistic, p_value = distribution_test(real, simulated, IMITATIONS, seed)
-    n = sum(map(len, real))
-    values, weights = pooled(real, simulated)
-    middle = np.quantile(values, 0.5 - 1e-12, weights=weights, method="inverted_cdf")
-    numbers = {"observed": float(np.median(np.concatenate(real))), "predicted": float(middle)}
-    rules = " or ".join(sorted({rule.text for one in played for rule in one.condition.runs["rule"]}))
-    note = f"a run stops when it succeeds in: {rules}" if quantity == "time" else ""
-    return _line(quantity, n, _verdict(n, p_value, options), statistic, p_value, note) | numbers
-
-
-TESTS = (  # quantities, the experiments that tell them, and their tests
-    ("majority word", ("from_empty", "from_consensus"), _shares),
-    ("flips", ("from_consensus", "committed"), _shares),
-    ("success rate", ("from_consensus", "committed"), _distribution),
-    ("time", EXPERIMENTS, _distribution),
-)
-
-
-def _verdict(n: int, p_value: float, options: Options) -> str:
-    if p_value < 1 - options.level:
-        return DISAGREES
-    return AGREES if n >= FEWEST_RUNS else TOO_FEW
+def _tested(quantity: str, played: list[Played], experiment: Experiment, options: Options) -> dict:
+    words, seed = experiment.words, experiment.seed(options.seed)
+    real, simulated = zip(*(one.outcomes[quantity] for one in played), strict=True)
+    observed, (values, weights), n, note = np.concatenate(real), pooled(real, simulated), sum(map(len, real)), ""
+    if quantity in ("majority word", "flips"):
+        n_outcomes = 2 if quantity == "flips" else len(words)
+        statistic, p_value = outcome_test(real, simulated, n_outcomes, IMITATIONS, seed)
+        shares = np.bincount(values, weights, minlength=n_outcomes) / n
+        shown = 1 if quantity == "flips" else int(np.argmax(shares))
+        note = "" if quantity == "flips" else f"{PREDICTED}{words[shown]}"
+        times = int((observed == shown).sum())
+        low, high = wilson_interval(np.array(times), n, options.level)
+        numbers = {"observed": times / n, "predicted": float(shares[shown]), "low": float(low), "high": float(high)}
+    else:
+        statistic, p_value = distribution_test(real, simulated, IMITATIONS, seed)
+        middle = np.quantile(values, 0.5 - 1e-12, weights=weights, method="inverted_cdf")
+        numbers = {"observed": float(np.median(observed)), "predicted": float(middle)}
+        if quantity == "time":
+            rules = sorted({rule.text for one in played for rule in one.condition.runs["rule"]})
+            note = f"a run stops when it succeeds in: {' or '.join(rules)}"
+    verdict = DISAGREES if p_value < 1 - options.level else AGREES if n >= FEWEST_RUNS else TOO_FEW
+    return _line(quantity, n, verdict, statistic, p_value, note) | numbers
 
 
 def _drawn(policy: xr.Dataset | BackOffPolicy, options: Options, seed: int) -> list[xr.Dataset] | list[LazyPolicy]:
@@ -217,7 +191,7 @@ def _line(
     return {"n_committed": -1, "quantity": quantity, "runs": runs} | unknown | tested
 
 
-def distribution_test(real: Real, simulated: Simulated, imitations: int, seed: int) -> tuple[float, float]:
+def distribution_test(real: Runs, simulated: Runs, imitations: int, seed: int) -> tuple[float, float]:
     """Two-sample Kolmogorov-Smirnov distance of real from simulated values, and its p-value.
 
     With several conditions each value is first replaced by its mid-rank among those simulated under its condition.
@@ -225,44 +199,38 @@ def distribution_test(real: Real, simulated: Simulated, imitations: int, seed: i
     ranked = [_mid_ranks(values, values) for values in simulated]
     values, weight = pooled(real, ranked)
     observed = np.concatenate([_mid_ranks(r, s) for r, s in zip(real, simulated, strict=True)])
-    order = np.argsort(values, kind="stable")
-    reference = values[order], np.cumsum(weight[order]) / weight.sum()
     imitated = np.concatenate(imitate(ranked, real, imitations, seed), axis=1)
-    return against_imitations(_distance(np.concatenate([observed[None], imitated]), *reference))
+    samples, order = np.sort(np.concatenate([observed[None], imitated]), axis=1), np.argsort(values, kind="stable")
+    cumulated = np.append(0.0, np.cumsum(weight[order]) / weight.sum())
+    # Both functions are steps: the difference is greatest at a sample or just before one.
+    below, at = (cumulated[np.searchsorted(values[order], samples, side)] for side in ("left", "right"))
+    ranks = np.arange(samples.shape[1] + 1) / samples.shape[1]
+    return against_imitations(np.maximum((ranks[1:] - at).max(1), (below - ranks[:-1]).max(1)))
 
 
-def outcome_test(real: Real, simulated: Simulated, n_outcomes: int, imitations: int, seed: int) -> tuple[float, float]:
+def outcome_test(real: Runs, simulated: Runs, n_outcomes: int, imitations: int, seed: int) -> tuple[float, float]:
     """Deviance G of real from simulated outcomes (integers from 0), and its p-value; summed over conditions.
 
     G = 2 Σ_k n_k log(n_k / (n p_k)), with p_k the share of outcome k in the simulated runs of the condition.
     """
-    shares = []
-    for outcomes in simulated:
-        times = np.bincount(outcomes.ravel(), minlength=n_outcomes)
+    total = np.zeros(1)
+    for runs, outcomes, imitated in zip(real, simulated, imitate(simulated, real, imitations, seed), strict=True):
+        samples = np.concatenate([runs[None], imitated])
         # An outcome that was never simulated is not impossible.
-        shares.append((times + 0.5) / (outcomes.size + 0.5 * n_outcomes))
-    imitated = imitate(simulated, real, imitations, seed)
-    samples = [np.concatenate([runs[None], of_it]) for runs, of_it in zip(real, imitated, strict=True)]
-    return against_imitations(_deviance(samples, shares))
+        shares = np.bincount(outcomes.ravel(), minlength=n_outcomes) + 0.5
+        for k, p in enumerate(shares / (outcomes.size + 0.5 * n_outcomes)):
+            times = (samples == k).sum(1)
+            total = total + 2 * times * np.log(np.maximum(times, 1) / (samples.shape[1] * p))
+    return against_imitations(total)
 
 
-def pooled(real: Real, simulated: Simulated) -> tuple[np.ndarray, np.ndarray]:
+def pooled(real: Runs, simulated: Runs) -> tuple[np.ndarray, np.ndarray]:
     """All simulated values, and weights by which each condition has as much as it has real runs."""
     weights = [np.full(s.size, len(r) / s.size) for r, s in zip(real, simulated, strict=True)]
     return np.concatenate([s.ravel() for s in simulated]), np.concatenate(weights)
 
 
-def _deviance(samples: list[np.ndarray], shares: list[np.ndarray]) -> np.ndarray:
-    """G of each row, summed over conditions; samples (rows, runs) of outcomes and shares (outcomes,) a condition."""
-    total = np.zeros(len(samples[0]))
-    for outcomes, share in zip(samples, shares, strict=True):
-        for k, p in enumerate(share):
-            times = (outcomes == k).sum(1)
-            total += 2 * times * np.log(np.maximum(times, 1) / (outcomes.shape[1] * p))
-    return total
-
-
-def imitate(simulated: Simulated, real: Real, imitations: int, seed: int) -> list[np.ndarray]:
+def imitate(simulated: Runs, real: Runs, imitations: int, seed: int) -> list[np.ndarray]:
     """Imitated sets of runs, (draws · imitations of each, real runs, …) a condition."""
     random = np.random.default_rng(seed)
     draws = len(simulated[0])
@@ -274,18 +242,6 @@ def imitate(simulated: Simulated, real: Real, imitations: int, seed: int) -> lis
 def _mid_ranks(values: np.ndarray, among: np.ndarray) -> np.ndarray:
     ordered = np.sort(among, axis=None)
     return (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / (2 * ordered.size)
-
-
-def _distance(samples: np.ndarray, ordered: np.ndarray, cumulated: np.ndarray) -> np.ndarray:
-    """Largest difference between the distribution function of each row of samples and the reference's."""
-    samples = np.sort(samples, axis=1)
-    n = samples.shape[1]
-    padded = np.concatenate([[0.0], cumulated])
-    below = padded[np.searchsorted(ordered, samples, "left")]
-    at = padded[np.searchsorted(ordered, samples, "right")]
-    # Both functions are steps: the difference is greatest at a sample or just before one.
-    ranks = np.arange(n + 1) / n
-    return np.maximum((ranks[1:] - at).max(1), (below - ranks[:-1]).max(1))
 
 
 def against_imitations(statistics: np.ndarray) -> tuple[float, float]:

@@ -175,15 +175,14 @@ def _kappa_for(bias: Bias, rival: Bias) -> float:
 def _simulated(bias: xr.Dataset) -> list[Bias]:
     bias = canonical_order(bias, "bias")
     bias = bias.expand_dims([dim for dim in ("pair", "n_agents") if dim not in bias.dims])
-    bias = bias.transpose("pair", "n_agents", ...)
     found = []
-    for place in np.ndindex(bias["simulated"].shape):
-        one = bias.isel(dict(zip(("pair", "n_agents"), place, strict=True)))
-        n, undecided, pair = int(one["n_agents"].item()), float(one["no_consensus"].item()), "/".join(words_of(one))
+    for pair, number in np.ndindex(bias.sizes["pair"], bias.sizes["n_agents"]):
+        one = bias.isel(pair=pair, n_agents=number)
+        n, undecided, words = int(one["n_agents"].item()), float(one["no_consensus"].item()), "/".join(words_of(one))
         if not undecided < 1:
-            raise InputError(f"bias has no simulated run of {pair} that agrees, N = {n}: expected some")
+            raise InputError(f"bias has no simulated run of {words} that agrees, N = {n}: expected some")
         chance = min(one["simulated"].item() / (1 - undecided), 1.0)
-        told = {"model": name_in(one, "model"), "pair": pair, "word": str(one["strong_word"].item()), "n_agents": n}
+        told = {"model": name_in(one, "model"), "pair": words, "word": str(one["strong_word"].item()), "n_agents": n}
         kappa = float(ndtri(chance) / np.sqrt(n))
         found.append(told | {"kappa": kappa, "chance": chance, "undecided": undecided})
     return found
@@ -202,11 +201,18 @@ def least_wins(excluded: float, level: float) -> np.ndarray:
 def power_by_runs(chance: float, excluded: float, level: float, undecided: float) -> np.ndarray:
     """The probability that 0, 1, … MOST_RUNS runs exclude that `excluded` is the probability of a win.
 
-    Each run is decided with probability 1 - `undecided`; only decided runs are tested.
+    Each run is decided with probability 1 - `undecided`; only decided runs are tested: the mean of power(d) over
+    Binomial(d; n, 1 - undecided), where each further run may add a decided one.
     """
     above = binom.sf(least_wins(excluded, level) - 1, NUMBERS, chance)
-    below = binom.sf(least_wins(1 - excluded, level) - 1, NUMBERS, 1 - chance)
-    return _mean_over_decided(above + below, undecided) if undecided else above + below
+    after = power = above + binom.sf(least_wins(1 - excluded, level) - 1, NUMBERS, 1 - chance)
+    if not undecided:
+        return power
+    mean = np.empty_like(power)
+    for n in NUMBERS:
+        mean[n] = after[0]
+        after = undecided * after[:-1] + (1 - undecided) * after[1:]
+    return mean
 
 
 def fewest_runs(power: np.ndarray, wanted: float) -> float:
@@ -218,39 +224,23 @@ def fewest_runs(power: np.ndarray, wanted: float) -> float:
     return float(short[-1] + 1) if short[-1] < MOST_RUNS else np.inf
 
 
-def _mean_over_decided(power: np.ndarray, undecided: float) -> np.ndarray:
-    """Σ_d Binomial(d; n, 1 - undecided) power(d) for each n, where each further run may add a decided one."""
-    mean, after = np.empty_like(power), power
-    for n in NUMBERS:
-        mean[n] = after[0]
-        after = undecided * after[:-1] + (1 - undecided) * after[1:]
-    return mean
-
-
 def power_lines(table: pd.DataFrame) -> list[str]:
     """A sentence for each bias and number of agents in a table of powers."""
     level, wanted = (float(table.attrs[f"option_{name}"]) for name in ("level", "wanted"))
-    plans: dict[tuple[Any, ...], list[dict[Any, Any]]] = {}
-    for row in table.to_dict("records"):
-        plans.setdefault(tuple(row[name] for name in ("model", "pair", "kappa", "n_agents")), []).append(row)
-    return [_sentence(rows, level, wanted) for rows in plans.values()]
-
-
-def _sentence(rows: list[dict[Any, Any]], level: float, wanted: float) -> str:
-    row = rows[0]
-    words = "{" + ", ".join(row["pair"].split("/")) + "}" if row["pair"] else ""
-    name = " ".join(filter(None, (row["model"], words)))
-    winner = repr(row["word"]) if row["word"] else "the strong word"
-    called = f"call a bias κ of {row['kappa']:.3g}" + (f" and not {row['against']:.3g}" if row["against"] else "")
-    enough = np.isfinite(row["runs_needed"])
-    needed = f"{row['runs_needed']:,.0f} runs are needed" if enough else f"{MOST_RUNS:,} runs do not suffice"
-    runs, powers = _listed([f"{one['runs']:,}" for one in rows]), _listed([f"{one['power']:.2f}" for one in rows])
-    return (
-        f"{name + ': ' if name else ''}{runs} runs of {row['n_agents']:,} agents {called} ({winner} wins with "
-        f"chance {row['chance']:.3f}) with probability {powers} at {100 * level:g} % confidence; "
-        f"{needed} for {wanted:g}"
-    )
-
-
-def _listed(texts: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+    lines = []
+    for _, rows in table.groupby(["model", "pair", "kappa", "n_agents"], sort=False):
+        row = rows.to_dict("records")[0]
+        words = "{" + ", ".join(row["pair"].split("/")) + "}" if row["pair"] else ""
+        name = " ".join(filter(None, (row["model"], words)))
+        winner = repr(row["word"]) if row["word"] else "the strong word"
+        called = f"call a bias κ of {row['kappa']:.3g}" + (f" and not {row['against']:.3g}" if row["against"] else "")
+        enough = np.isfinite(row["runs_needed"])
+        needed = f"{row['runs_needed']:,.0f} runs are needed" if enough else f"{MOST_RUNS:,} runs do not suffice"
+        columns = ([f"{n:,}" for n in rows["runs"]], [f"{chance:.2f}" for chance in rows["power"]])
+        runs, powers = (" and ".join(filter(None, (", ".join(texts[:-1]), texts[-1]))) for texts in columns)
+        lines.append(
+            f"{name + ': ' if name else ''}{runs} runs of {row['n_agents']:,} agents {called} ({winner} wins with "
+            f"chance {row['chance']:.3f}) with probability {powers} at {100 * level:g} % confidence; "
+            f"{needed} for {wanted:g}"
+        )
+    return lines

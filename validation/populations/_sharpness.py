@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import bsr_array
+from scipy.sparse import bsr_array, csr_array
 from scipy.special import ndtr, softmax
 
 from meanfield.datasets import RealPopulations
 from meanfield.toolbox import real_number
-from validation.populations._choice_model import LARGEST_STEP, Cells, Tilts, slopes, sparse_design
+from validation.populations._choice_model import LARGEST_STEP, Cells, Tilts, slopes
 from validation.populations._empirical_policy import posterior
 from validation.populations._experiment import ALIKE, Experiment, as_table
 
@@ -78,21 +78,19 @@ def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFr
     8         run    7        1.2  0.9   1.7
     """
     level = real_number("level", level, above=0, below=1)
-    rows = [one.where | row for one in Experiment.tabulable(populations) for row in _rows(one, level)]
-    return as_table(rows, "sharpness", level=level)
-
-
-def _rows(experiment: Experiment, level: float) -> list[dict]:
-    posterior = sharpness_posterior(experiment)
     tails = {"sharpness": 0.5, "low": (1 - level) / 2, "high": (1 + level) / 2}
-    numbers = pd.DataFrame({name: np.exp(posterior.quantile(tail)) for name, tail in tails.items()})
-    runs = experiment.runs.reset_index(drop=True)
-    runs = runs.assign(of="run", choices=np.bincount(experiment.run_of, minlength=len(runs)))
-    alike = runs.groupby(experiment.alike(), sort=True)
-    whole = alike[ALIKE].first().assign(of="experiment", n_committed=-1, run=-1, choices=alike["choices"].sum())
-    columns = ["of", *ALIKE, "n_committed", "run", "choices"]
-    told = pd.concat([runs[columns], whole[columns]], ignore_index=True).join(numbers).to_dict("records")
-    return told[len(runs) :] + told[: len(runs)]
+    rows: list[dict] = []
+    for one in Experiment.all_of(populations, tabulable=True):
+        posterior, runs = sharpness_posterior(one), one.runs.reset_index(drop=True)
+        numbers = pd.DataFrame({name: np.exp(posterior.quantile(tail)) for name, tail in tails.items()})
+        runs = runs.assign(**one.where, of="run", choices=np.bincount(one.run_of, minlength=len(runs)))
+        alike = runs.groupby(one.alike(), sort=True)
+        whole = alike[[*one.where, *ALIKE]].first()
+        whole = whole.assign(of="experiment", n_committed=-1, run=-1, choices=alike["choices"].sum())
+        columns = [*one.where, "of", *ALIKE, "n_committed", "run", "choices"]
+        told = pd.concat([runs[columns], whole[columns]], ignore_index=True).join(numbers).to_dict("records")
+        rows += told[len(runs) :] + told[: len(runs)]
+    return as_table(rows, "sharpness", level=level)
 
 
 class Posterior(NamedTuple):
@@ -104,7 +102,8 @@ class Posterior(NamedTuple):
 
     def quantile(self, tail: float) -> np.ndarray:
         """(run or experiment,)"""
-        values = self._values()
+        low, high = (self.mean - WIDTH * self.deviation).min(0), (self.mean + WIDTH * self.deviation).max(0)
+        values = np.linspace(low, high, POINTS)
         p = self.probability(values)
         return np.array([np.interp(tail, *pair) for pair in zip(p.T, values.T, strict=True)])
 
@@ -112,10 +111,6 @@ class Posterior(NamedTuple):
         """That log β is less than values (…, run or experiment)."""
         below = ndtr((values[..., None, :] - self.mean) / self.deviation)
         return np.einsum("m,...mr->...r", self.weight, below)
-
-    def _values(self) -> np.ndarray:
-        low, high = (self.mean - WIDTH * self.deviation).min(0), (self.mean + WIDTH * self.deviation).max(0)
-        return np.linspace(low, high, POINTS)
 
 
 def sharpness_posterior(experiment: Experiment) -> Posterior:
@@ -125,19 +120,18 @@ def sharpness_posterior(experiment: Experiment) -> Posterior:
     n = choices.counts()
     alpha = posterior(n, space)[0]
     visited, state = np.unique(states, return_inverse=True)
-    known = (alpha - n)[visited]
-    log_q = np.log(alpha[visited] / alpha[visited].sum(1, keepdims=True))
+    known, log_q = (alpha - n)[visited], np.log(alpha[visited] / alpha[visited].sum(1, keepdims=True))
     cells = Cells.group(experiment.run_of, state, choices.chosen, n_words)
     alike = experiment.alike()
     log_beta = np.zeros(len(alike))
-    near = _quadratic(log_beta, log_q, cells, known)
-    weight, mean, covariance = _effects(near, log_beta, alike)
+    slope, information, free, bound = _quadratic(log_beta, log_q, cells, known)
     for _ in range(STEPS):
+        weight, mean, _ = _effects(slope + information @ log_beta, information, alike)
         step = np.clip(weight @ mean[:, : len(alike)] - log_beta, -LARGEST_STEP, LARGEST_STEP)
-        log_q = log_q + near.answer(step)
-        log_beta = log_beta + step
-        near = _quadratic(log_beta, log_q, cells, known)
-        weight, mean, covariance = _effects(near, log_beta, alike)
+        change = free - np.tensordot(step, bound, 1)
+        log_q, log_beta = log_q + np.clip(change, -LARGEST_STEP, LARGEST_STEP), log_beta + step
+        slope, information, free, bound = _quadratic(log_beta, log_q, cells, known)
+    weight, mean, covariance = _effects(slope + information @ log_beta, information, alike)
     # Less the mean of runs, by their shares of the choices
     size = mean.shape[1]
     less = np.eye(size) - np.bincount(experiment.run_of, minlength=size) / max(1, len(states))
@@ -145,28 +139,20 @@ def sharpness_posterior(experiment: Experiment) -> Posterior:
     return Posterior(weight, mean @ less.T, np.sqrt(np.maximum(variance, 1e-12)))
 
 
-class _Quadratic(NamedTuple):
-    """The log-likelihood near some log β (run,), where q follows them as is best."""
+def _quadratic(log_beta: np.ndarray, log_q: np.ndarray, cells: Cells, known: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The log-likelihood near some log β (run,), where q follows them as is best; `known` are prior counts.
 
-    slope: np.ndarray  # (run,)
-    information: np.ndarray  # (run, run)
-    free: np.ndarray  # (state, word), change of log q at fixed β
-    bound: np.ndarray  # (run, state, word), what a change of log β takes from it
-
-    def answer(self, step: np.ndarray) -> np.ndarray:
-        """The change of log q (state, word) for a step of log β."""
-        change = self.free - np.tensordot(step, self.bound, 1)
-        return np.clip(change, -LARGEST_STEP, LARGEST_STEP)
-
-
-def _quadratic(log_beta: np.ndarray, log_q: np.ndarray, cells: Cells, known: np.ndarray) -> _Quadratic:
-    """Slopes and Fisher's information of log β and log q jointly; log q is eliminated. `known` are prior counts."""
+    Slope (run,) and Fisher's information (run, run); the change of log q (state, word) at fixed β, and the reduction of
+    it (run, state, word) by a change of log β.
+    """
     (n_states, n_words), n_runs = log_q.shape, len(log_beta)
     p = Tilts(np.exp(log_beta), np.zeros((n_runs, n_words))).probabilities(cells.unit, log_q[cells.state].T).T
     # Columns are log β of each run, then log q of each state and word.
     beta, run = (np.repeat(one, n_words) for one in (np.exp(log_beta)[cells.unit], cells.unit))
     entry = (n_runs + cells.state[:, None] * n_words + np.arange(n_words)).ravel()
-    design = sparse_design([run, entry], [beta * log_q[cells.state].ravel(), beta], n_runs + log_q.size)
+    values, starts = np.stack([beta * log_q[cells.state].ravel(), beta], 1).ravel(), 2 * np.arange(len(run) + 1)
+    columns, shape = np.stack([run, entry], 1).ravel(), (len(run), n_runs + log_q.size)
+    design = csr_array((values, columns, starts), shape=shape)
     slope, curvature = slopes(design, p, cells.counts.T)
     cross = curvature[:n_runs, n_runs:].toarray()
     prior = np.exp(log_q)
@@ -181,18 +167,17 @@ def _quadratic(log_beta: np.ndarray, log_q: np.ndarray, cells: Cells, known: np.
     bound = np.linalg.solve(stiff, np.moveaxis(cross.reshape(n_runs, n_states, n_words), 0, 2))
     bound = np.moveaxis(bound, 2, 0)
     information = curvature[:n_runs, :n_runs].toarray() - cross @ bound.reshape(n_runs, -1).T
-    return _Quadratic(slope[:n_runs] - cross @ free.ravel(), (information + information.T) / 2, free, bound)
+    return slope[:n_runs] - cross @ free.ravel(), (information + information.T) / 2, free, bound
 
 
-def _effects(near: _Quadratic, log_beta: np.ndarray, alike: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _effects(pull: np.ndarray, information: np.ndarray, alike: np.ndarray) -> tuple[np.ndarray, ...]:
     """Weights, means and covariances of log β of runs, then experiments, for each pair of spreads."""
     experiments = np.eye(alike.max() + 1)
     of = np.concatenate([experiments[alike], experiments])
     size, n_runs = len(of), len(alike)
     within = np.diag(np.arange(size) < n_runs).astype(float)
     M, h = np.zeros((size, size)), np.zeros(size)
-    M[:n_runs, :n_runs] = near.information
-    h[:n_runs] = near.slope + near.information @ log_beta
+    M[:n_runs, :n_runs], h[:n_runs] = information, pull
     prior = np.array([a**2 * within + b**2 * of @ of.T + COMMON**2 for a in SPREADS for b in SPREADS])
     # (M + 1/K)^-1, also where M is singular
     both = np.eye(size) + prior @ M

@@ -90,12 +90,9 @@ def success_curves(
         for fold, tested in one.folds("run", 2, options.seed):
             policies = BackOffPolicy(one.choices.of(~tested[one.run_of])).sample(options.draws, options.seed)
             for where, conditions, _ in one.conditions(None, tested):
-                if where["experiment"] == "from_empty":
-                    for condition in conditions:
-                        real = _real_curves(one, condition, rounds)
-                        played = [_played(policy, condition, options, k, rounds) for k, policy in enumerate(policies)]
-                        curve = _compared(real, np.stack(played), options.seed, options.level)
-                        parts.append(curve.assign(**where, fold=fold))
+                for condition in conditions if where["experiment"] == "from_empty" else ():
+                    curve = _curve(one, condition, policies, options, rounds)
+                    parts.append(curve.assign(**where, fold=fold))
     if not parts:
         raise InputError("populations: expected at least two runs from empty memories of one model and options")
     rows = pd.concat(parts)[[*PLACE, "runs", "observed", "predicted", "low", "high", "p_value"]].to_dict("records")
@@ -103,45 +100,31 @@ def success_curves(
     return as_table(rows, "success_curves", **told)
 
 
-def _played(policy: LazyPolicy, condition: Condition, options: Options, draw: int, rounds: int) -> np.ndarray:
-    """Curves (run, round) of the runs of a drawn policy."""
-    curves = np.empty((options.runs, rounds))
-    for stop, number in dealt(condition.stops(rounds * condition.n_agents), options.runs):
-        population = policy, condition.n_agents, stop, options.seed
-        curves[number] = play_success_curves(*population, draw * options.runs + number, rounds)[1]
-    policy.forget()
-    return curves
-
-
-def _real_curves(experiment: Experiment, condition: Condition, rounds: int) -> np.ndarray:
-    """Shares of successes (run, round), NaN in rounds that a run did not finish."""
-    curves, N = np.full((len(condition.runs), rounds), np.nan), condition.n_agents
+def _curve(
+    experiment: Experiment, condition: Condition, policies: list[LazyPolicy], options: Options, rounds: int
+) -> pd.DataFrame:
+    """Success rates of the real runs of a condition beside those of runs of drawn policies."""
+    # Shares of successes (run, round), NaN in rounds that a run did not finish, and the same of each draw
+    real, N = np.full((len(condition.runs), rounds), np.nan), condition.n_agents
     for row, run in enumerate(experiment.runs.index.get_indexer(condition.runs.index)):
         success = np.equal(*experiment.said[experiment.run == run].T)
         finished = min(rounds, len(success) // N)
-        curves[row, :finished] = success[: finished * N].reshape(finished, N).mean(1)
-    return curves
-
-
-def _compared(real: np.ndarray, played: np.ndarray, seed: int, level: float) -> pd.DataFrame:
-    """Real curves (run, round) beside played ones (draw, run, round)."""
+        real[row, :finished] = success[: finished * N].reshape(finished, N).mean(1)
+    played = np.empty((len(policies), options.runs, rounds))
+    for k, policy in enumerate(policies):
+        for stop, number in dealt(condition.stops(rounds * N), options.runs):
+            numbers = k * options.runs + number
+            played[k, number] = play_success_curves(policy, N, stop, options.seed, numbers, rounds)[1]
+        policy.forget()
     kept = np.isfinite(real).any(0)
-    imitated = _means(imitate([played], [real], IMITATIONS, seed)[0], 1)[:, kept]
+    imitated = _means(imitate([played], [real], IMITATIONS, options.seed)[0], 1)[:, kept]
     predicted, observed = _means(played.reshape(-1, real.shape[1]), 0)[kept], _means(real, 0)[kept]
     spread = np.nanstd(imitated, axis=0).clip(min=1e-9)
     deviation = np.nanmax(np.abs(np.concatenate([observed[None], imitated]) - predicted) / spread, axis=1)
-    low, high = np.nanquantile(imitated, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return pd.DataFrame(
-        {
-            "round": 1 + np.flatnonzero(kept),
-            "runs": np.isfinite(real).sum(0)[kept],
-            "observed": observed,
-            "predicted": predicted,
-            "low": low,
-            "high": high,
-            "p_value": against_imitations(deviation)[1],
-        }
-    )
+    low, high = np.nanquantile(imitated, [(1 - options.level) / 2, (1 + options.level) / 2], axis=0)
+    table = {"round": 1 + np.flatnonzero(kept), "runs": np.isfinite(real).sum(0)[kept], "observed": observed}
+    table |= {"predicted": predicted, "low": low, "high": high, "p_value": against_imitations(deviation)[1]}
+    return pd.DataFrame(table)
 
 
 def _means(curves: np.ndarray, axis: int) -> np.ndarray:

@@ -237,7 +237,11 @@ def report(table: pd.DataFrame) -> list[str]:
     whole = table.loc[table["n_committed"] < 0]
     lines, verdicts = [], []
     for (model, pair, experiment), tests in whole.groupby(["model", "pair", "experiment"], sort=True):  # type: ignore[misc]
-        verdicts.append(_overall(tests, level))
+        p_values, found = tests["p_value"].dropna(), set(tests["verdict"])
+        if len(p_values) and p_values.min() * len(p_values) < 1 - level:
+            verdicts.append(DISAGREES)
+        else:
+            verdicts.append(AGREES if AGREES in found else NOT_SIMULATED if found == {NOT_SIMULATED} else TOO_FEW)
         words = "{" + ", ".join(str(pair).split("/")) + "}"
         lines.append(f"{model} {words}, {experiment}: {verdicts[-1]}; {_grounds(tests, verdicts[-1])}")
     number, single = Counter(verdicts), Counter(whole["verdict"])
@@ -251,14 +255,6 @@ def report(table: pd.DataFrame) -> list[str]:
     summary = f"summary: {listed}, of {len(verdicts)} combinations of model, pair and experiment"
     confidence = f"at {100 * level:g} % confidence each (by chance up to {chance:.2g} would disagree)"
     return [*lines, f"{summary} {confidence}; {told}"]
-
-
-def _overall(tests: pd.DataFrame, level: float) -> str:
-    p_values = tests["p_value"].dropna().tolist()
-    if p_values and min(p_values) * len(p_values) < 1 - level:
-        return DISAGREES
-    found = set(tests["verdict"])
-    return AGREES if AGREES in found else NOT_SIMULATED if found == {NOT_SIMULATED} else TOO_FEW
 
 
 def _grounds(tests: pd.DataFrame, verdict: str) -> str:

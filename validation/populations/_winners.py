@@ -82,7 +82,6 @@ def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     found["low"], found["high"] = wilson_interval(found["wins"].to_numpy(), found["runs"].to_numpy(), level)
     order = [True] * len(CONDITION) + [False]
     found = found.sort_values([*CONDITION, "wins"], ascending=order, kind="stable").reset_index(drop=True)
-    columns = [*CONDITION, "word", "wins", "runs", "share", "low", "high", "undecided"]
-    found = found.loc[:, columns]
+    found = found.loc[:, [*CONDITION, "word", "wins", "runs", "share", "low", "high", "undecided"]]
     found.attrs |= {"kind": "winners", "option_level": level}
     return found

@@ -1,21 +1,13 @@
 """Policies of many words: they recover laws that made the choices, whatever the words are called."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from _real_populations import as_events, counts_table
+from _real_populations import as_events, counts_table, real_log
 from meanfield import InputError, MemorySpace, make_policy
-from meanfield.datasets import from_events
 from validation.naming_game import simulate
 from validation.naming_game._stopped_runs import Stop, play_real_runs, play_success_curves
-from validation.populations import (
-    choice_scores,
-    cross_validate,
-    empirical_policy,
-    success_curves,
-    validate,
-)
+from validation.populations import choice_scores, cross_validate, empirical_policy, success_curves, validate
 from validation.populations._back_off import BackOffPolicy
 from validation.populations._choices import NOTHING, Choices
 
@@ -37,6 +29,10 @@ def exchangeable(memory: np.ndarray, n_words: int) -> np.ndarray:
         times = (memory == word).sum((1, 2))
         weights[:, word] = np.exp(0.6 * times + 1.5 * (memory[:, -1, 1] == word)) * np.where(times == 0, 0.3, 1)
     return weights / weights.sum(1, keepdims=True)
+
+
+def as_tuples(memory: np.ndarray) -> list[tuple]:
+    return [tuple((int(a), int(b)) for a, b in one if a != NOTHING) for one in memory]
 
 
 def choices_by(q: np.ndarray, memory: np.ndarray, random: np.random.Generator) -> Choices:
@@ -103,9 +99,8 @@ def test_without_names_no_renaming_makes_a_difference():
         nameless.probabilities(renamed)[:, permutation], nameless.probabilities(new), rtol=0, atol=1e-12
     )
     assert np.abs(named.probabilities(renamed)[:, permutation] - named.probabilities(new)).max() > 1e-3
-    asked = [[tuple((int(a), int(b)) for a, b in m if a != NOTHING) for m in memory] for memory in (renamed, new)]
     drawn = nameless.sample(1, 3)[0].function
-    np.testing.assert_allclose(drawn(asked[0])[:, permutation], drawn(asked[1]), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(drawn(as_tuples(renamed))[:, permutation], drawn(as_tuples(new)), rtol=0, atol=1e-12)
 
 
 def test_with_much_data_it_is_the_tabulated_estimate():
@@ -169,8 +164,7 @@ def test_draws_lie_around_the_truth_as_they_should():
         memory = random_memories(random, 600, 4, 3)
         policy = BackOffPolicy(choices_by(exchangeable(memory, 4), memory, random))
         new = random_memories(random, 200, 4, 3)
-        asked = [tuple((int(a), int(b)) for a, b in m if a != NOTHING) for m in new]
-        drawn = np.stack([one.function(asked)[:, 0] for one in policy.sample(19, seed)])
+        drawn = np.stack([one.function(as_tuples(new))[:, 0] for one in policy.sample(19, seed)])
         rank = (drawn < exchangeable(new, 4)[:, 0]).sum(0)
         inside.append(np.mean((rank > 0) & (rank < 19)))
     # 18 of 20 ranks. Memories share parameters, so that six sets are worth about 100 independent ones.
@@ -183,8 +177,7 @@ def test_one_choice_leaves_everything_open():
     q = policy.probabilities(new)
     np.testing.assert_allclose(q.sum(1), 1)
     assert q.min() > 0.005
-    asked = [tuple((int(a), int(b)) for a, b in m if a != NOTHING) for m in new]
-    assert np.std([one.function(asked)[:, 0] for one in policy.sample(8, 0)], axis=0).mean() > 0.1
+    assert np.std([one.function(as_tuples(new))[:, 0] for one in policy.sample(8, 0)], axis=0).mean() > 0.1
 
 
 @pytest.mark.parametrize("errors", [pytest.param(0, marks=pytest.mark.slow), 3])
@@ -249,8 +242,7 @@ def ten_words():
     """Runs of 10 words and H = 3, which make 1,010,101 memory states."""
     random = np.random.default_rng(4)
     rows = [row for run in range(24) for row in as_events(run, random, strong, 8, WORDS_OF_TEN, 3)]
-    table = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
-    return from_events(table, memory_length=3, words=WORDS_OF_TEN)
+    return real_log(rows, 3, words=WORDS_OF_TEN)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom, kstest
 
 import meanfield
-from _real_populations import WORDS, N, ordered_populations, play, truth
+from _real_populations import WORDS, N, joined, ordered_populations, play, real_log, truth
 from meanfield import InputError, MemorySpace
 from meanfield.datasets import RealPopulations, from_events
 from validation.populations import choice_scores, cross_validate, report
@@ -28,17 +28,6 @@ OUTCOMES = ["fold", "experiment", "quantity", "n_committed"]
 @pytest.fixture(scope="module")
 def real():
     return ordered_populations()
-
-
-def joined(*parts: RealPopulations) -> RealPopulations:
-    """Runs of several populations, numbered anew."""
-    runs, events = [], []
-    for k, part in enumerate(parts):
-        assert part.events is not None
-        runs.append(part.runs.assign(run=part.runs["run"] + 1000 * k))
-        events.append(part.events.assign(run=part.events["run"] + 1000 * k))
-    counts = pd.concat([part.choice_counts for part in parts])
-    return RealPopulations(counts, pd.concat(runs, ignore_index=True), pd.concat(events, ignore_index=True))
 
 
 def test_true_policy_is_not_rejected_and_a_line_says_so(real):
@@ -60,8 +49,7 @@ def test_choices_with_memories_that_other_runs_hardly_have_are_told():
     rows = [
         (run, step, *(("a", "b") if step % 2 else ("c", "d")), *(2 * "AB"[run])) for run in (0, 1) for step in range(20)
     ]
-    log = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
-    table = cross_validate(from_events(log, memory_length=1), **QUICK)
+    table = cross_validate(real_log(rows, 1), **QUICK)
     np.testing.assert_array_equal(table["unfamiliar"], 1.0)  # four choices with empty memories are few, too
     assert "100 % of the choices with memories hardly known" in report(table)[0]
 
@@ -85,7 +73,7 @@ def test_experiments_of_another_policy_are_told_from_those_that_foretell_them(re
         part._replace(runs=part.runs[kept], events=part.events[part.events["run"].isin(part.runs["run"][kept])])
         for part, kept in zip((real, other), mixed, strict=True)
     ]
-    table = cross_validate(joined(*parts), by="experiment", **QUICK)
+    table = cross_validate(joined(*parts, apart=1000), by="experiment", **QUICK)
     assert set(table["fold"]) == {"from empty, N = 12", "committed A to B, N = 12"}
     assert {"disagrees"} <= set(table.loc[table["experiment"] == "committed", "verdict"])
     same = cross_validate(real, by="experiment", **QUICK)
@@ -95,7 +83,7 @@ def test_experiments_of_another_policy_are_told_from_those_that_foretell_them(re
 @pytest.mark.slow
 def test_result_of_a_model_does_not_depend_on_the_others(real):
     named = real._replace(runs=real.runs.assign(model="a"), choice_counts=real.choice_counts.assign(model="a"))
-    both = cross_validate(joined(named, real), **QUICK)
+    both = cross_validate(joined(named, real, apart=1000), **QUICK)
     alone = cross_validate(real, **QUICK)
     mine = both[both["model"] == "model"].reset_index(drop=True)
     pd.testing.assert_frame_equal(mine, alone)
@@ -110,7 +98,7 @@ def test_each_run_has_the_rule_that_its_end_shows(real):
         first = np.flatnonzero(success.rolling(30).sum() == 30)[0]
         ends.append(rows.iloc[: first + 1])
     cut = from_events(pd.concat(ends), memory_length=2, words=WORDS, n_agents=N)
-    runs = read_runs(joined(ordered_populations(committed=()), cut).runs)
+    runs = read_runs(joined(ordered_populations(committed=()), cut, apart=1000).runs)
     (condition,) = conditions(with_lengths(runs), None, runs.index)
     assert condition.runs["rule"].map(lambda rule: rule.window).tolist() == [36] * 20 + [30] * 20
     assert condition.runs["stopped"].all()
@@ -132,8 +120,7 @@ def test_runs_of_a_fixed_length_have_no_rule(n_runs, seed):
             pair = random.choice(10, 2, replace=False)
             words = random.choice(["A", "B"], 2) if step < agreed or random.random() < 1e-3 else ["A", "A"]
             rows.append((run, step, *map(int, pair), *map(str, words)))
-    table = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
-    runs = read_runs(from_events(table, memory_length=2, words=WORDS).runs)
+    runs = read_runs(real_log(rows, words=WORDS).runs)
     (condition,) = conditions(with_lengths(runs), None, runs.index)
     assert not condition.runs["stopped"].any()
     assert {rule.text for rule in condition.runs["rule"]} == {"never"}
@@ -156,15 +143,12 @@ def test_runs_out_of_a_file_are_the_same(real, tmp_path):
 
 
 def test_committed_agents_among_empty_memories_can_be_held_out():
-    log: list = []
-    random = np.random.default_rng(0)
-    rows = []
+    random, rows = np.random.default_rng(0), []
     for run in range(6):
-        log = []
+        log: list = []
         play(truth(), random, np.zeros(truth().shape), 200, 2, log=log)
         rows += [(run, step, *one) for step, one in enumerate(log)]
-    events = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
-    told = from_events(events, memory_length=2, words=WORDS, committed={0: "B", 1: "B"}, n_agents=N)
+    told = real_log(rows, words=WORDS, committed={0: "B", 1: "B"}, n_agents=N)
     table = cross_validate(told, **QUICK)
     assert set(table["experiment"]) == {"committed"}
     assert set(table["initial_consensus"]) == {""}
@@ -279,7 +263,7 @@ def test_p_values_of_blind_tests_are_uniform_and_those_of_other_runs_are_not():
         p_values["rejected"] += table.loc[table["n_committed"] < 0, "p_value"].tolist()
         if seed < DATA_SETS // 4:
             halves = [ordered_populations(seed, q, 6, ()) for q in (truth(), truth(1.0))]
-            wrong = cross_validate(joined(*halves), draws=20, runs=50, seed=seed)
+            wrong = cross_validate(joined(*halves, apart=1000), draws=20, runs=50, seed=seed)
             p_values["control"].append(wrong.loc[wrong["quantity"] == "time", "p_value"].min())
     print(
         {
@@ -329,9 +313,8 @@ def coin_log(seed: int, memory_length: int, runs: int, steps: int, agents: int) 
     """Runs of agents who toss a coin, whatever they remember."""
     random = np.random.default_rng((seed, memory_length, runs))
     rows = [(run, step, *random.permutation(agents)[:2]) for run in range(runs) for step in range(steps)]
-    table = pd.DataFrame(rows, columns=["run", "step", "agent", "partner"])
-    table[["said", "heard"]] = np.where(random.random((len(table), 2)) < 0.5, "A", "B")
-    return from_events(table, memory_length=memory_length)
+    said = np.where(random.random((len(rows), 2)) < 0.5, "A", "B")
+    return real_log([(*row, *pair) for row, pair in zip(rows, said, strict=True)], memory_length)
 
 
 @pytest.mark.usefixtures("unchecked_types")

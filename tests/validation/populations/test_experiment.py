@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 
 import meanfield
-from _real_populations import ordered_populations
+from _real_populations import ordered_populations, real_log
 from meanfield import InputError
-from meanfield.datasets import RealPopulations, from_events
+from meanfield.datasets import RealPopulations
 from validation.populations._choices import Choices
 from validation.populations._experiment import Experiment
 
-COLUMNS = ["run", "step", "agent", "partner", "said", "heard"]
 H = 2
 
 
@@ -27,8 +26,7 @@ def made_up(initial: str = "") -> RealPopulations:
             said, heard = ("ABC"[0 if k == 0 and initial else random.integers(3)] for k in (agent, partner))
             rows.append((run, step, agent, partner, said, heard))
     committed = {0: "A"} if initial else None
-    log = pd.DataFrame(rows, columns=COLUMNS)
-    return from_events(log, memory_length=H, words=list("ABC"), initial=initial, committed=committed)
+    return real_log(rows, H, words=list("ABC"), initial=initial, committed=committed)
 
 
 def in_rounds() -> RealPopulations:
@@ -37,8 +35,7 @@ def in_rounds() -> RealPopulations:
     for run in range(4):
         for step in range(30):
             rows += [(run, step, *random.permutation(5)[:2].tolist(), *random.choice(["A", "B"], 2)) for _ in range(3)]
-    log = pd.DataFrame(rows, columns=COLUMNS)
-    return from_events(log, memory_length=H, initial={1: "A"}, same_step="simultaneous")
+    return real_log(rows, H, initial={1: "A"}, same_step="simultaneous")
 
 
 @pytest.mark.parametrize("log", [made_up(), made_up("B"), in_rounds()], ids=["empty", "consensus", "rounds"])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import kstest
 
-from _real_populations import as_events
+from _real_populations import EVENTS, as_events
 from meanfield import MemorySpace
 from meanfield.datasets import RealPopulations, from_events
 from validation.populations import cross_validate, success_curves
@@ -50,7 +50,7 @@ def events_of(q: np.ndarray, random: np.random.Generator, runs: int) -> pd.DataF
         return q[[STATES[tuple((a, b) for a, b in one if a >= 0)] for one in memory.tolist()]]
 
     rows = [row for run in range(runs) for row in as_events(run, random, policy, N, WORDS, LENGTH, 400)]
-    return pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
+    return pd.DataFrame(rows, columns=EVENTS)
 
 
 def populations(events: pd.DataFrame) -> RealPopulations:

@@ -9,7 +9,8 @@ from scipy.stats import kstest
 
 import meanfield
 import validation
-from _ordered_populations import H, experiments, joined, play
+from _ordered_populations import H, experiments, play
+from _real_populations import joined, real_log
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
 from validation.populations import one_policy
@@ -89,8 +90,7 @@ def test_agents_without_choice_agree():
 
 def test_what_cannot_be_tabulated_has_one_line():
     rows = [(0, 0, 1, 2, "a", "b"), (0, 1, 1, 2, "c", "d")]
-    events = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
-    table = one_policy(meanfield.datasets.from_events(events, memory_length=9), imitations=1)
+    table = one_policy(real_log(rows, 9), imitations=1)
     assert table["verdict"].tolist() == ["too few data"] and "memory states" in table["note"][0]
 
 
