@@ -127,7 +127,7 @@ def posterior(
     measured = measured._replace(accuracy=nothing, standard_error=nothing, accuracy_interval=None)
 
     surrogate, point, exact = likeliest(coordinates, measured, 1, RUNS, seed)
-    by = correction(surrogate.moments(point), exact.values, measured.possible)
+    by = correction(surrogate.moments(point), exact.values, measured.possible, LEAST_PROBABILITY)
     points, stats, smooth = _chains(surrogate, point, (measured, by), (warmup, draws, chains, progress), seed)
     agents = [coordinates.parameters(at) for at in points.reshape(chains * draws, -1)]
     parts = []

@@ -226,9 +226,11 @@ def transferred(surrogate: np.ndarray, jacobian: np.ndarray, moments: np.ndarray
     return np.concatenate([moments[:, :4, None] * (relative - mean[:, None]), jacobian[:, 4:]], axis=1)
 
 
-def correction(surrogate: np.ndarray, moments: np.ndarray, possible: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def correction(
+    surrogate: np.ndarray, moments: np.ndarray, possible: np.ndarray, least: float = LEAST_PROBABILITY
+) -> tuple[np.ndarray, np.ndarray]:
     """The ratio (K, 4) and offset (K,) by which `corrected` turns the surrogate's moments into these."""
-    ratio = np.where(possible, moments[:, :4] / np.maximum(surrogate[:, :4], LEAST_PROBABILITY), 0.0)
+    ratio = np.where(possible, moments[:, :4] / np.maximum(surrogate[:, :4], least), 0.0)
     return ratio, moments[:, 4] - surrogate[:, 4]
 
 
