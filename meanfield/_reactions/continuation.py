@@ -227,7 +227,7 @@ class _Curve:
     ) -> tuple[_Stop, float, list[tuple[_Stop, str]], bool] | None:
         """The next point, the step, what lies between, and whether it is the last one; steps part bifurcations."""
         fewest = self.fewest(here.z)
-        # At the border Newton's method may end at the branch of the smaller face; fewer agents than rounding are on none
+        # At the border Newton's method may end at the branch of the smaller face; rounding is no border
         least = LEFT * fewest if fewest > ROUNDING else -ROUNDING
         while step > LEAST_STEP * spacing:
             there = self._next(here, step)

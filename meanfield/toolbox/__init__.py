@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from meanfield.toolbox._arguments import whole_number as whole_number
     from meanfield.toolbox._columns import labelled as labelled
     from meanfield.toolbox._csv import column_numbers as column_numbers
+    from meanfield.toolbox._csv import column_whole_numbers as column_whole_numbers
     from meanfield.toolbox._csv import number_hint as number_hint
     from meanfield.toolbox._csv import read_csv as read_csv
     from meanfield.toolbox._errors import UnparsedError as UnparsedError

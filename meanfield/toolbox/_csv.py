@@ -83,6 +83,17 @@ def column_numbers(column: Any) -> np.ndarray:
         return np.array([_number(cell) for cell in column])
 
 
+def column_whole_numbers(table: pd.DataFrame, name: str, least: int = 0, where: str = "") -> np.ndarray:
+    """The column of whole numbers of at least `least`; InputError, which begins with `where`, on any other cell."""
+    values = column_numbers(table[name])
+    wrong = ~(np.isfinite(values) & (values >= least) & (values == np.round(values)))
+    if wrong.any():
+        row = int(wrong.argmax())
+        told = f"{where}{name} = {table[name].iloc[row]} in row {row}"
+        raise InputError(f"{told}: expected whole numbers of at least {least}")
+    return values.astype(np.int64)
+
+
 def number_hint(cell: Any) -> str:
     """The end of a message about a cell that is no number, where people write a number so."""
     text = str(cell).strip()

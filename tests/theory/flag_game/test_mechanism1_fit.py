@@ -12,6 +12,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from scipy.special import logit
@@ -31,16 +32,13 @@ from theory.flag_game.mechanism1 import (
     play,
     read_counts,
 )
-from theory.flag_game.mechanism1._agents import votes_of
-from theory.flag_game.mechanism1._bootstrap import bootstrap, measured_again
-from theory.flag_game.mechanism1._coordinates import Coordinates, interval_of, theta_at, theta_of
-from theory.flag_game.mechanism1._information import describe, differences, information, scale_of
-from theory.flag_game.mechanism1._likelihood import log_likelihood, scoring_parts, varying_part
+from theory.flag_game.mechanism1._agents import played, simulated_moments
+from theory.flag_game.mechanism1._coordinates import Coordinates, describe, interval_of, theta_at
+from theory.flag_game.mechanism1._endpoints import moments_of_laws
+from theory.flag_game.mechanism1._fit import differences, measured_again, refitted
+from theory.flag_game.mechanism1._likelihood import climb, information, log_likelihood, scoring_parts, varying_part
 from theory.flag_game.mechanism1._parameters import component_weights
-from theory.flag_game.mechanism1._search import climb, corrected, transferred
-from theory.flag_game.mechanism1._simulated import moments_of_laws, simulated_moments
-from theory.flag_game.mechanism1._surrogate import Surrogate, make_draws, surrogate_moments
-from theory.flag_game.mechanism1._zealots import likeliest_copying
+from theory.flag_game.mechanism1._surrogate import Surrogate, corrected, make_draws, surrogate_moments, transferred
 from validation import flag_game
 
 pytestmark = pytest.mark.filterwarnings("ignore:runs = ")
@@ -74,10 +72,7 @@ def test_surrogate_is_near_the_simulator_and_smooth() -> None:
     assert np.abs(values - exact.values).max() < 0.08
     np.testing.assert_allclose(values[:, :4].sum(1), 1, atol=1e-12)
 
-    def simulate(points: list[np.ndarray], seed: int) -> list:
-        return simulated_moments([coordinates.parameters(at) for at in points], sizes, 8000, seed)
-
-    simulated = differences(simulate, point, 1)
+    simulated = differences(coordinates, point, sizes, 8000, 1)
     assert np.abs(jacobian - simulated).max() < 0.3 * np.abs(simulated).max()
     assert np.corrcoef(jacobian.ravel(), simulated.ravel())[0, 1] > 0.97
 
@@ -105,7 +100,7 @@ def test_the_search_climbs_by_the_gradient_of_the_likelihood() -> None:
         return log_likelihood(surrogate.moments(at), measured)
 
     def smooth(at: jax.Array) -> jax.Array:
-        return surrogate_moments(theta_at(FREE, theta_of(APPENDIX_E), at), draws)
+        return surrogate_moments(theta_at(FREE, APPENDIX_E.theta, at), draws)
 
     with jax.enable_x64(True):
         moments, pullback = jax.vjp(smooth, point)
@@ -152,7 +147,7 @@ def test_the_surrogate_is_that_of_plain_formulas() -> None:
             starts = np.arange(0, 20 // room * room, room)
             uniform = np.concatenate([draws.uniform[k, at : at + n] for at in starts], axis=-1)
             normal = np.concatenate([draws.normal[:, k, at : at + n] for at in starts], axis=-1)
-            mean, variance = by_the_book(coordinates.theta(point), uniform, normal)
+            mean, variance = by_the_book(coordinates.parameters(point).theta, uniform, normal)
             assert found[k, 4] == pytest.approx(mean.mean() / n, abs=1e-12)
             correct = norm.sf((draws.thresholds[k, 1] - 0.5 - mean) / np.sqrt(variance + 1e-3)).mean()
             assert found[k, 0] == pytest.approx(correct, abs=3e-4)  # Φ is known to 2e-4
@@ -163,7 +158,7 @@ def test_runs_side_by_side_are_those_of_one_by_one(n_agents: int) -> None:
     rng, coordinates = np.random.default_rng(n_agents), Coordinates.of(PARAMETERS, APPENDIX_E)
     first = coordinates.from_parameters(APPENDIX_E)
     points = [coordinates.parameters(first + rng.standard_normal(14)) for _ in range(7)]
-    together = votes_of(points, n_agents, 50, 3)
+    together = played(points, n_agents, 50, 3).truth_votes.T
     alone = [play(point, n_agents, 50, 3).truth_votes for point in points]
     np.testing.assert_array_equal(together, alone)
     assert (together != together[0]).any()
@@ -201,7 +196,7 @@ def test_space_mapping_agrees_where_it_was_made() -> None:
     numeric = (
         corrected(surrogate + step * move, ratio, offset) - corrected(surrogate - step * move, ratio, offset)
     ) / (2 * step)
-    np.testing.assert_allclose(transferred(move[..., None], surrogate, exact, possible)[..., 0], numeric, atol=1e-7)
+    np.testing.assert_allclose(transferred(surrogate, move[..., None], exact, possible)[..., 0], numeric, atol=1e-7)
 
 
 # --- likelihood and information ---
@@ -277,7 +272,7 @@ def test_what_is_not_determined_is_named() -> None:
     assert found.eigenvalues[0] > 1 and abs(found.eigenvalues[1]) < 1e-9
     np.testing.assert_allclose(np.abs(found.directions), np.sqrt(0.5), atol=1e-6)
     assert np.sqrt(np.diag(found.covariance)).min() > 10
-    assert describe(found.directions[0], ("J", "beta"), ("ln {}", "ln {}")) in (
+    assert describe(found.directions[0], ("J", "beta")) in (
         "0.71 ln J + 0.71 ln beta",
         "0.71 ln beta + 0.71 ln J",
     )
@@ -290,7 +285,7 @@ def test_what_is_not_determined_is_named() -> None:
 def test_coordinates_there_and_back(free: tuple[str, ...]) -> None:
     coordinates = Coordinates.of(free, APPENDIX_E)
     point = coordinates.from_parameters(APPENDIX_E)
-    np.testing.assert_allclose(coordinates.theta(point), theta_of(APPENDIX_E), rtol=1e-12)
+    np.testing.assert_allclose(coordinates.parameters(point).theta, APPENDIX_E.theta, rtol=1e-12)
     for seed in range(20):
         far = point + 2 * np.random.default_rng(seed).standard_normal(len(point))
         found = coordinates.parameters(far)  # refuses what is out of range, such as weights above 1
@@ -300,21 +295,21 @@ def test_coordinates_there_and_back(free: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("free", [PARAMETERS, ("weight_R", "J")], ids=len)
 def test_coordinates_are_what_directions_say(free: tuple[str, ...]) -> None:
-    scales = {
-        "{}": lambda value: value,
-        "ln {}": np.log,
-        "logit {}": logit,
-        "ln({}/weight_0)": lambda value: np.log(value / (1 - APPENDIX_E.weight_T - APPENDIX_E.weight_R)),
-    }
-    expected = [scales[scale_of(name)](getattr(APPENDIX_E, name)) for name in free]
+    logs = dict.fromkeys(PARAMETERS, ("ln {}", np.log)) | {"alpha": ("logit {}", logit)}
+    logs |= dict.fromkeys(("mean_T", "mean_R", "mean_0"), ("{}", float))
+    rest = 1 - APPENDIX_E.weight_T - APPENDIX_E.weight_R
+    logs |= dict.fromkeys(("weight_T", "weight_R"), ("ln({}/weight_0)", lambda value: np.log(value / rest)))
+    expected = [logs[name][1](getattr(APPENDIX_E, name)) for name in free]
     np.testing.assert_allclose(Coordinates.of(free, APPENDIX_E).from_parameters(APPENDIX_E), expected)
+    for name, along in zip(free, np.eye(len(free)), strict=True):
+        assert describe(along, free) == f"1.00 {logs[name][0].format(name)}"
 
 
 def test_a_far_start_is_where_a_climb_starts() -> None:
     start = replace(APPENDIX_E, scale_R=5000.0, mean_T=9.0)
     coordinates = Coordinates.of(("scale_R", "mean_T"), start)
     np.testing.assert_allclose(coordinates.from_parameters(start), [np.log(5000), 9])
-    measured = measured_exactly(np.array([4, 16]), [copying_law(n, 1.0, 1.0) for n in (4, 16)])
+    measured = read_counts(measured_exactly(np.array([4, 16]), [copying_law(n, 1.0, 1.0) for n in (4, 16)]))
     shift = np.array([9.5, -9.5])
     summit = climb(
         lambda points: [copying_moments(at - shift).values for at in points],
@@ -326,12 +321,12 @@ def test_a_far_start_is_where_a_climb_starts() -> None:
 
 
 def test_intervals_stay_in_range() -> None:
-    assert interval_of("mean_T", 1.0, 0.5, 2.0) == (0.0, 2.0)
+    assert tuple(interval_of("mean_T", 1.0, 0.5, 2.0)) == (0.0, 2.0)
     low, high = interval_of("J", 2.0, 4.0, 2.0)
     assert 0 < low < 2 < high and low * high == pytest.approx(4)
     low, high = interval_of("alpha", 0.5, 1.0, 2.0)
     assert 0 < low < 0.5 < high < 1 and low + high == pytest.approx(1)
-    assert interval_of("weight_T", 0.3, 1e6, 2.0) == (0.0, 1.0)
+    assert tuple(interval_of("weight_T", 0.3, 1e6, 2.0)) == (0.0, 1.0)
 
 
 # --- fits ---
@@ -386,9 +381,9 @@ def test_the_first_bootstrap_replicates_do_not_depend_on_their_number() -> None:
     (moments,) = simulated_moments([APPENDIX_E], (4, 8), 1000, 1)
     nothing = np.full(2, np.nan)
     measured = EndpointCounts(np.array([4, 8]), np.full(2, 100), np.zeros((2, 4)), nothing, nothing)
-    few, many = (bootstrap(surrogate, point, moments, measured, n, 2, lambda done: None) for n in (3, 6))
-    np.testing.assert_array_equal(few.points, many.points[:3])
-    assert len(np.unique(many.points)) == 6
+    few, many = (refitted(surrogate, point, moments, measured, n, 2)[0] for n in (3, 6))
+    np.testing.assert_array_equal(few, many[:3])
+    assert len(np.unique(many)) == 6
 
 
 @pytest.mark.slow
@@ -403,12 +398,12 @@ def test_what_bootstrap_refits_gain_is_the_number_of_parameters(monkeypatch) -> 
     nothing = np.full(3, np.nan)
     counts = np.zeros((3, 4))
     measured = EndpointCounts(np.array(SIZES), np.full(3, 1000), counts, nothing, nothing)
-    found = bootstrap(surrogate, point, moments, measured, 40, 2, lambda done: None)
-    assert (found.gains >= 0).all()
-    assert found.effective_parameters == pytest.approx(2, abs=4 * 2 / 40**0.5)
-    monkeypatch.setattr("theory.flag_game.mechanism1._bootstrap.STEPS", 0)
-    cut = bootstrap(surrogate, point, moments, measured, 40, 2, lambda done: None)
-    assert cut.effective_parameters < 2 - 4 * 2 / 40**0.5
+    _, gains = refitted(surrogate, point, moments, measured, 40, 2)
+    assert (gains >= 0).all()
+    assert 2 * gains.mean() == pytest.approx(2, abs=4 * 2 / 40**0.5)
+    monkeypatch.setattr("theory.flag_game.mechanism1._fit.REFIT_STEPS", 0)
+    _, cut = refitted(surrogate, point, moments, measured, 40, 2)
+    assert 2 * cut.mean() < 2 - 4 * 2 / 40**0.5
 
 
 @pytest.mark.slow
@@ -431,11 +426,13 @@ def test_measured_sweep_is_better_fitted_than_by_the_paper(data_folder) -> None:
     assert copying.attrs["log_likelihood"] > result.attrs["log_likelihood"]
 
 
-def measured_exactly(sizes: np.ndarray, laws: list[np.ndarray]) -> EndpointCounts:
+def measured_exactly(sizes: np.ndarray, laws: list[np.ndarray]) -> pd.DataFrame:
     """Measurements of 10⁶ seeds at each N, without noise."""
     moments = moments_of_laws(laws)
     counts = np.round(moments.values[:, :4] * 10**6).astype(int)
-    return EndpointCounts(sizes, counts.sum(1), counts, moments.values[:, 4], np.full(len(sizes), 1e-3))
+    columns = {f"{name}_count": counts[:, k] for k, name in enumerate(mechanism1.ENDPOINTS)}
+    accuracy = {"final_mean": moments.values[:, 4], "final_standard_error": 1e-3}
+    return pd.DataFrame({"N": sizes, "seeds": counts.sum(1)} | columns | accuracy)
 
 
 # --- copying for a finite time ---
@@ -513,16 +510,16 @@ def test_copying_for_a_while_is_a_limit_of_mechanism1() -> None:
 
 def test_copying_is_recovered() -> None:
     """z_T = 0.35 √N and z_R = 0.2 √N, for long runs and after 16 N interactions, where the stationary one is wrong."""
-    sizes, expected = np.array([4, 16, 64]), [np.log(0.35), np.log(0.2), 0.5, logit(0.8)]
+    sizes, expected = np.array([4, 16, 64]), [0.35, 0.2, 0.5, 0.8]
     zealots = [(n, 0.35 * n**0.5, 0.2 * n**0.5) for n in sizes.tolist()]
     stationary = measured_exactly(sizes, [copying_law(*one) for one in zealots])
-    np.testing.assert_allclose(likeliest_copying(stationary).point, expected[:3], atol=1e-3)
+    np.testing.assert_allclose(fit_copying(stationary)["estimate"], expected[:3], rtol=1e-3)
     laws = [copying_law(*one, interactions=16 * one[0], initial_share=0.8) for one in zealots]
     measured = measured_exactly(sizes, laws)
-    finite, infinite = likeliest_copying(measured, 16), likeliest_copying(measured)
-    np.testing.assert_allclose(finite.point, expected, atol=2e-3)
-    assert np.abs(infinite.point - expected[:3]).max() > 0.05
-    assert infinite.log_likelihood < finite.log_likelihood - 20
+    finite, infinite = fit_copying(measured, interactions_per_agent=16), fit_copying(measured)
+    np.testing.assert_allclose(finite["estimate"], expected, rtol=2e-3)
+    assert np.abs(np.log(infinite["estimate"] / expected[:3])).max() > 0.05
+    assert infinite.attrs["log_likelihood"] < finite.attrs["log_likelihood"] - 20
 
 
 def test_copying_for_a_while_is_labelled() -> None:

@@ -18,12 +18,12 @@ from scipy.stats import kstest
 
 from meanfield import InputError
 from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, PARAMETERS, play, posterior
-from theory.flag_game.mechanism1._coordinates import Coordinates, theta_at, theta_of
+from theory.flag_game.mechanism1._agents import simulated_moments
+from theory.flag_game.mechanism1._coordinates import Coordinates, theta_at
 from theory.flag_game.mechanism1._counts import read_counts
 from theory.flag_game.mechanism1._endpoints import endpoints_of_votes
 from theory.flag_game.mechanism1._likelihood import log_likelihood
 from theory.flag_game.mechanism1._posterior import PRIOR
-from theory.flag_game.mechanism1._simulated import simulated_moments
 from theory.flag_game.mechanism1._surrogate import make_draws, surrogate_moments
 
 
@@ -134,7 +134,7 @@ def test_derivatives_in_reverse_are_those_forward(n_agents: int) -> None:
     """NUTS needs them; slots that no agent fills must not spoil them."""
     coordinates = Coordinates.of(["J", "mean_R"], APPENDIX_E)
     with jax.enable_x64(True):
-        draws, held = make_draws((n_agents,), 16, 1, 400), theta_of(coordinates.held)
+        draws, held = make_draws((n_agents,), 16, 1, 400), coordinates.held.theta
         moments = partial(surrogate_moments, draws=draws)
         both = [
             slope(lambda at: moments(theta_at(coordinates.free, held, at)))(np.array([0.7, 0.1]))

@@ -460,11 +460,11 @@ def test_bad_probes_are_named(change: dict, message: str) -> None:
     [
         (lambda t: t.drop(columns="m"), "lacks the columns m"),
         (lambda t: t[:0], "probe has no rows"),
-        (lambda t: t.assign(social_evidence_count=-1), "social_evidence_count = -1 in row 0: expected a whole number"),
+        (lambda t: t.assign(social_evidence_count=-1), "social_evidence_count = -1 in row 0: expected whole numbers"),
         (lambda t: t.assign(social_evidence_count=0.5), "social_evidence_count = 0.5 in row 0"),
         (lambda t: t.assign(social_evidence_count="many"), "social_evidence_count = many in row 0"),
         (lambda t: t.assign(n_trials=np.nan), "n_trials = nan in row 0"),
-        (lambda t: t.assign(m=1.5), "m = 1.5 in row 0: expected a whole number of at least 1"),
+        (lambda t: t.assign(m=1.5), "m = 1.5 in row 0: expected whole numbers of at least 1"),
         (lambda t: t.assign(m=[*t["m"][:-1], np.nan]), "m = nan in row 35"),
         (lambda t: t.assign(model=[*t["model"][:-1], None]), "model is missing in row 35"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -18,7 +19,7 @@ from theory.flag_game import evidence
 from theory.flag_game.evidence import _copying
 from theory.flag_game.evidence._fit import PSEUDO_RUNS
 from theory.flag_game.mechanism1 import ENDPOINTS, Mechanism1, endpoints_of_votes, play
-from theory.flag_game.mechanism1._agents import votes_of_fields
+from theory.flag_game.mechanism1._agents import played
 
 LONG = 10**6  # interactions per agent, far beyond every relaxation time here
 FAST = ("constant", "zealots", "biased_copying")
@@ -144,12 +145,12 @@ def test_agents_with_given_fields_vote_like_those_of_the_simulator():
     weights = {"weight_T": 1.0, "scale_T": 0.0, "weight_R": 0.0, "scale_R": 0.0, "exponent_R": 1.0}
     one = Mechanism1(**weights, **sharp, J=1.5, beta=0.8, alpha=0.6, interactions_per_agent=5)
     expected = play(one, 6, 20_000, seed=1).truth_votes
-    rules = np.array([[1.5, 0.8, 0.6], [0.1, 0.8, 0.6]]).T
-    found, without = votes_of_fields(np.full(6, 0.4), rules, 5, 20_000, seed=2).T
+    points = [one, replace(one, J=0.1)]
+    found, without = played(points, 6, 20_000, seed=2, given=np.full(6, 0.4)).truth_votes.T
     error = np.hypot(expected.std(), found.std()) / 20_000**0.5
     assert abs(expected.mean() - found.mean()) < 4 * error
     assert (without == 6).all()  # nobody's field is outweighed
-    undecided = votes_of_fields(np.zeros(5), rules, 5, 20_000, seed=3)[:, 0]
+    undecided = played([one], 5, 20_000, seed=3, given=np.zeros(5)).truth_votes[:, 0]
     assert abs(undecided.mean() - 2.5) < 4 * undecided.std() / 20_000**0.5
 
 

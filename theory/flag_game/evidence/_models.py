@@ -16,7 +16,7 @@ from meanfield.toolbox import shown
 from theory.flag_game.evidence._copying import INTERACTIONS_PER_AGENT, anchored_mixture, by_anchored
 from theory.flag_game.evidence._runs import PRIOR, Runs
 from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, endpoints_of_votes
-from theory.flag_game.mechanism1._agents import votes_of_fields
+from theory.flag_game.mechanism1._agents import played
 
 ANCHORED = np.linspace(0, 1, 101)
 BIAS = np.r_[np.linspace(-3, -1.2, 10), np.linspace(-1, 1, 21), np.linspace(1.2, 3, 10)].round(9)
@@ -68,13 +68,12 @@ def _copying(runs: Runs, anchored: np.ndarray, bias: float | None) -> np.ndarray
 
 def _mechanism1(runs: Runs, points: np.ndarray) -> np.ndarray:
     """With the fields h_i = ln (t_i + 1/2)/(r_i + 1/2) of t_i answers for the truth and r_i for the rival."""
-    rules = np.c_[points, np.full(len(points), APPENDIX_E.alpha)].T
+    agents = [replace(APPENDIX_E, J=J, beta=beta, interactions_per_agent=INTERACTIONS_PER_AGENT) for J, beta in points]
     found = np.empty((len(runs), len(points), len(ENDPOINTS)))
     for run, (truth, rival) in enumerate(zip(runs.truth, runs.rival, strict=True)):
         fields = np.log((truth + PRIOR) / (rival + PRIOR))
-        classes = endpoints_of_votes(len(fields))[
-            votes_of_fields(fields, rules, INTERACTIONS_PER_AGENT, PLAYED, seed=0)
-        ]
+        votes = played(agents, len(fields), PLAYED, seed=0, given=fields).truth_votes
+        classes = endpoints_of_votes(len(fields))[votes]
         found[run] = np.stack([(classes == c).mean(axis=0) for c in range(len(ENDPOINTS))], axis=-1)
     return found
 

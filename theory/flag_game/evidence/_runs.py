@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from meanfield import InputError
-from meanfield.toolbox import column_numbers, read_csv, shown, whole_number
+from meanfield.toolbox import column_whole_numbers, read_csv, shown, whole_number
 from theory.flag_game.mechanism1 import ENDPOINTS
 
 Source = str | os.PathLike[str] | pd.DataFrame
@@ -134,11 +134,7 @@ def read_runs(table: Source | Runs, *, crops: str = "decided") -> Runs:
 def _whole(table: pd.DataFrame, name: str, least: int = 0) -> np.ndarray:
     if name not in table.columns:
         raise InputError(f"table lacks the column {name}: it has {', '.join(map(str, table.columns))}")
-    values = column_numbers(table[name])
-    wrong = ~(np.isfinite(values) & (values >= least) & (values == np.round(values)))
-    if wrong.any():
-        raise InputError(f"{name} = {table[name].to_numpy()[wrong][0]!r}: expected whole numbers of at least {least}")
-    return values.astype(np.int64)
+    return column_whole_numbers(table, name, least)
 
 
 def _truth(table: pd.DataFrame, rival: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from numba import njit
 
 from meanfield import InputError
 from meanfield.toolbox import check_memory, in_threads, instance, shown, whole_number
+from theory.flag_game.mechanism1._endpoints import Moments, moments_of_laws
 from theory.flag_game.mechanism1._parameters import Mechanism1
 from theory.pairs import next_pair, pair_limits
 from theory.streams import next_bits, seed_streams
@@ -90,67 +91,52 @@ def play(
         raise InputError(f"report = {shown(report)}: expected a function")
     times = parameters.interactions_per_agent + 1 if trajectories else 1
     check_memory(16 * runs * (times + 1) + 8 * n_agents, f"runs = {runs}, n_agents = {n_agents}", "fewer of both")
-    ends = Ends(np.empty((1, runs), np.int64), np.empty((1, runs, times)), np.empty((1, runs, times)))
-    _play([parameters], n_agents, seed, ends, report)
-    return Ends(*(one[0] for one in ends))
+    return Ends(*(one[:, 0] for one in played([parameters], n_agents, runs, seed, times=times, report=report)))
 
 
-def votes_of(points: Sequence[Mechanism1], n_agents: int, runs: int, seed: int) -> np.ndarray:
-    """`truth_votes` of `play` under each of the parameters, shape (points, runs); random numbers are drawn once."""
-    votes, unwanted = np.empty((len(points), runs), np.int64), np.empty((0, runs, 1))
-    _play(points, n_agents, seed, Ends(votes, unwanted, unwanted), lambda done: None)
-    return votes
+def played(
+    points: Sequence[Mechanism1],
+    n_agents: int,
+    runs: int,
+    seed: int,
+    *,
+    given: Sequence[float] | np.ndarray = (),
+    times: int = 0,
+    report: Callable[[int], object] = lambda done: None,
+) -> Ends:
+    """Ends (runs, points, …) under each of the parameters, with `times` of m and q; random numbers are drawn once.
 
-
-def votes_of_fields(
-    fields: np.ndarray, rules: np.ndarray, interactions_per_agent: int, runs: int, seed: int
-) -> np.ndarray:
-    """Votes for the truth, shape (runs, points), if agents have these private fields (N,).
-
-    `rules` (3, points) are J, β and α; a run draws the same random numbers under all of them. A field of 0 favours
-    either side by a hair, at random: the vote of an agent who knows nothing would else be for the rival.
+    Agents may have `given` private fields (N,). A field of 0 favours either side by a hair, at random: the vote of an
+    agent who knows nothing would else be for the rival.
     """
-    votes = np.empty((runs, rules.shape[1]), np.int64)
-    n_agents, rules = len(fields), np.ascontiguousarray(rules, dtype=float)
-    n_interactions = interactions_per_agent * n_agents
-    portion = max(1, INTERACTIONS_A_CALL // max(1, rules.shape[1] * n_interactions))
+    if len({one.interactions_per_agent for one in points}) > 1:
+        raise ValueError("points differ in interactions_per_agent")
+    n_interactions = points[0].interactions_per_agent * n_agents
+    rules = np.array([[one.J, one.beta, one.alpha] for one in points], dtype=float).T.copy()
+    laws = [one.field_law(n_agents) for one in (() if len(given) else points)]
+    limits = np.array([law.weights[:2].cumsum() for law in laws]).reshape(-1, 2)
+    means, sds = (np.array([getattr(law, name) for law in laws]).reshape(-1, 3) for name in ("means", "sds"))
+    fields = np.asarray(given, dtype=float), limits, means, sds
+    ends = Ends(np.empty((runs, len(points)), np.int64), *np.empty((2, runs, len(points), times)))
+    portion = max(1, INTERACTIONS_A_CALL // (len(points) * max(n_interactions, n_agents)))
     for first in range(0, runs, portion):
         numbers = np.arange(first, min(first + portion, runs))
         streams = seed_streams(seed, n_agents, numbers)
 
         def play_some(some: slice, first: int = first, streams: np.ndarray = streams) -> None:
-            found = votes[first : first + len(streams)][some]
-            play_fields(streams[some], np.asarray(fields, dtype=float), n_interactions, rules, found)
+            found = (values[first : first + len(streams)][some] for values in ends)
+            play_runs(streams[some], n_agents, n_interactions, *fields, rules, *found)
 
-        in_threads(play_some, len(numbers), rules.shape[1] * n_interactions // INTERACTIONS_A_NUMBER)
-    return votes
+        in_threads(play_some, len(numbers), len(points) * n_interactions // INTERACTIONS_A_NUMBER)
+        report(len(numbers))
+    return ends
 
 
-def _play(points: Sequence[Mechanism1], n_agents: int, seed: int, ends: Ends, report: Callable[[int], object]) -> None:
-    """Writes the ends (points, runs, …); an empty array stays empty."""
-    if len({one.interactions_per_agent for one in points}) > 1:
-        raise ValueError("points differ in interactions_per_agent")
-    n_interactions = points[0].interactions_per_agent * n_agents
-    means = np.array([[one.mean_T, one.mean_R, one.mean_0] for one in points])
-    widths = np.array([[one.sd_T, one.sd_R, one.sd_0] for one in points])
-    limits = np.array([np.cumsum(one.weights(n_agents)[:2]) for one in points])
-    rules = np.array([[one.J, one.beta, one.alpha] for one in points]).T.copy()
-    runs = ends.truth_votes.shape[1]
-    portion = max(1, INTERACTIONS_A_CALL // (len(points) * max(n_interactions, n_agents)))
-    for first in range(0, runs, portion):
-        part = slice(first, min(first + portion, runs))
-        streams = seed_streams(seed, n_agents, np.arange(part.start, part.stop))
-        shapes = [(part.stop - part.start, len(all_), *all_.shape[2:]) for all_ in ends]
-        found = [np.empty(shape, all_.dtype) for shape, all_ in zip(shapes, ends, strict=True)]
-
-        def play_some(some: slice, streams: np.ndarray = streams, found: list[np.ndarray] = found) -> None:
-            truth_votes, m, q = (values[some] for values in found)
-            play_runs(streams[some], n_agents, n_interactions, limits, means, widths, rules, truth_votes, m, q)
-
-        in_threads(play_some, part.stop - part.start, len(points) * n_interactions // INTERACTIONS_A_NUMBER)
-        for all_, values in zip(ends, found, strict=True):
-            all_[:, part] = values.swapaxes(0, 1)
-        report(part.stop - part.start)
+def simulated_moments(points: Sequence[Mechanism1], sizes: Sequence[int], runs: int, seed: int) -> list[Moments]:
+    """Moments under each of the parameters, from `runs` runs at each N with the random numbers of `seed`."""
+    votes = [played(points, n, runs, seed).truth_votes.T for n in sizes]
+    laws = [[np.bincount(one, minlength=n + 1) / runs for one in all_] for n, all_ in zip(sizes, votes, strict=True)]
+    return [moments_of_laws(law, runs) for law in zip(*laws, strict=True)]
 
 
 @njit(cache=True)
@@ -161,11 +147,14 @@ def next_uniform(s0, s1, s2, s3):
 
 
 @njit(cache=True)
-def draw_fields(h, stream, limits, means, sds):
+def draw_fields(h, stream, given, limits, means, sds):
     """Writes the private fields into `h` (N, points); normal deviates by Box and Muller 1958."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     for i in range(h.shape[0]):
         u, s0, s1, s2, s3 = next_uniform(s0, s1, s2, s3)
+        if len(given):
+            h[i] = given[i] if given[i] != 0.0 else np.copysign(LEAST_FIELD, u - 0.5)
+            continue
         radius, s0, s1, s2, s3 = next_uniform(s0, s1, s2, s3)
         angle, s0, s1, s2, s3 = next_uniform(s0, s1, s2, s3)
         z = np.sqrt(-2.0 * np.log(radius)) * np.cos(2.0 * np.pi * angle)
@@ -193,38 +182,23 @@ def interact(belief, h, stream, n_interactions, rules):
 
 
 @njit(cache=True, nogil=True)
-def play_runs(streams, n_agents, n_interactions, limits, means, sds, rules, truth_votes, m, q):
+def play_runs(streams, n_agents, n_interactions, given, limits, means, sds, rules, truth_votes, m, q):
     """Writes the ends of the runs of `streams` (runs, 4) into `truth_votes` (runs, points).
 
-    Writes `m` and `q` (runs, points or 0, times) at the end, or, where they have several times, from the start on.
+    Writes `m` and `q` (runs, points, times) at the end, or, where they have several times, from the start on.
     """
-    times = m.shape[2]
+    points, times = truth_votes.shape[1], m.shape[2]
     for run in range(streams.shape[0]):
-        h = np.empty((n_agents, limits.shape[0]))
-        draw_fields(h, streams[run], limits, means, sds)
+        h = np.empty((n_agents, points))
+        draw_fields(h, streams[run], given, limits, means, sds)
         belief = h.copy()
+        if times <= 1:
+            interact(belief, h, streams[run], n_interactions, rules)
         for time in range(times):
-            if times == 1:
-                interact(belief, h, streams[run], n_interactions, rules)
-            elif time > 0:
+            if time > 0:
                 interact(belief, h, streams[run], n_interactions // (times - 1), rules)
-            for p in range(m.shape[1]):
+            for p in range(points):
                 lean = np.tanh(rules[1, p] * belief[:, p])
                 m[run, p, time], q[run, p, time] = np.mean(lean), np.mean(lean * lean)
-        for p in range(truth_votes.shape[1]):
-            truth_votes[run, p] = np.sum(belief[:, p] > 0.0)
-
-
-@njit(cache=True, nogil=True)
-def play_fields(streams, fields, n_interactions, rules, truth_votes):
-    """Writes the votes for the truth (runs, points) in the runs of `streams` (runs, 4)."""
-    for run in range(streams.shape[0]):
-        h = np.empty((len(fields), rules.shape[1]))
-        for i in range(len(fields)):
-            u, s0, s1, s2, s3 = next_uniform(streams[run, 0], streams[run, 1], streams[run, 2], streams[run, 3])
-            streams[run, 0], streams[run, 1], streams[run, 2], streams[run, 3] = s0, s1, s2, s3
-            h[i] = fields[i] if fields[i] != 0.0 else np.copysign(LEAST_FIELD, u - 0.5)
-        belief = h.copy()
-        interact(belief, h, streams[run], n_interactions, rules)
-        for p in range(rules.shape[1]):
+        for p in range(points):
             truth_votes[run, p] = np.sum(belief[:, p] > 0.0)

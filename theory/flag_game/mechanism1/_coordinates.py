@@ -12,6 +12,7 @@ from functools import partial
 
 import jax
 import numpy as np
+from scipy.special import expit, logit
 
 from meanfield import InputError
 from theory.flag_game.mechanism1._parameters import PARAMETERS, Mechanism1
@@ -20,11 +21,7 @@ WEIGHTS = ("weight_T", "weight_R")
 MEANS = ("mean_T", "mean_R", "mean_0")
 UNIT = (*WEIGHTS, "alpha")
 FARTHEST = 7.0  # from the start of a search or climb, in coordinates; data do not resolve a factor of 1,100
-
-
-def theta_of(parameters: Mechanism1) -> np.ndarray:
-    """The values of PARAMETERS, shape (14,)."""
-    return np.array([getattr(parameters, name) for name in PARAMETERS], dtype=float)
+SHOWN = 0.3  # loadings below it are left out of the description of a direction
 
 
 @dataclass(frozen=True)
@@ -36,63 +33,69 @@ class Coordinates:
 
     @classmethod
     def of(cls, free: Sequence[str], held: Mechanism1) -> Coordinates:
+        if not isinstance(held, Mechanism1):
+            raise InputError(f"start = {held!r}: expected a Mechanism1, such as dataclasses.replace(APPENDIX_E, J=2.0)")
         if isinstance(free, str) or not free or len(set(free)) < len(free) or not set(free) <= set(PARAMETERS):
             raise InputError(f"free = {free!r}: expected different names out of {', '.join(PARAMETERS)}")
         return cls(tuple(name for name in PARAMETERS if name in free), held)
 
     def from_parameters(self, parameters: Mechanism1) -> np.ndarray:
         """The coordinates (free,) of the free parameters."""
-        values = np.array([getattr(parameters, name) for name in self.free], dtype=float)
-        rest = 1 - sum(getattr(parameters, name) for name in WEIGHTS)
-        coordinates = np.empty(len(self.free))
-        for i, (name, value) in enumerate(zip(self.free, values, strict=True)):
-            other = rest if name in WEIGHTS else 1 - value
-            if name not in MEANS and (value <= 0 or (name in UNIT and other <= 0)):
-                raise InputError(f"start.{name} = {value:g}: a free parameter starts inside its range, not at its end")
-            coordinates[i] = value if name in MEANS else np.log(value / other) if name in UNIT else np.log(value)
-        return coordinates
-
-    def theta(self, coordinates: np.ndarray) -> np.ndarray:
-        """The values of PARAMETERS, shape (14,)."""
-        return theta_at(self.free, theta_of(self.held), coordinates)
+        values = dict(zip(PARAMETERS, parameters.theta, strict=True))
+        # A share's coordinate is the logarithm of its ratio to the rest.
+        rests = dict.fromkeys(WEIGHTS, 1 - sum(values[name] for name in WEIGHTS)) | {"alpha": 1 - values["alpha"]}
+        for name in self.free:
+            if name not in MEANS and min(values[name], rests.get(name, 1.0)) <= 0:
+                told = f"start.{name} = {values[name]:g}"
+                raise InputError(f"{told}: a free parameter starts inside its range, not at its end")
+        logs = {name: np.log(values[name] / rests.get(name, 1.0)) for name in self.free if name not in MEANS}
+        return np.array([logs.get(name, values[name]) for name in self.free])
 
     def parameters(self, coordinates: np.ndarray) -> Mechanism1:
-        theta = self.theta(coordinates)
-        return replace(self.held, **{name: float(theta[PARAMETERS.index(name)]) for name in self.free})
+        values = dict(zip(PARAMETERS, theta_at(self.free, self.held.theta, coordinates).tolist(), strict=True))
+        return replace(self.held, **{name: values[name] for name in self.free})
 
     def derivative(self, coordinates: np.ndarray) -> np.ndarray:
         """d(free parameter)/d(coordinate), shape (free, free); the weights depend on both of their coordinates."""
         with jax.enable_x64(True):
-            ways = jax.jacfwd(partial(theta_at, self.free, theta_of(self.held)))(coordinates)
+            ways = jax.jacfwd(partial(theta_at, self.free, self.held.theta))(coordinates)
         return np.asarray(ways)[[PARAMETERS.index(name) for name in self.free]]
 
 
 def theta_at(free: tuple[str, ...], held: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
     """The values of PARAMETERS (14,), those that are `free` from coordinates, the others as held; in NumPy or JAX."""
     xp = coordinates.__array_namespace__()
-    given, kept = dict(zip(free, coordinates, strict=True)), dict(zip(PARAMETERS, held, strict=True))
+    given, values = dict(zip(free, coordinates, strict=True)), dict(zip(PARAMETERS, held, strict=True))
     shares = {name: xp.exp(given[name]) for name in WEIGHTS if name in given}
-    room = 1 - sum(kept[name] for name in WEIGHTS if name not in given)
-    values = []
-    for name in PARAMETERS:
-        if name not in given:
-            values.append(kept[name])
-        elif name in WEIGHTS:
-            values.append(room * shares[name] / (1 + sum(shares.values())))
-        elif name == "alpha":
-            values.append(1 / (1 + xp.exp(-given[name])))
+    room = 1 - sum(values[name] for name in WEIGHTS if name not in given)
+    for name, at in given.items():
+        if name in WEIGHTS:
+            values[name] = room * shares[name] / (1 + sum(shares.values()))
         else:
-            values.append(given[name] if name in MEANS else xp.exp(given[name]))
-    return xp.stack([xp.asarray(value) for value in values])
+            values[name] = at if name in MEANS else 1 / (1 + xp.exp(-at)) if name == "alpha" else xp.exp(at)
+    return xp.stack([xp.asarray(value) for value in values.values()])
 
 
-def interval_of(name: str, value: float, standard_error: float, z: float) -> tuple[float, float]:
+def interval_of(name: str, value: float, standard_error: float, z: float) -> np.ndarray:
     """value ± z standard errors on the scale of the coordinate, so that the interval stays in the parameter's range."""
-    if name in MEANS:
-        return value - z * standard_error, value + z * standard_error
-    slope = 1 / (value * (1 - value)) if name in UNIT else 1 / value
-    centre = np.log(value / (1 - value)) if name in UNIT else np.log(value)
-    ends = centre + np.array([-z, z]) * slope * standard_error
-    with np.errstate(over="ignore", divide="ignore"):  # the interval of an unknown parameter reaches to infinity
-        low, high = np.exp(ends)
-        return (1 / (1 + 1 / low), 1 / (1 + 1 / high)) if name in UNIT else (low, high)
+    to, back, slope = np.positive, np.positive, 1.0
+    if name in UNIT:
+        to, back, slope = logit, expit, 1 / (value * (1 - value))
+    elif name not in MEANS:
+        to, back, slope = np.log, np.exp, 1 / value
+    with np.errstate(over="ignore"):  # the interval of an unknown parameter reaches to infinity
+        return back(to(value) + np.array([-z, z]) * slope * standard_error)
+
+
+def describe(direction: np.ndarray, names: Sequence[str]) -> str:
+    """A direction as text, such as '0.83 ln J + 0.51 ln beta', the largest first, without small loadings."""
+    order = [i for i in np.argsort(-np.abs(direction)) if np.abs(direction[i]) >= SHOWN]
+    terms = [f"{'-' if direction[i] < 0 else '+'} {abs(direction[i]):.2f} {_scale(names[i])}" for i in order]
+    return " ".join(terms).removeprefix("+ ")
+
+
+def _scale(name: str) -> str:
+    """The coordinate as a function of its parameter, as text; weight_0 is 1 - weight_T - weight_R."""
+    if name in WEIGHTS:
+        return f"ln({name}/weight_0)"
+    return name if name in MEANS else f"logit {name}" if name == "alpha" else f"ln {name}"

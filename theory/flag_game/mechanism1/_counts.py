@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import column_numbers, number_hint, read_csv
+from meanfield.toolbox import column_numbers, column_whole_numbers, number_hint, read_csv
 from theory.flag_game.mechanism1._endpoints import ENDPOINTS, possible_endpoints
 
 COUNT_COLUMNS = tuple(f"{name}_count" for name in ENDPOINTS)
@@ -74,8 +74,8 @@ def read_counts(source: Source) -> EndpointCounts:
 
         - `N` (in a Dataset also the coordinate `n_agents`), `seeds`, `correct_consensus_count`,
           `wrong_consensus_count`, `polarization_count`, `fragmentation_count`. A Dataset may hold `endpoint_count`
-          (n_agents, endpoint) instead of the four counts, for one N or several, as from `accuracy` and `simulate` of
-          `validation.flag_game`;
+          (n_agents, endpoint) instead of the four counts, as from `accuracy` and `simulate` of `validation.flag_game`,
+          for one N or for several joined by `xr.concat(..., "n_agents")`;
         - optional: `final_mean` with `final_standard_error`, or with the ends `final_ci_low` and `final_ci_high` of its
           95 % interval; or `collective_accuracy` with `collective_accuracy_se`. An accuracy of NaN was not measured. It
           has to be NaN if its error is 0 or NaN, as when all games end alike.
@@ -107,10 +107,10 @@ def read_counts(source: Source) -> EndpointCounts:
         raise InputError(f"counts lacks the column {', '.join(missing)}")
     if not len(table):
         raise InputError("counts has no rows: expected one for each population size")
-    n_agents, seeds = _whole(table, "N", least=2), _whole(table, "seeds", least=1)
+    n_agents, seeds = column_whole_numbers(table, "N", 2), column_whole_numbers(table, "seeds", 1)
     if len(np.unique(n_agents)) < len(n_agents):
         raise InputError(f"N = {n_agents.tolist()}: expected every population size once; select one condition")
-    counts = np.stack([_whole(table, name, least=0) for name in COUNT_COLUMNS], axis=-1)
+    counts = np.stack([column_whole_numbers(table, name) for name in COUNT_COLUMNS], axis=-1)
     for n, trials, row in zip(n_agents, seeds, counts, strict=True):
         if row.sum() != trials:
             relation = "above" if row.sum() > trials else "below"
@@ -127,44 +127,28 @@ def read_counts(source: Source) -> EndpointCounts:
 def _table(source: Source) -> pd.DataFrame:
     if isinstance(source, pd.DataFrame):
         return source
-    if isinstance(source, xr.Dataset):
-        source = _by_size(source)
-        flat = source[[name for name in source.data_vars if set(source[name].dims) <= {"n_agents", "N"}]]
-        table = flat.to_dataframe().reset_index()
-        return table if "N" in table.columns else table.rename(columns={"n_agents": "N"})
-    if not isinstance(source, (str, os.PathLike)):
-        raise InputError(f"counts = {source!r}: expected a path, a DataFrame or a Dataset")
-    return read_csv(source, "counts")
-
-
-def _by_size(source: xr.Dataset) -> xr.Dataset:
-    """The Dataset with sizes along a dim, and a column for each class."""
+    if not isinstance(source, xr.Dataset):
+        if not isinstance(source, (str, os.PathLike)):
+            raise InputError(f"counts = {source!r}: expected a path, a DataFrame or a Dataset")
+        return read_csv(source, "counts")
     if "n_agents" in source.coords and source["n_agents"].ndim == 0:
         source = source.expand_dims("n_agents")
     if not {"n_agents", "N"} & set(source.variables):
         raise InputError("counts lacks the coordinate n_agents: expected the number of agents of each population")
-    if BY_CLASS not in source:
-        return source
-    counts = source[BY_CLASS]
-    if set(counts.dims) != {"n_agents", "endpoint"}:
-        raise InputError(f"{BY_CLASS} is over {counts.dims}: expected n_agents and endpoint; select one condition")
-    if sorted(map(str, counts["endpoint"].values)) != sorted(ENDPOINTS):
-        raise InputError(f"{BY_CLASS} has the endpoints {counts['endpoint'].values}: expected {', '.join(ENDPOINTS)}")
-    twice = [name for name in COUNT_COLUMNS if name in source]
-    if twice:
-        raise InputError(f"counts has {BY_CLASS} and {twice[0]}: expected one of the two forms")
-    columns = {
-        column: counts.sel(endpoint=name, drop=True) for column, name in zip(COUNT_COLUMNS, ENDPOINTS, strict=True)
-    }
-    return source.assign(columns)
-
-
-def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:
-    values = column_numbers(table[name])
-    wrong = ~(values >= least) | (values != np.round(values)) | ~np.isfinite(values)
-    if wrong.any():
-        raise InputError(f"{name} = {table[name].to_numpy()[wrong][0]!r}: expected whole numbers of at least {least}")
-    return np.asarray(values, dtype=np.int64)
+    if BY_CLASS in source:
+        counts = source[BY_CLASS]
+        if set(counts.dims) != {"n_agents", "endpoint"}:
+            raise InputError(f"{BY_CLASS} is over {counts.dims}: expected n_agents and endpoint; select one condition")
+        names = counts["endpoint"].values
+        if sorted(map(str, names)) != sorted(ENDPOINTS):
+            raise InputError(f"{BY_CLASS} has the endpoints {names}: expected {', '.join(ENDPOINTS)}")
+        twice = [name for name in COUNT_COLUMNS if name in source]
+        if twice:
+            raise InputError(f"counts has {BY_CLASS} and {twice[0]}: expected one of the two forms")
+        source = source.assign({f"{name}_count": counts.sel(endpoint=name, drop=True) for name in ENDPOINTS})
+    flat = source[[name for name in source.data_vars if set(source[name].dims) <= {"n_agents", "N"}]]
+    table = flat.to_dataframe().reset_index()
+    return table if "N" in table.columns else table.rename(columns={"n_agents": "N"})
 
 
 def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
@@ -190,7 +174,17 @@ def _accuracy(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray |
     seen = ~np.isnan(mean)
     if not ((mean >= 0) & (mean <= 1))[seen].all():
         raise InputError(f"{of_mean} = {table[of_mean].tolist()}: expected shares from 0 to 1, or NaN")
-    interval = _interval(table, mean) if set(INTERVAL) <= set(table.columns) else None
+    interval = None
+    if set(INTERVAL) <= set(table.columns):
+        low, high = (_numbers(table, name) for name in INTERVAL)
+        outside = seen & ~((low <= mean) & (mean <= high))
+        if outside.any():
+            k = int(outside.argmax())
+            raise InputError(
+                f"final_ci_low, final_ci_high = {low[k]}, {high[k]} at N = {table['N'].iloc[k]}: expected an interval "
+                f"that holds the mean, {mean[k]}"
+            )
+        interval = np.where(seen[:, None], np.stack([low, high], axis=-1), np.nan)
     if of_error in table.columns:
         error = _numbers(table, of_error)
     elif interval is not None:
@@ -199,23 +193,9 @@ def _accuracy(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray |
         raise InputError(f"counts has {of_mean}: expected {of_error} or final_ci_low and final_ci_high too")
     unusable = seen & ~((error > 0) & np.isfinite(error))
     if unusable.any():
-        where = table["N"].to_numpy()[unusable].tolist()
+        where, found = (", ".join(map(str, one[unusable].tolist())) for one in (table["N"].to_numpy(), error))
         raise InputError(
-            f"the standard error of {of_mean} at N = {', '.join(map(str, where))} is "
-            f"{', '.join(map(str, error[unusable].tolist()))}: expected a number above 0; play more games, or set "
-            f"{of_mean} to NaN there"
+            f"the standard error of {of_mean} at N = {where} is {found}: expected a number above 0; play more games, "
+            f"or set {of_mean} to NaN there"
         )
     return mean, np.where(seen, error, np.nan), interval
-
-
-def _interval(table: pd.DataFrame, mean: np.ndarray) -> np.ndarray:
-    """The ends (K, 2) of the interval of each mean; NaN without a mean, InputError if the mean lies outside."""
-    low, high = (_numbers(table, name) for name in INTERVAL)
-    outside = ~np.isnan(mean) & ~((low <= mean) & (mean <= high))
-    if outside.any():
-        k = int(outside.argmax())
-        raise InputError(
-            f"final_ci_low, final_ci_high = {low[k]}, {high[k]} at N = {table['N'].iloc[k]}: expected an interval that "
-            f"holds the mean, {mean[k]}"
-        )
-    return np.where(np.isnan(mean)[:, None], np.nan, np.stack([low, high], axis=-1))

@@ -1,35 +1,21 @@
-"""Endpoints of runs: the classes of [002] §2.3 for a population that votes for the truth or for one rival."""
+"""Endpoints of runs: the classes of [002] §2.3 for a population that votes for the truth or for one rival.
+
+Their probabilities and the mean share of votes for the truth are the moments to which Mechanism 1 is fitted.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from meanfield.toolbox import check_memory, whole_number
 
-CORRECT, WRONG, POLARIZED, FRAGMENTED = ENDPOINTS = (
-    "correct_consensus",
-    "wrong_consensus",
-    "polarization",
-    "fragmentation",
-)
+ENDPOINTS = ("correct_consensus", "wrong_consensus", "polarization", "fragmentation")
 CONSENSUS_PERCENT = 85
 POLAR_PERCENT = 25
-
-
-class VoteBands(NamedTuple):
-    """The numbers of votes for the truth, among N, at which classes begin and end; exact, in whole votes."""
-
-    consensus: int  # fewest votes of a consensus
-    polar_low: int  # fewest and most votes for the truth in a polarised end
-    polar_high: int
-
-
-def vote_bands(n_agents: int) -> VoteBands:
-    consensus = -(-CONSENSUS_PERCENT * n_agents // 100)
-    polar = max(-(-POLAR_PERCENT * n_agents // 100), n_agents - consensus + 1)
-    return VoteBands(consensus, polar, n_agents - polar)
+PSEUDO_COUNT = 0.5  # added to each possible class of a simulation, whose zeros would make log-likelihoods -inf
 
 
 def endpoints_of_votes(n_agents: int) -> np.ndarray:
@@ -60,33 +46,35 @@ def endpoints_of_votes(n_agents: int) -> np.ndarray:
     """
     n_agents = whole_number("n_agents", n_agents, 2)
     check_memory(16 * n_agents, f"n_agents = {n_agents}", "fewer agents")
-    votes = np.arange(n_agents + 1)
-    bands = vote_bands(n_agents)
-    classes = np.full(n_agents + 1, ENDPOINTS.index(FRAGMENTED))
-    classes[(votes >= bands.polar_low) & (votes <= bands.polar_high)] = ENDPOINTS.index(POLARIZED)
-    classes[votes >= bands.consensus] = ENDPOINTS.index(CORRECT)
-    classes[votes <= n_agents - bands.consensus] = ENDPOINTS.index(WRONG)
-    return classes
+    truth = 100 * np.arange(n_agents + 1)
+    rival, most, polar = truth[::-1], CONSENSUS_PERCENT * n_agents, POLAR_PERCENT * n_agents
+    return np.select([truth >= most, rival >= most, np.minimum(truth, rival) >= polar], range(3), 3)
 
 
 def possible_endpoints(n_agents: int) -> np.ndarray:
     """Which classes some number of votes belongs to, shape (4,)."""
-    return np.isin(np.arange(len(ENDPOINTS)), endpoints_of_votes(n_agents))
+    return np.bincount(endpoints_of_votes(n_agents), minlength=len(ENDPOINTS)) > 0
 
 
-class VoteMoments(NamedTuple):
-    """Moments of one run under a distribution of the number of votes."""
+class Moments(NamedTuple):
+    """Moments at K population sizes."""
 
-    endpoints: np.ndarray  # (4,), probabilities of the classes
-    mean: float  # of the share of votes for the truth
-    covariance: np.ndarray  # (5, 5), of the four indicators and that share
+    values: np.ndarray  # (K, 5): probabilities of the endpoints, mean share of votes for the truth
+    covariances: np.ndarray  # (K, 5, 5): of one run's indicators of endpoints and its share of votes
+    laws: tuple[np.ndarray, ...]  # of the number of votes for the truth, each (N + 1,)
 
 
-def vote_moments(law: np.ndarray) -> VoteMoments:
-    """Moments under a distribution of the number of votes for the truth, shape (N + 1,), which sums to 1."""
-    n_agents = len(law) - 1
-    seen = np.zeros((n_agents + 1, 5))
-    seen[np.arange(n_agents + 1), endpoints_of_votes(n_agents)] = 1
-    seen[:, 4] = np.arange(n_agents + 1) / n_agents
-    mean = law @ seen
-    return VoteMoments(mean[:4], float(mean[4]), (seen.T * law) @ seen - np.outer(mean, mean))
+def moments_of_laws(laws: Sequence[np.ndarray], runs: float = np.inf) -> Moments:
+    """Moments under distributions of the number of votes, each counted from `runs` runs (inf: exact distributions)."""
+    values, covariances = [], []
+    for law in laws:
+        n_agents = len(law) - 1
+        indicators = endpoints_of_votes(n_agents)[:, None] == np.arange(len(ENDPOINTS))
+        seen = np.c_[indicators, np.arange(n_agents + 1) / n_agents]
+        mean = law @ seen
+        covariances.append((seen.T * law) @ seen - np.outer(mean, mean))
+        if np.isfinite(runs):
+            raised = mean[:4] * runs + PSEUDO_COUNT * possible_endpoints(n_agents)
+            mean[:4] = raised / raised.sum()
+        values.append(mean)
+    return Moments(np.array(values), np.array(covariances), tuple(laws))

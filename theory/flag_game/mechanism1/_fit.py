@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 from scipy.stats import norm
 from tqdm.auto import tqdm
 
-from meanfield import InputError
 from meanfield.toolbox import check_level, check_memory, labelled, stamp, whole_number
-from theory.flag_game.mechanism1._bootstrap import Refits
-from theory.flag_game.mechanism1._bootstrap import bootstrap as bootstrap_refits
-from theory.flag_game.mechanism1._coordinates import Coordinates, interval_of, theta_of
+from theory.flag_game.mechanism1._agents import simulated_moments
+from theory.flag_game.mechanism1._coordinates import Coordinates, describe, interval_of
 from theory.flag_game.mechanism1._counts import EndpointCounts, Source, read_counts
-from theory.flag_game.mechanism1._endpoints import ENDPOINTS
-from theory.flag_game.mechanism1._information import KNOWN, Information, describe, differences, information, scale_of
-from theory.flag_game.mechanism1._likelihood import log_likelihood
+from theory.flag_game.mechanism1._endpoints import ENDPOINTS, Moments, endpoints_of_votes
+from theory.flag_game.mechanism1._likelihood import KNOWN, Information, climb, information, judgement, log_likelihood
 from theory.flag_game.mechanism1._parameters import APPENDIX_E, PARAMETERS, Mechanism1
-from theory.flag_game.mechanism1._search import Summit, climb, transferred
-from theory.flag_game.mechanism1._simulated import Moments, simulated_moments
-from theory.flag_game.mechanism1._surrogate import SLOTS, Surrogate, make_draws
-from theory.flag_game.mechanism1._zealots import judgement
+from theory.flag_game.mechanism1._surrogate import SLOTS, Surrogate, corrected, correction, make_draws
 
 LEAST_RUNS = 4000  # as in [002] Appendix E
 FEW_RUNS = 1000
@@ -37,18 +30,10 @@ CLIMBS = 2
 FEWER = 2**12
 TOGETHER = 6  # steps tried in one call of the simulator, which takes hardly longer than a single step
 LARGEST_SEED = 2**61 - 1  # the simulator takes 64 bits, and five seeds are made of one
+REFIT_STEPS = 40  # at most; with 4, spreads come out up to 4 times too small
+STEP = 0.15  # of coordinates, over which simulated differences are taken
 # Random numbers of the climb, the two Jacobians, the check and the bootstrap are unrelated.
 CLIMBED, LEFT, RIGHT, CHECKED, RESAMPLED = range(5)
-
-
-class Fit(NamedTuple):
-    """A fit without labels."""
-
-    coordinates: Coordinates
-    point: np.ndarray  # (free,)
-    moments: Moments
-    information: Information
-    refits: Refits
 
 
 def fit(
@@ -79,11 +64,7 @@ def fit(
     Parameters
     ----------
     counts
-        A CSV file or a table with the columns N, seeds, correct_consensus_count, wrong_consensus_count,
-        polarization_count, fragmentation_count and, optionally, final_mean with final_standard_error or with the ends
-        final_ci_low and final_ci_high of its 95 % interval; an accuracy that was not measured is NaN. Or a Dataset over
-        `n_agents` from `validation.flag_game.simulate` or `validation.flag_game.accuracy`, for one N or for several
-        joined by `xr.concat(..., "n_agents")`.
+        As for `read_counts`: a CSV file, a table, or a Dataset over `n_agents`.
     free
         Names of the parameters to fit; the others stay at the values of `start`.
     start
@@ -152,10 +133,7 @@ def fit(
     >>> round(fitted["estimate"].item(), 1), fitted.attrs["determined"]
     (1.9, '1.00 ln J')
     """
-    measured = read_counts(counts)
-    if not isinstance(start, Mechanism1):
-        raise InputError(f"start = {start!r}: expected a Mechanism1, such as dataclasses.replace(APPENDIX_E, J=2.0)")
-    coordinates = Coordinates.of(free, start)
+    measured, coordinates = read_counts(counts), Coordinates.of(free, start)
     runs = whole_number("runs", max(LEAST_RUNS, RUNS_A_SEED * int(measured.seeds.max())) if runs is None else runs, 100)
     if runs < FEW_RUNS:
         warnings.warn(
@@ -170,77 +148,132 @@ def fit(
     check_level(level)
     total = starts + min(CLIMBS, starts + 1) + 2 + replicates
     with tqdm(total=total, desc="Mechanism 1", disable=not progress, leave=False) as bar:
-        fit = likeliest(coordinates, measured, start, starts, runs, replicates, seed, bar.update)
-    (paper,) = simulated_moments([APPENDIX_E], measured.sizes, CHECK * runs, 5 * seed + CHECKED)
-    result = _label(fit, paper, measured, level)
+        surrogate, point, moments = likeliest(coordinates, measured, starts, runs, seed, bar.update)
+        jacobians = []
+        for numbers in (LEFT, RIGHT):
+            jacobians.append(differences(coordinates, point, measured.sizes, runs, 5 * seed + numbers))
+            bar.update(1)
+        (paper,) = simulated_moments([APPENDIX_E], measured.sizes, CHECK * runs, 5 * seed + CHECKED)
+        known = information(moments, *jacobians, measured, runs)
+        refits, gains = refitted(surrogate, point, moments, measured, replicates, 5 * seed + RESAMPLED, bar.update)
+
+    with np.errstate(divide="ignore"):
+        errors = np.maximum(known.eigenvalues, 0.0) ** -0.5
+    determined = errors < KNOWN
+    texts = np.array([describe(row, coordinates.free) for row in known.directions], dtype=str)
+    by_size = ("n_agents",)
+    columns = _parameter_columns(coordinates, point, known, refits, level) | {
+        "direction_error": ("direction", errors, "standard error along the direction, by curvature"),
+        "direction_determined": ("direction", determined, "whether the data determine the direction"),
+        "direction_text": ("direction", texts, "the direction in words"),
+        "loading": (("direction", "free_parameter"), known.directions, "loading of the coordinate"),
+        "seeds": (by_size, measured.seeds, "runs measured"),
+        "measured_accuracy_error": (by_size, measured.standard_error, "its standard error"),
+    }
+    seen = np.c_[measured.counts / measured.seeds[:, None], measured.accuracy]
+    sources = {"measured": ("measured", seen), "fitted": ("fitted", moments.values)}
+    for name, (text, values) in (sources | {"paper": ("Appendix E", paper.values)}).items():
+        columns[name] = (("n_agents", "endpoint"), values[:, :4], f"fraction of runs, {text}")
+        columns[f"{name}_accuracy"] = (by_size, values[:, 4], f"collective mean accuracy, {text}")
+    coords = {"parameter": list(PARAMETERS), "free_parameter": list(coordinates.free), "bound": ["low", "high"]}
+    coords |= {"direction": np.arange(len(errors)), "endpoint": list(ENDPOINTS), "n_agents": measured.n_agents}
     options = {"start": str(start), "interactions_per_agent": start.interactions_per_agent, "starts": starts}
     options |= {"runs": runs, "bootstrap": replicates, "level": level, "seed": seed}
-    result = stamp(result, "mechanism1_fit", None, free=" ".join(coordinates.free), **options)
-    known = result["direction_determined"].values
-    number, all_of_them = int(result["identified"].sum()), len(coordinates.free)
-    verdict = (
-        f"the data determine {number} of {all_of_them} free parameters and {known.sum()} of {all_of_them} combinations "
-        "of them"
-    )
+    result = stamp(labelled(columns, coords), "mechanism1_fit", None, free=" ".join(coordinates.free), **options)
+    # A fit flatters itself by half the effective parameters.
+    effective, luck = (2 * gains.mean(), 2 * gains.std(ddof=1) / replicates**0.5) if replicates > 1 else [np.nan] * 2
     return result.assign_attrs(
-        judgement(log_likelihood(fit.moments.values, measured), fit.refits.effective_parameters, measured),
-        effective_parameters_error=fit.refits.effective_parameters_error,
+        judgement(log_likelihood(moments.values, measured), float(effective), measured),
+        effective_parameters_error=float(luck),
         log_likelihood_paper=log_likelihood(paper.values, measured),
-        log_likelihood_error=_monte_carlo_error(fit.moments, measured, CHECK * runs),
-        determined="; ".join(result["direction_text"].values[known]),
-        not_determined="; ".join(result["direction_text"].values[~known]),
-        verdict=verdict,
+        log_likelihood_error=_monte_carlo_error(moments, measured, CHECK * runs),
+        determined="; ".join(texts[determined]),
+        not_determined="; ".join(texts[~determined]),
+        verdict=f"the data determine {int(result['identified'].sum())} of {len(errors)} free parameters and "
+        f"{determined.sum()} of {len(errors)} combinations of them",
     )
 
 
 def likeliest(
     coordinates: Coordinates,
     measured: EndpointCounts,
-    start: Mechanism1,
     starts: int,
     runs: int,
-    replicates: int,
     seed: int,
-    report: Callable[[int], object],
-) -> Fit:
-    """The fit without labels; `report` is called with the number of steps done."""
-    sizes = measured.sizes
-    surrogate, smaller = (
-        Surrogate(coordinates, make_draws(sizes, start.interactions_per_agent, seed, slots)) for slots in (SLOTS, FEWER)
-    )
-
-    def simulate(points: list[np.ndarray], numbers: int) -> list[Moments]:
-        return simulated_moments([coordinates.parameters(point) for point in points], sizes, runs, numbers)
+    report: Callable[[int], object] = lambda done: None,
+) -> tuple[Surrogate, np.ndarray, Moments]:
+    """A surrogate of fewer draws, the likeliest point, and its simulated moments; `report` counts the steps done."""
+    rounds = coordinates.held.interactions_per_agent
+    surrogate, smaller = (Surrogate(coordinates, make_draws(measured.sizes, rounds, seed, n)) for n in (SLOTS, FEWER))
 
     def climbed(points: list[np.ndarray]) -> list[np.ndarray]:
-        return [moments.values for moments in simulate(points, 5 * seed + CLIMBED)]
+        each = [coordinates.parameters(point) for point in points]
+        return [moments.values for moments in simulated_moments(each, measured.sizes, runs, 5 * seed + CLIMBED)]
 
-    def slopes(point: np.ndarray, moments: np.ndarray) -> np.ndarray:
-        smooth, jacobian = surrogate.slopes(point)
-        return transferred(jacobian, smooth, moments, measured.possible)
-
-    first = coordinates.from_parameters(start)
+    first = coordinates.from_parameters(coordinates.held)
     rng = np.random.default_rng(seed)
-    away = [SPREAD * rng.standard_normal(len(first)) if k else np.zeros(len(first)) for k in range(starts)]
     candidates = [first]
-    for move in away:
-        candidates.append(smaller.search(first + move, measured))
+    for k in range(starts):
+        candidates.append(smaller.search(first + (SPREAD * rng.standard_normal(len(first)) if k else 0.0), measured))
         report(1)
     values = [log_likelihood(moments, measured) for moments in climbed(candidates)]
-    candidates = [candidates[k] for k in np.argsort(-np.array(values), kind="stable")]
-    summits: list[Summit] = []
-    for point in candidates[:CLIMBS]:
-        summits.append(climb(climbed, slopes, point, measured, together=TOGETHER))
+    summits = []
+    for k in np.argsort(-np.array(values), kind="stable")[:CLIMBS]:
+        summits.append(climb(climbed, surrogate.carried(measured), candidates[k], measured, together=TOGETHER))
         report(1)
     point = max(summits, key=lambda summit: summit.log_likelihood).coordinates
-    jacobians = []
-    for numbers in (LEFT, RIGHT):
-        jacobians.append(differences(simulate, point, 5 * seed + numbers))
+    agents = [coordinates.parameters(point)]
+    return smaller, point, simulated_moments(agents, measured.sizes, CHECK * runs, 5 * seed + CHECKED)[0]
+
+
+def differences(
+    coordinates: Coordinates, point: np.ndarray, sizes: tuple[int, ...], runs: int, seed: int
+) -> np.ndarray:
+    """The Jacobian (K, 5, P) of simulated moments by central differences with common random numbers."""
+    moves = STEP * np.eye(len(point))
+    points = [coordinates.parameters(at) for at in (*(point + moves), *(point - moves))]
+    values = np.stack([moments.values for moments in simulated_moments(points, sizes, runs, seed)], axis=-1)
+    return (values[..., : len(point)] - values[..., len(point) :]) / (2 * STEP)
+
+
+def refitted(
+    surrogate: Surrogate,
+    point: np.ndarray,
+    moments: Moments,
+    measured: EndpointCounts,
+    replicates: int,
+    seed: int,
+    report: Callable[[int], object] = lambda done: None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points (replicates, free) likeliest for data drawn from the `moments`, and what they gain on `point` there.
+
+    Refits start at `point` and use the surrogate, corrected to agree with the simulator there. Their damping holds
+    directions which the data do not determine, so the spread there is too small: see the curvature instead.
+    """
+    by = correction(surrogate.moments(point), moments.values, measured.possible)
+
+    def moments_at(points: list[np.ndarray]) -> list[np.ndarray]:
+        return [corrected(surrogate.moments(at), *by) for at in points]
+
+    (drawn_at,) = moments_at([point])
+    found, gains = np.empty((replicates, len(point))), np.empty(replicates)
+    for b in range(replicates):
+        # One generator each: the first replicates are the same however many follow.
+        again = measured_again(moments.laws, measured, np.random.default_rng([seed, b]))
+        summit = climb(moments_at, surrogate.carried(measured), point, again, REFIT_STEPS)
+        found[b], gains[b] = summit.coordinates, summit.log_likelihood - log_likelihood(drawn_at, again)
         report(1)
-    (moments,) = simulated_moments([coordinates.parameters(point)], sizes, CHECK * runs, 5 * seed + CHECKED)
-    known = information(moments, *jacobians, measured, runs)
-    again = bootstrap_refits(smaller, point, moments, measured, replicates, 5 * seed + RESAMPLED, report)
-    return Fit(coordinates, point, moments, known, again)
+    return found, gains
+
+
+def measured_again(laws: tuple[np.ndarray, ...], measured: EndpointCounts, rng: np.random.Generator) -> EndpointCounts:
+    """Counts of as many seeds at each N, drawn from distributions of votes; accuracies keep their standard errors."""
+    counts, accuracy = np.empty_like(measured.counts), np.empty_like(measured.accuracy)
+    for k, (law, seeds) in enumerate(zip(laws, measured.seeds, strict=True)):
+        drawn = rng.multinomial(seeds, law)
+        counts[k] = np.bincount(endpoints_of_votes(len(law) - 1), weights=drawn, minlength=len(ENDPOINTS))
+        accuracy[k] = drawn @ np.arange(len(law)) / (seeds * (len(law) - 1))
+    return measured._replace(counts=counts, accuracy=np.where(np.isfinite(measured.accuracy), accuracy, np.nan))
 
 
 def _monte_carlo_error(moments: Moments, measured: EndpointCounts, runs: int) -> float:
@@ -250,61 +283,27 @@ def _monte_carlo_error(moments: Moments, measured: EndpointCounts, runs: int) ->
     return float(np.sqrt(np.einsum("ki,kij,kj->", slope, moments.covariances, slope) / runs))
 
 
-def _label(fit: Fit, paper: Moments, measured: EndpointCounts, level: float) -> xr.Dataset:
-    found, names = fit.information, fit.coordinates.free
-    with np.errstate(divide="ignore"):
-        errors = np.maximum(found.eigenvalues, 0.0) ** -0.5
-    texts = np.array([describe(row, names, tuple(map(scale_of, names))) for row in found.directions], dtype=str)
-    seen = measured.counts / measured.seeds[:, None]
-    columns = {
-        **_parameter_columns(fit, level),
-        "direction_error": (("direction",), errors, "standard error along the direction, by curvature", "1"),
-        "direction_determined": (("direction",), errors < KNOWN, "whether the data determine the direction", "1"),
-        "direction_text": (("direction",), texts, "the direction in words", "1"),
-        "loading": (("direction", "free_parameter"), found.directions, "loading of the coordinate", "1"),
-        "measured": (("n_agents", "endpoint"), seen, "fraction of runs, measured", "1"),
-        "fitted": (("n_agents", "endpoint"), fit.moments.values[:, :4], "fraction of runs, fitted", "1"),
-        "paper": (("n_agents", "endpoint"), paper.values[:, :4], "fraction of runs, Appendix E", "1"),
-        "seeds": (("n_agents",), measured.seeds, "runs measured", "1"),
-        "measured_accuracy": (("n_agents",), measured.accuracy, "collective mean accuracy, measured", "1"),
-        "measured_accuracy_error": (("n_agents",), measured.standard_error, "its standard error", "1"),
-        "fitted_accuracy": (("n_agents",), fit.moments.values[:, 4], "collective mean accuracy, fitted", "1"),
-        "paper_accuracy": (("n_agents",), paper.values[:, 4], "collective mean accuracy, Appendix E", "1"),
-    }
-    coords = {
-        "parameter": list(PARAMETERS),
-        "free_parameter": list(names),
-        "bound": ["low", "high"],
-        "direction": np.arange(len(names)),
-        "endpoint": list(ENDPOINTS),
-        "n_agents": measured.n_agents,
-    }
-    return labelled(columns, coords)
-
-
-def _parameter_columns(fit: Fit, level: float) -> dict[str, tuple]:
+def _parameter_columns(
+    coordinates: Coordinates, point: np.ndarray, known: Information, refits: np.ndarray, level: float
+) -> dict[str, tuple]:
     """Columns over all parameters; NaN for held ones."""
-    places = [PARAMETERS.index(name) for name in fit.coordinates.free]
-    estimate = theta_of(fit.coordinates.parameters(fit.point))
-    slope = fit.coordinates.derivative(fit.point)
-    errors = np.sqrt(np.diag(slope @ fit.information.covariance @ slope.T))
-    z = float(norm.ppf((1 + level) / 2))
-    column = np.full((len(PARAMETERS), 4), np.nan)
-    column[places, 0] = errors
-    for place, name, error in zip(places, fit.coordinates.free, errors, strict=True):
-        column[place, 1:3] = interval_of(name, estimate[place], error, z)
-    is_free = np.isin(np.arange(len(PARAMETERS)), places)
+    is_free, z = np.isin(PARAMETERS, coordinates.free), float(norm.ppf((1 + level) / 2))
+    estimate, slope = coordinates.parameters(point).theta, coordinates.derivative(point)
+    errors = np.sqrt(np.diag(slope @ known.covariance @ slope.T))
+    ends = [interval_of(*one, z) for one in zip(coordinates.free, estimate[is_free], errors, strict=True)]
+    again = np.full(len(point), np.nan)
+    if len(refits) > 1:
+        again = np.std([coordinates.parameters(one).theta[is_free] for one in refits], axis=0, ddof=1)
     identified = np.zeros(len(PARAMETERS), dtype=bool)
-    identified[places] = np.sqrt(np.diag(fit.information.covariance)) < KNOWN
-    if len(fit.refits.points) > 1:
-        again = np.array([theta_of(fit.coordinates.parameters(point)) for point in fit.refits.points])
-        column[:, 3] = np.where(identified, again.std(axis=0, ddof=1), np.nan)
-    over, bounds = ("parameter",), ("parameter", "bound")
+    identified[is_free] = np.sqrt(np.diag(known.covariance)) < KNOWN
+    column = np.full((len(PARAMETERS), 4), np.nan)
+    column[is_free] = np.c_[errors, ends, again]
+    again = np.where(identified, column[:, 3], np.nan)
     return {
-        "estimate": (over, estimate, "likeliest value, or the value held", "1"),
-        "free": (over, is_free, "whether it was fitted", "1"),
-        "standard_error": (over, column[:, 0], "standard error, Godambe", "1"),
-        "interval": (bounds, column[:, 1:3], f"{100 * level:g} % interval, Godambe", "1"),
-        "identified": (over, identified, "whether it is known within a factor of e, or a nat", "1"),
-        "bootstrap_standard_error": (over, column[:, 3], "standard deviation of bootstrap replicates", "1"),
+        "estimate": ("parameter", estimate, "likeliest value, or the value held"),
+        "free": ("parameter", is_free, "whether it was fitted"),
+        "standard_error": ("parameter", column[:, 0], "standard error, Godambe"),
+        "interval": (("parameter", "bound"), column[:, 1:3], f"{100 * level:g} % interval, Godambe"),
+        "identified": ("parameter", identified, "whether it is known within a factor of e, or a nat"),
+        "bootstrap_standard_error": ("parameter", again, "standard deviation of bootstrap replicates"),
     }

@@ -12,19 +12,14 @@ from theory.flag_game.mechanism1._fit import fit
 from theory.flag_game.mechanism1._parameters import APPENDIX_E, PARAMETERS, Mechanism1
 from theory.flag_game.mechanism1._zealots import fit_copying
 
-SHAPES = ("scale_T", "scale_R", "exponent_R")
+RULES = ("J", "beta", "alpha")
+CONSTANT = replace(APPENDIX_E, scale_T=0.0, scale_R=0.0)
 # The name of each model, its free parameters, and the values of the others.
 NESTED = {
     "all parameters": (PARAMETERS, APPENDIX_E),
-    "constant weights": (
-        tuple(name for name in PARAMETERS if name not in SHAPES),
-        replace(APPENDIX_E, scale_T=0.0, scale_R=0.0),
-    ),
-    "J, beta, alpha; fields of Appendix E": (("J", "beta", "alpha"), APPENDIX_E),
-    "J, beta, alpha; constant weights": (
-        ("J", "beta", "alpha"),
-        replace(APPENDIX_E, scale_T=0.0, scale_R=0.0),
-    ),
+    "constant weights": (tuple(x for x in PARAMETERS if x not in ("scale_T", "scale_R", "exponent_R")), CONSTANT),
+    "J, beta, alpha; fields of Appendix E": (RULES, APPENDIX_E),
+    "J, beta, alpha; constant weights": (RULES, CONSTANT),
 }
 
 
@@ -82,31 +77,27 @@ def compare_models(
     11 constant weights
     14 all parameters
     """
-    rows = []
+    found = []
     for name, (free, start) in tqdm(NESTED.items(), desc="models", disable=not progress, leave=False):
         fitted = fit(counts, free=free, start=start, starts=starts, runs=runs, bootstrap=bootstrap, seed=seed)
-        rows.append({"model": name, "free": len(free), "held": _held(free, start)} | _row(fitted.attrs))
-        if name == "all parameters":
-            value = fitted.attrs["log_likelihood_paper"]
-            rows.append(
-                {"model": "Appendix E", "free": 0, "held": _held((), APPENDIX_E), "effective": 0.0}
-                | {"effective_error": 0.0, "log_likelihood": value, "aic": -2 * value, "bic": -2 * value}
-            )
+        found.append((name, len(free), _held(free, start), fitted.attrs))
+    value = found[0][3]["log_likelihood_paper"]
+    paper = {"log_likelihood": value, "aic": -2 * value, "bic": -2 * value}
+    found.insert(1, ("Appendix E", 0, _held((), APPENDIX_E), paper))
     played = APPENDIX_E.interactions_per_agent
     for name, interactions in (("copying with zealots", None), (f"copying with zealots, {played} N", played)):
         copying = fit_copying(counts, interactions_per_agent=interactions)
-        rows.append({"model": name, "free": copying.sizes["parameter"], "held": 0} | _row(copying.attrs))
+        found.append((name, copying.sizes["parameter"], 0, copying.attrs))
+    names = {"effective": "effective_parameters", "effective_error": "effective_parameters_error"}
+    names |= {name: name for name in ("log_likelihood", "aic", "bic")}
+    rows = [
+        {"model": model, "free": free, "held": held} | {name: float(attrs.get(key, 0)) for name, key in names.items()}
+        for model, free, held, attrs in found
+    ]
     return pd.DataFrame(rows).sort_values("aic", ignore_index=True)
 
 
 def _held(free: tuple[str, ...], start: Mechanism1) -> int:
     """The number of parameters that are held at values of Appendix E and have an effect."""
     idle = {"exponent_R"} if start.scale_R == 0 else set()
-    others = set(PARAMETERS) - set(free) - idle
-    return sum(getattr(start, name) == getattr(APPENDIX_E, name) for name in others)
-
-
-def _row(attrs: dict) -> dict[str, float]:
-    names = {"effective": "effective_parameters", "effective_error": "effective_parameters_error"}
-    names |= {name: name for name in ("log_likelihood", "aic", "bic")}
-    return {name: float(attrs.get(key, 0.0)) for name, key in names.items()}
+    return sum(getattr(start, name) == getattr(APPENDIX_E, name) for name in set(PARAMETERS) - set(free) - idle)

@@ -107,16 +107,21 @@ class Mechanism1:
         values = {name: float(fit["estimate"].sel(parameter=name)) for name in PARAMETERS}
         return cls(**values, interactions_per_agent=int(fit.attrs["option_interactions_per_agent"]))
 
+    @property
+    def theta(self) -> np.ndarray:
+        """The values of PARAMETERS, shape (14,)."""
+        return np.array([getattr(self, name) for name in PARAMETERS], dtype=float)
+
     def weights(self, n_agents: ArrayLike) -> np.ndarray:
         """(w_T, w_R, w_0) on the last axis for each N ≥ 1 of `n_agents`; N may be infinite."""
         if not (real_numbers(n_agents, "n_agents") >= 1).all():
             raise InputError(f"n_agents = {n_agents}: expected numbers of at least 1")
-        return component_weights(np.array([getattr(self, name) for name in PARAMETERS[:5]]), n_agents)
+        # 1 - 0.9 - 0.1 is below 0
+        return np.maximum(component_weights(self.theta[:5], n_agents), 0.0)
 
     def field_law(self, n_agents: float = np.inf) -> FieldLaw:
         """The distribution of an agent's field among N agents, by default infinitely many."""
-        means, sds = (np.array([getattr(self, f"{name}_{c}") for c in "TR0"], float) for name in ("mean", "sd"))
-        return FieldLaw(self.weights(n_agents), means, sds)
+        return FieldLaw(self.weights(n_agents), self.theta[5:11:2], self.theta[6:11:2])
 
 
 PARAMETERS = tuple(field.name for field in fields(Mechanism1) if field.name != "interactions_per_agent")
@@ -135,18 +140,7 @@ def component_weights(shape: np.ndarray, n_agents: ArrayLike) -> np.ndarray:
 
 
 APPENDIX_E = Mechanism1(
-    weight_T=0.3263,
-    scale_T=6.185,
-    weight_R=0.5911,
-    scale_R=25.66,
-    exponent_R=1.900,
-    mean_T=0.537,
-    sd_T=0.407,
-    mean_R=-0.301,
-    sd_R=0.974,
-    mean_0=-0.070,
-    sd_0=1.641,
-    J=2.302,
-    beta=1.078,
-    alpha=0.45,
+    **{"weight_T": 0.3263, "scale_T": 6.185, "weight_R": 0.5911, "scale_R": 25.66, "exponent_R": 1.900},
+    **{"mean_T": 0.537, "sd_T": 0.407, "mean_R": -0.301, "sd_R": 0.974, "mean_0": -0.070, "sd_0": 1.641},
+    **{"J": 2.302, "beta": 1.078, "alpha": 0.45},
 )

@@ -3,46 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, softmax
 from tqdm.auto import tqdm
 
-from meanfield import InputError
 from meanfield.toolbox import check_memory, labelled, stamp, whole_number
-from theory.flag_game.mechanism1._coordinates import Coordinates, theta_at, theta_of
+from theory.flag_game.mechanism1._agents import simulated_moments
+from theory.flag_game.mechanism1._coordinates import Coordinates, theta_at
 from theory.flag_game.mechanism1._counts import EndpointCounts, Source, read_counts
 from theory.flag_game.mechanism1._endpoints import ENDPOINTS
-from theory.flag_game.mechanism1._fit import FEWER, LARGEST_SEED, likeliest
+from theory.flag_game.mechanism1._fit import LARGEST_SEED, likeliest
 from theory.flag_game.mechanism1._likelihood import LEAST_PROBABILITY, varying_part
 from theory.flag_game.mechanism1._parameters import APPENDIX_E, PARAMETERS, Mechanism1
-from theory.flag_game.mechanism1._search import corrected
-from theory.flag_game.mechanism1._simulated import simulated_moments
-from theory.flag_game.mechanism1._surrogate import Draws, Surrogate, make_draws, surrogate_moments
+from theory.flag_game.mechanism1._surrogate import Draws, Surrogate, corrected, correction, surrogate_moments
 
 # Mean and standard deviation in coordinates: weights near a third each, scales of 16 agents within a factor of 20,
 # fields of about a nat, couplings and sharpness of order one. The paper's fit would count its data twice.
 PRIOR = {
-    "weight_T": (0.0, 1.5),
-    "scale_T": (np.log(16), 1.5),
-    "weight_R": (0.0, 1.5),
-    "scale_R": (np.log(16), 1.5),
-    "exponent_R": (0.0, 0.75),
-    "mean_T": (0.0, 1.0),
-    "sd_T": (-0.5, 0.75),
-    "mean_R": (0.0, 1.0),
-    "sd_R": (-0.5, 0.75),
-    "mean_0": (0.0, 1.0),
-    "sd_0": (-0.5, 0.75),
-    "J": (0.5, 0.75),
-    "beta": (0.0, 0.75),
-    "alpha": (0.0, 1.5),
+    **dict.fromkeys(("weight_T", "weight_R", "alpha"), (0.0, 1.5)),
+    **dict.fromkeys(("scale_T", "scale_R"), (np.log(16), 1.5)),
+    **dict.fromkeys(("mean_T", "mean_R", "mean_0"), (0.0, 1.0)),
+    **dict.fromkeys(("sd_T", "sd_R", "sd_0"), (-0.5, 0.75)),
+    **{"exponent_R": (0.0, 0.75), "J": (0.5, 0.75), "beta": (0.0, 0.75)},
 }
 TREE_DEPTH = 6  # at most 63 steps of NUTS for a draw
 POINTS_A_CALL = 50  # between two looks at the progress bar
@@ -128,90 +116,82 @@ def posterior(
     >>> found["posterior"]["J"].mean().item() > 1.5, found["posterior_predictive"]["n_agents"].values
     (True, array([4, 8]))
     """
-    measured = read_counts(counts)
-    if not isinstance(start, Mechanism1):
-        raise InputError(f"start = {start!r}: expected a Mechanism1, such as dataclasses.replace(APPENDIX_E, J=2.0)")
-    coordinates = Coordinates.of(free, start)
+    measured, coordinates = read_counts(counts), Coordinates.of(free, start)
     draws, warmup = whole_number("draws", draws, 1), whole_number("warmup", warmup, 1)
-    chains = whole_number("chains", chains, 1)
-    seed = whole_number("seed", seed, 0)
-    if seed > LARGEST_SEED:
-        raise InputError(f"seed = {seed}: expected at most {LARGEST_SEED}")
+    chains, seed = whole_number("chains", chains, 1), whole_number("seed", seed, 0, LARGEST_SEED)
     further = [whole_number(f"predict[{k}]", n, 2) for k, n in enumerate(predict)]
-    sizes = (*measured.sizes, *(n for n in dict.fromkeys(further) if n not in measured.sizes))
+    sizes = tuple(dict.fromkeys((*measured.sizes, *further)))
     needed = 8 * chains * draws * len(sizes) * (5 + 25 + max(sizes))
     check_memory(needed, f"chains = {chains}, draws = {draws}, sizes up to {max(sizes)}", "fewer of them")
     nothing = np.full(len(measured.counts), np.nan)
     measured = measured._replace(accuracy=nothing, standard_error=nothing, accuracy_interval=None)
-    found = likeliest(coordinates, measured, start, 1, RUNS, 0, seed, lambda done: None)
-    options = warmup, draws, chains, seed
-    points, stats, smooth = _chains(coordinates, measured, found.point, found.moments.values, options, progress)
-    probability = _simulated(coordinates, points.reshape(-1, points.shape[-1]), sizes, seed, progress)
-    probability = probability.reshape(chains, draws, len(sizes), len(ENDPOINTS))
-    each = _log_likelihoods(probability[:, :, : len(measured.sizes)], measured)
-    ratio = each.sum(-1) - smooth
-    weight = np.exp(ratio - logsumexp(ratio))
-    rng = np.random.default_rng([seed, 1])
-    kept = np.stack([rng.choice(draws, draws, p=one / one.sum()) for one in weight])
-    rows = np.arange(chains)[:, None]
-    stats = {"diverging": stats["diverging"], "acceptance_rate": stats["accept_prob"], "n_steps": stats["num_steps"]}
-    result = _labelled(
-        coordinates,
-        measured,
-        sizes,
-        points[rows, kept],
-        probability[rows, kept],
-        each[rows, kept],
-        stats | {"weight": weight},
-    )
+
+    surrogate, point, exact = likeliest(coordinates, measured, 1, RUNS, seed)
+    by = correction(surrogate.moments(point), exact.values, measured.possible)
+    points, stats, smooth = _chains(surrogate, point, (measured, by), (warmup, draws, chains, progress), seed)
+    agents = [coordinates.parameters(at) for at in points.reshape(chains * draws, -1)]
+    parts = []
+    with tqdm(total=len(agents), desc="simulated draws", disable=not progress, leave=False) as bar:
+        for first in range(0, len(agents), POINTS_A_CALL):
+            some = agents[first : first + POINTS_A_CALL]
+            # Other random numbers in each call, or all draws would share the luck of one set
+            parts += [moments.values[:, :4] for moments in simulated_moments(some, sizes, RUNS, 2**61 + seed + first)]
+            bar.update(len(some))
+    probability = np.reshape(parts, (chains, draws, len(sizes), len(ENDPOINTS)))
+    possible = np.where(measured.possible, np.maximum(probability[:, :, : len(exact.values)], LEAST_PROBABILITY), 1.0)
+    each = (measured.counts * np.log(possible)).sum(-1)
+    weight = softmax(each.sum(-1) - smooth)
     share = float(1 / (weight.size * (weight**2).sum()))
     if share < FEW:
         warnings.warn(
             f"{share:.0%} of the draws count: the surrogate on which NUTS moves is too far from the simulator there",
             stacklevel=2,
         )
-    options = {
-        "warmup": warmup,
-        "start": str(start),
-        "interactions_per_agent": start.interactions_per_agent,
-        "seed": seed,
-    }
-    head = stamp(result["posterior"].to_dataset(), "mechanism1_posterior", None, **options)
-    result["posterior"] = xr.DataTree(head.assign_attrs(effective_share=share))
-    return result
+    rng = np.random.default_rng([seed, 1])
+    kept = np.arange(chains)[:, None], np.stack([rng.choice(draws, draws, p=one / one.sum()) for one in weight])
+
+    drawn, ends, size = ("chain", "draw"), {"endpoint": list(ENDPOINTS)}, {"size": measured.n_agents}
+    coords = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    theta = np.reshape([one.theta for one in agents], (chains, draws, -1))[kept]
+    each = each[kept] + gammaln(measured.seeds + 1) - gammaln(measured.counts + 1).sum(-1)
+    values = {name: (drawn, theta[..., PARAMETERS.index(name)], f"{name} of Mechanism 1") for name in coordinates.free}
+    options = {"warmup": warmup, "start": str(start), "interactions_per_agent": start.interactions_per_agent}
+    head = stamp(labelled(values, coords), "mechanism1_posterior", None, **options, seed=seed)
+    predicted = ((*drawn, "n_agents", "endpoint"), probability[kept], "probability of an endpoint")
+    likelihood = ((*drawn, "size"), each, "log-likelihood of the runs at one N")
+    stats |= {"weight": weight}
+    observed = (("size", "endpoint"), measured.counts, "runs with an endpoint")
+    return xr.DataTree.from_dict(
+        {
+            "posterior": head.assign_attrs(effective_share=share),
+            "posterior_predictive": labelled({"probability": predicted}, coords | ends | {"n_agents": list(sizes)}),
+            "log_likelihood": labelled({"endpoint_count": likelihood}, coords | size),
+            "sample_stats": labelled({name: (drawn, one, f"{name} of NUTS") for name, one in stats.items()}, coords),
+            "observed_data": labelled({"endpoint_count": observed}, size | ends),
+        }
+    )
 
 
 def _chains(
-    coordinates: Coordinates,
-    measured: EndpointCounts,
-    point: np.ndarray,
-    exact: np.ndarray,
-    options: tuple[int, int, int, int],
-    progress: bool,
+    surrogate: Surrogate, point: np.ndarray, likelihood: tuple, options: tuple[int, int, int, bool], seed: int
 ) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
     """Coordinates (chain, draw, free), how NUTS fared, and the surrogate's log-likelihood (chain, draw)."""
-    warmup, draws, chains, seed = options
-    held, prior = theta_of(coordinates.held), np.array([PRIOR[name] for name in coordinates.free])
+    free, *given = surrogate.given
+    values, chains = (*given, *likelihood), options[2]
     with jax.enable_x64(True):
-        numbers = make_draws(measured.sizes, coordinates.held.interactions_per_agent, seed, FEWER)
-        smooth = Surrogate(coordinates, numbers).moments(point)
-        ratio = np.where(measured.possible, exact[:, :4] / np.maximum(smooth[:, :4], LEAST_PROBABILITY), 0.0)
-        values = held, numbers, measured, ratio
-        shapes = tuple(np.shape(leaf) for leaf in jax.tree.leaves(values))
-        sampler = _sampler(coordinates.free, warmup, draws, chains, progress, shapes)
-        start = {"coordinates": np.tile(point, (chains, 1)) if chains > 1 else point}
-        fields = "diverging", "accept_prob", "num_steps"
-        sampler.run(jax.random.key(seed), prior, *values, init_params=start, extra_fields=fields)
-        points = np.asarray(sampler.get_samples(group_by_chain=True)["coordinates"])
-        stats = {name: np.asarray(value) for name, value in sampler.get_extra_fields(group_by_chain=True).items()}
-        smooth = [[_log_likelihood(coordinates.free, at, *values) for at in chain] for chain in points]
-        return points, stats, np.array(smooth)
+        sampler = _sampler(free, *options, tuple(np.shape(leaf) for leaf in jax.tree.leaves(values)))
+        start = np.tile(point, (chains, 1)) if chains > 1 else point
+        prior = np.array([PRIOR[name] for name in free])
+        points, found = sampler(jax.random.key(seed), start, prior, *values)
+        smooth = [[_log_likelihood(free, at, *values) for at in chain] for chain in points]
+        names = "diverging", "acceptance_rate", "n_steps"
+        return np.asarray(points), dict(zip(names, map(np.asarray, found), strict=True)), np.array(smooth)
 
 
 @lru_cache(maxsize=8)
 def _sampler(
     free: tuple[str, ...], warmup: int, draws: int, chains: int, progress: bool, shapes: tuple[tuple[int, ...], ...]
-) -> Any:
+) -> Callable[..., Any]:
     """NUTS over coordinates, compiled once for all data of these shapes: numpyro's sampler takes no others after."""
     import numpyro
     from numpyro.distributions import Normal
@@ -221,77 +201,22 @@ def _sampler(
         at = numpyro.sample("coordinates", Normal(prior[:, 0], prior[:, 1]).to_event(1))
         numpyro.factor("endpoints", _log_likelihood(free, at, *values))
 
-    return MCMC(
-        NUTS(model, dense_mass=True, max_tree_depth=TREE_DEPTH),
-        num_warmup=warmup,
-        num_samples=draws,
-        num_chains=chains,
-        chain_method="vectorized",
-        progress_bar=progress,
-        jit_model_args=True,
-    )
+    kernel = NUTS(model, dense_mass=True, max_tree_depth=TREE_DEPTH)
+    options = {"num_warmup": warmup, "num_samples": draws, "num_chains": chains, "progress_bar": progress}
+    sampler = MCMC(kernel, **options, chain_method="vectorized", jit_model_args=True)
+
+    def run(key: jax.Array, start: jax.Array, *values: Any) -> tuple[jax.Array, list[jax.Array]]:
+        fields = "diverging", "accept_prob", "num_steps"
+        sampler.run(key, *values, init_params={"coordinates": start}, extra_fields=fields)
+        found = sampler.get_extra_fields(group_by_chain=True)
+        return sampler.get_samples(group_by_chain=True)["coordinates"], [found[field] for field in fields]
+
+    return run if progress else jax.jit(run)  # numpyro alone compiles its loop in every run
 
 
 @partial(jax.jit, static_argnums=0)  # numpyro evaluates a model once outside its programs
 def _log_likelihood(
-    free: tuple[str, ...], at: jax.Array, held: jax.Array, numbers: Draws, measured: EndpointCounts, ratio: jax.Array
+    free: tuple[str, ...], at: jax.Array, held: jax.Array, draws: Draws, measured: EndpointCounts, by: tuple
 ) -> jax.Array:
-    """The part that depends on the coordinates, by the surrogate scaled by `ratio` (K, 4)."""
-    moments = corrected(surrogate_moments(theta_at(free, held, at), numbers), ratio, jnp.zeros(len(ratio)))
-    return varying_part(moments, measured)
-
-
-def _simulated(
-    coordinates: Coordinates, points: np.ndarray, sizes: tuple[int, ...], seed: int, progress: bool
-) -> np.ndarray:
-    """Probabilities of endpoints (draws, K, 4) by the exact simulator."""
-    parts = []
-    with tqdm(total=len(points), desc="simulated draws", disable=not progress, leave=False) as bar:
-        for first in range(0, len(points), POINTS_A_CALL):
-            some = [coordinates.parameters(point) for point in points[first : first + POINTS_A_CALL]]
-            # Other random numbers in each call, or all draws would share the luck of one set
-            parts += [moments.values[:, :4] for moments in simulated_moments(some, sizes, RUNS, 2**61 + seed + first)]
-            bar.update(len(some))
-    return np.array(parts)
-
-
-def _log_likelihoods(probability: np.ndarray, measured: EndpointCounts) -> np.ndarray:
-    """The part of the log-likelihood of each N (..., K) that depends on the probabilities (..., K, 4)."""
-    possible = np.where(measured.possible, np.maximum(probability, LEAST_PROBABILITY), 1.0)
-    return (measured.counts * np.log(possible)).sum(-1)
-
-
-def _labelled(
-    coordinates: Coordinates,
-    measured: EndpointCounts,
-    sizes: tuple[int, ...],
-    points: np.ndarray,
-    probability: np.ndarray,
-    each: np.ndarray,
-    stats: dict[str, np.ndarray],
-) -> xr.DataTree:
-    drawn = ("chain", "draw")
-    chains, draws = points.shape[:2]
-    coords = {"chain": np.arange(chains), "draw": np.arange(draws)}
-    theta = np.array([coordinates.theta(point) for point in points.reshape(chains * draws, -1)])
-    theta = theta.reshape(chains, draws, -1)
-    values = {name: (drawn, theta[..., PARAMETERS.index(name)], f"{name} of Mechanism 1") for name in coordinates.free}
-    ends, said = {"endpoint": list(ENDPOINTS)}, "probability of an endpoint"
-    constant = gammaln(measured.seeds + 1) - gammaln(measured.counts + 1).sum(-1)
-    groups = {
-        "posterior": labelled(values, coords),
-        "posterior_predictive": labelled(
-            {"probability": ((*drawn, "n_agents", "endpoint"), probability, said)},
-            coords | ends | {"n_agents": list(sizes)},
-        ),
-        "log_likelihood": labelled(
-            {"endpoint_count": ((*drawn, "size"), each + constant, "log-likelihood of the runs at one N")},
-            coords | {"size": measured.n_agents},
-        ),
-        "sample_stats": labelled({name: (drawn, value, f"{name} of NUTS") for name, value in stats.items()}, coords),
-        "observed_data": labelled(
-            {"endpoint_count": (("size", "endpoint"), measured.counts, "runs with an endpoint")},
-            {"size": measured.n_agents} | ends,
-        ),
-    }
-    return xr.DataTree.from_dict(groups)
+    """The part that depends on the coordinates, by the surrogate corrected `by` a ratio and an offset."""
+    return varying_part(corrected(surrogate_moments(theta_at(free, held, at), draws), *by), measured)

@@ -13,8 +13,9 @@ endpoint's probability is 0.05 to 0.16, depending on the draws (eight seeds).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,9 +23,9 @@ import numpy as np
 import optax
 
 from meanfield import InputError
-from theory.flag_game.mechanism1._coordinates import FARTHEST, Coordinates, theta_at, theta_of
+from theory.flag_game.mechanism1._coordinates import FARTHEST, Coordinates, theta_at
 from theory.flag_game.mechanism1._counts import EndpointCounts
-from theory.flag_game.mechanism1._endpoints import vote_bands
+from theory.flag_game.mechanism1._endpoints import endpoints_of_votes
 from theory.flag_game.mechanism1._likelihood import varying_part
 from theory.flag_game.mechanism1._parameters import component_weights
 
@@ -69,78 +70,73 @@ def make_draws(sizes: tuple[int, ...], rounds: int, seed: int, agents: int = SLO
     rng = np.random.default_rng(seed)
     uniform, normal = rng.random(half), rng.standard_normal((rounds - 1, *half))
     uniform, normal = np.concatenate([uniform, 1 - uniform], axis=-1), np.concatenate([normal, -normal], axis=-1)
-    placed = np.full((len(sizes), slots), -1)  # the number of a slot's population
-    for k, n in enumerate(sizes):
-        room = -(-n // CHUNK) * CHUNK
-        for population in range(slots // room):
-            placed[k, population * room : population * room + n] = population
+    n = np.array(sizes)[:, None]
+    room = -(-n // CHUNK) * CHUNK
+    population, place = np.divmod(np.arange(slots), room)
+    placed = np.where((place < n) & (population < slots // room), population, -1)
     chunks = placed[:, ::CHUNK]  # the first slot of a chunk is idle only if all are
     together = (chunks[:, :, None] == chunks[:, None, :]) & (chunks[:, :, None] >= 0)
     used = (placed >= 0)[..., None]
     weight = used / (used.sum(axis=1, keepdims=True) * uniform.shape[-1])
     return Draws(
-        np.array(sizes, dtype=float),
-        uniform,
-        normal,
-        together.astype(float),
-        weight,
-        np.array([_thresholds(n) for n in sizes]),
+        n[:, 0] * 1.0, uniform, normal, together.astype(float), weight, np.array([_thresholds(n) for n in sizes])
     )
 
 
 def _thresholds(n: int) -> list[float]:
-    consensus, polar_low, polar_high = vote_bands(n)
-    return [n - consensus + 1.0, float(consensus), float(polar_low), polar_high + 1.0]
+    """The numbers of votes for the truth above a wrong consensus, at a correct one, at and above polarised ends."""
+    correct, wrong, polarized = (np.flatnonzero(endpoints_of_votes(n) == k) for k in range(3))
+    return [wrong[-1] + 1.0, float(correct[0]), float(polarized[0]), polarized[-1] + 1.0]
 
 
 class Surrogate:
     """The surrogate as a function of coordinates: NumPy arrays in and out."""
 
     def __init__(self, coordinates: Coordinates, draws: Draws) -> None:
-        self._free, self._held = coordinates.free, theta_of(coordinates.held)
         with jax.enable_x64(True):
-            self._draws = jax.device_put(draws)
+            self.given = coordinates.free, coordinates.held.theta, jax.device_put(draws)
 
     def moments(self, point: np.ndarray) -> np.ndarray:
         """Probabilities of the four endpoints and the mean share of votes for the truth, shape (K, 5)."""
-        with jax.enable_x64(True):
-            return np.asarray(_moments(self._free, self._held, point, self._draws))
+        return self._run(_moments, point)
 
     def slopes(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The moments (K, 5) and their Jacobian (K, 5, P)."""
-        with jax.enable_x64(True):
-            jacobian, moments = _slopes(self._free, self._held, point, self._draws)
-        return np.asarray(moments), np.asarray(jacobian)
+        jacobian, moments = self._run(_slopes, point)
+        return moments, jacobian
+
+    def carried(self, measured: EndpointCounts) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """Slopes of other moments, as a function of a point and its moments."""
+        return lambda point, moments: transferred(*self.slopes(point), moments, measured.possible)
 
     def search(self, start: np.ndarray, measured: EndpointCounts) -> np.ndarray:
         """The best point that Adam (Kingma and Ba 2015) meets on the log-likelihood.
 
         Its steps of fixed size pass ridges on which Fisher scoring stops.
         """
+        return self._run(_search, start, measured)
+
+    def _run(self, program: Callable, *values: Any) -> Any:
         with jax.enable_x64(True):
-            return np.asarray(_search(self._free, self._held, start, self._draws, measured))
+            return jax.tree.map(np.asarray, program(*self.given, *values))
 
 
 @partial(jax.jit, static_argnums=0)
-def _moments(free: tuple[str, ...], held: jax.Array, point: jax.Array, draws: Draws) -> jax.Array:
+def _moments(free: tuple[str, ...], held: jax.Array, draws: Draws, point: jax.Array) -> jax.Array:
     return surrogate_moments(theta_at(free, held, point), draws)
 
 
 @partial(jax.jit, static_argnums=0)
-def _slopes(free: tuple[str, ...], held: jax.Array, point: jax.Array, draws: Draws) -> tuple[jax.Array, jax.Array]:
-    def twice(at: jax.Array) -> tuple[jax.Array, jax.Array]:
-        moments = _moments(free, held, at, draws)
-        return moments, moments
-
-    return jax.jacfwd(twice, has_aux=True)(point)
+def _slopes(free: tuple[str, ...], held: jax.Array, draws: Draws, point: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return jax.jacfwd(lambda at: (_moments(free, held, draws, at),) * 2, has_aux=True)(point)
 
 
 @partial(jax.jit, static_argnums=0)
 def _search(
-    free: tuple[str, ...], held: jax.Array, start: jax.Array, draws: Draws, measured: EndpointCounts
+    free: tuple[str, ...], held: jax.Array, draws: Draws, start: jax.Array, measured: EndpointCounts
 ) -> jax.Array:
     adam = optax.adam(optax.cosine_decay_schedule(FIRST_STEP, SEARCH_STEPS))
-    score = jax.value_and_grad(lambda at: -varying_part(_moments(free, held, at, draws), measured))
+    score = jax.value_and_grad(lambda at: -varying_part(_moments(free, held, draws, at), measured))
 
     def step(carry: tuple, _: None) -> tuple[tuple, None]:
         point, state, best, lowest = carry
@@ -215,3 +211,31 @@ def _fields(theta: jax.Array, draws: Draws) -> jax.Array:
 def _cdf(x: jax.Array) -> jax.Array:
     """Φ(x) to 2e-4. Source: Page 1977, Applied Statistics 26, 75."""
     return 0.5 * (1 + jnp.tanh(0.7978845608 * (x + 0.044715 * x**3)))
+
+
+def transferred(surrogate: np.ndarray, jacobian: np.ndarray, moments: np.ndarray, possible: np.ndarray) -> np.ndarray:
+    """The surrogate's Jacobian (K, 5, P), carried over to other moments (K, 5) of the same parameters.
+
+    Space mapping (Bandler et al. 1994, IEEE Trans. Microw. Theory Tech. 42, 2536) assumes that two quantities change
+    little: the ratio of each endpoint's probability, before normalisation, to the surrogate's, and the difference of
+    means.
+    """
+    relative = jacobian[:, :4] / np.maximum(surrogate[:, :4], LEAST_PROBABILITY)[..., None]
+    relative = np.where(possible[..., None], relative, 0.0)
+    mean = np.einsum("ki,kip->kp", moments[:, :4], relative)
+    return np.concatenate([moments[:, :4, None] * (relative - mean[:, None]), jacobian[:, 4:]], axis=1)
+
+
+def correction(
+    surrogate: np.ndarray, moments: np.ndarray, possible: np.ndarray, least: float = LEAST_PROBABILITY
+) -> tuple[np.ndarray, np.ndarray]:
+    """The ratio (K, 4) and offset (K,) by which `corrected` turns the surrogate's moments into these."""
+    ratio = np.where(possible, moments[:, :4] / np.maximum(surrogate[:, :4], least), 0.0)
+    return ratio, moments[:, 4] - surrogate[:, 4]
+
+
+def corrected(surrogate: np.ndarray, ratio: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """The surrogate's moments (K, 5) with endpoints times `ratio` (K, 4), normalised, and means plus `offset` (K,)."""
+    xp = surrogate.__array_namespace__()
+    raised = xp.maximum(surrogate[:, :4], LEAST_PROBABILITY) * ratio
+    return xp.concat([raised / raised.sum(axis=1, keepdims=True), surrogate[:, 4:] + offset[:, None]], axis=1)

@@ -18,8 +18,6 @@ As a model of measured endpoints it is simpler than this limit: its zealots don'
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import xarray as xr
 from scipy.linalg.blas import dgbmv
@@ -27,26 +25,13 @@ from scipy.special import expit
 from scipy.stats import betabinom, binom
 
 from meanfield.toolbox import check_memory, labelled, real_number, stamp, whole_number
-from theory.flag_game.mechanism1._counts import EndpointCounts, Source, read_counts
-from theory.flag_game.mechanism1._endpoints import ENDPOINTS
-from theory.flag_game.mechanism1._information import information
-from theory.flag_game.mechanism1._likelihood import log_likelihood
-from theory.flag_game.mechanism1._search import Summit, climb
-from theory.flag_game.mechanism1._simulated import Moments, moments_of_laws
+from theory.flag_game.mechanism1._counts import Source, read_counts
+from theory.flag_game.mechanism1._endpoints import ENDPOINTS, Moments, moments_of_laws
+from theory.flag_game.mechanism1._likelihood import climb, information, judgement
 
 STEP = 1e-5
 STARTS = ((0.0, 0.0, 0.0, 0.0), (-1.0, -1.0, 0.0, 0.0), (-2.0, -2.0, 0.5, 0.0), (1.0, 0.0, -0.5, 0.0))
 NAMES = ("zealots_T", "zealots_R", "growth", "initial_share")
-
-
-class CopyingFit(NamedTuple):
-    """ln z_T and ln z_R at N = 1, κ and, for finite runs, the logit of the initial share; and their covariance."""
-
-    point: np.ndarray
-    moments: Moments
-    log_likelihood: float
-    effective_parameters: float
-    covariance: np.ndarray
 
 
 def copying_law(
@@ -98,21 +83,13 @@ def copying_law(
     k = np.arange(n_agents + 1)
     if interactions is None:
         return betabinom.pmf(k, n_agents, zealots_T, zealots_R)
-    interactions = whole_number("interactions", interactions, 0)
-    return _after(binom.pmf(k, n_agents, initial_share), zealots_T, zealots_R, interactions)
-
-
-def _after(law: np.ndarray, zealots_T: float, zealots_R: float, interactions: int) -> np.ndarray:
-    """The law (N + 1,) after so many interactions; all terms are positive, so nothing cancels."""
-    n_agents = len(law) - 1
-    k = np.arange(n_agents + 1)
     pairs = n_agents * (n_agents + zealots_T + zealots_R - 1)
     up, down = (n_agents - k) * (k + zealots_T) / pairs, k * (n_agents - k + zealots_R) / pairs
     # Bands of the matrix as BLAS stores them: column k holds the ways out of k. BLAS takes 3 states at least, so one
-    # unreachable state follows.
+    # unreachable state follows. All terms are positive, so nothing cancels.
     step = np.asfortranarray([np.r_[0.0, down[1:], 0.0], np.r_[1 - up - down, 1.0], np.r_[up, 0.0]])
-    law = np.r_[law, 0.0]
-    for _ in range(interactions):
+    law = np.r_[binom.pmf(k, n_agents, initial_share), 0.0]
+    for _ in range(whole_number("interactions", interactions, 0)):
         law = dgbmv(n_agents + 2, n_agents + 2, 1, 1, 1.0, step, law)
     return law[:-1]
 
@@ -157,57 +134,37 @@ def fit_copying(counts: Source, *, interactions_per_agent: int | None = None) ->
     if interactions_per_agent is not None:
         interactions_per_agent = whole_number("interactions_per_agent", interactions_per_agent, 1)
     measured = read_counts(counts)
-    fit = likeliest_copying(measured, interactions_per_agent)
-    share = expit(fit.point[3:])
-    estimate = np.r_[np.exp(fit.point[:2]), fit.point[2], share]
-    errors = np.sqrt(np.diag(fit.covariance)) * np.r_[estimate[:2], 1.0, share * (1 - share)]
-    columns = {
-        "estimate": (("parameter",), estimate, "likeliest value"),
-        "standard_error": (("parameter",), errors, "standard error, Godambe"),
-        "fitted": (("n_agents", "endpoint"), fit.moments.values[:, :4], "fraction of runs, fitted"),
-        "fitted_accuracy": (("n_agents",), fit.moments.values[:, 4], "collective mean accuracy, fitted"),
-    }
-    result = labelled(
-        columns,
-        {"parameter": list(NAMES[: len(estimate)]), "endpoint": list(ENDPOINTS), "n_agents": measured.n_agents},
-    )
-    judged = judgement(fit.log_likelihood, fit.effective_parameters, measured)
-    return stamp(result, "copying_fit", None, interactions_per_agent=interactions_per_agent).assign_attrs(judged)
-
-
-def likeliest_copying(measured: EndpointCounts, interactions_per_agent: int | None = None) -> CopyingFit:
-    """The fit by Fisher scoring on the exact distribution, from several starts."""
-    free = 3 if interactions_per_agent is None else 4
 
     def law(n: int, point: np.ndarray) -> np.ndarray:
-        z_T, z_R = np.exp(np.clip(point[:2] + point[2] * np.log(n), -12, 12)).tolist()
+        zealots = np.exp(np.clip(point[:2] + point[2] * np.log(n), -12, 12)).tolist()
         if interactions_per_agent is None:
-            return copying_law(n, z_T, z_R)
-        return copying_law(n, z_T, z_R, interactions=interactions_per_agent * n, initial_share=float(expit(point[3])))
+            return copying_law(n, *zealots)
+        return copying_law(n, *zealots, interactions=interactions_per_agent * n, initial_share=float(expit(point[3])))
 
     def exact(point: np.ndarray) -> Moments:
         return moments_of_laws([law(n, point) for n in measured.sizes])
 
-    def slopes(point: np.ndarray, _: np.ndarray) -> np.ndarray:
-        moves = STEP * np.eye(free)
-        return np.stack([(exact(point + m).values - exact(point - m).values) / (2 * STEP) for m in moves], axis=-1)
-
     def values(points: list[np.ndarray]) -> list[np.ndarray]:
         return [exact(point).values for point in points]
 
-    summits = [climb(values, slopes, np.array(start[:free]), measured) for start in STARTS]
-    best: Summit = max(summits, key=lambda summit: summit.log_likelihood)
-    moments, jacobian = exact(best.coordinates), slopes(best.coordinates, best.moments)
-    found = information(moments, jacobian, jacobian, measured, np.inf)
-    value = log_likelihood(moments.values, measured)
-    return CopyingFit(best.coordinates, moments, value, found.effective_parameters, found.covariance)
+    def slopes(point: np.ndarray, _: np.ndarray) -> np.ndarray:
+        moves = STEP * np.eye(len(point))
+        return np.stack([(exact(point + m).values - exact(point - m).values) / (2 * STEP) for m in moves], axis=-1)
 
-
-def judgement(value: float, effective: float, measured: EndpointCounts) -> dict[str, float]:
-    """Information criteria of a composite likelihood. Sources: Varin and Vidoni 2005; Gao and Song 2010, JASA 105."""
-    return {
-        "log_likelihood": value,
-        "effective_parameters": effective,
-        "aic": 2 * effective - 2 * value,
-        "bic": float(np.log(measured.seeds.sum()) * effective - 2 * value),
+    starts = np.array(STARTS)[:, : 3 if interactions_per_agent is None else 4]
+    best = max((climb(values, slopes, start, measured) for start in starts), key=lambda summit: summit.log_likelihood)
+    point, jacobian = best.coordinates, slopes(best.coordinates, best.moments)
+    found = information(exact(point), jacobian, jacobian, measured, np.inf)
+    share = expit(point[3:])
+    estimate = np.r_[np.exp(point[:2]), point[2], share]
+    errors = np.sqrt(np.diag(found.covariance)) * np.r_[estimate[:2], 1.0, share * (1 - share)]
+    columns = {
+        "estimate": (("parameter",), estimate, "likeliest value"),
+        "standard_error": (("parameter",), errors, "standard error, Godambe"),
+        "fitted": (("n_agents", "endpoint"), best.moments[:, :4], "fraction of runs, fitted"),
+        "fitted_accuracy": (("n_agents",), best.moments[:, 4], "collective mean accuracy, fitted"),
     }
+    coords = {"parameter": list(NAMES[: len(estimate)]), "endpoint": list(ENDPOINTS), "n_agents": measured.n_agents}
+    judged = judgement(best.log_likelihood, found.effective_parameters, measured)
+    result = stamp(labelled(columns, coords), "copying_fit", None, interactions_per_agent=interactions_per_agent)
+    return result.assign_attrs(judged)

@@ -11,26 +11,22 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError
 from meanfield.toolbox import check_level, check_memory, real_number, stamp, whole_number
-from theory.flag_game.mechanism2._likelihood import (
-    Condition,
-    at_bound,
-    chances_of,
-    deviance_p_value,
-    loss_of,
-    make_condition,
-    maximum,
-    n_free,
-    parameters,
-    profile_interval,
-    saturated,
-)
-from theory.flag_game.mechanism2._memory_conflict import (
-    EVIDENCE,
-    N_COUNTRIES,
-    RELATIONS,
-    RESPONSES,
-    read_memory_conflict,
-)
+from theory.flag_game.mechanism2._likelihood import Condition, maximum, p_value, profile_interval, saturated
+from theory.flag_game.mechanism2._memory_conflict import EVIDENCE, N_COUNTRIES, RELATIONS, RESPONSES
+from theory.flag_game.mechanism2._memory_conflict_table import read_memory_conflict
+
+LONG_NAMES = {
+    "uptake": "social-evidence uptake, α",
+    "rewrite": "compatibility rewrite, γ",
+    "literal": "part taken up literally, α(1 - γ)",
+    "compatible": "countries compatible with a weak crop, n",
+    "leak": "anchor weight of an incompatible country, ε",
+    "similarity": "similarity of two countries in the map, σ",
+    "aic_similarity_fitted": "AIC with the similarity fitted as well",
+    "deviance_p_value": "share of tables drawn from the fit that it fits no better",
+    "count": "answers",
+    "predicted": "chance of the answer",
+}
 
 
 def fit(
@@ -131,88 +127,48 @@ def fit(
     check_memory(16 * bootstrap, f"bootstrap = {bootstrap}", "fewer of them")
     table = read_memory_conflict(probe)
     models = list(dict.fromkeys(table["model"]))
-    results = {}
+    parts = []
     groups = [rows for _, rows in table.groupby(["private_evidence_strength", "m"], sort=False)]
     for rows in tqdm(groups, desc="conditions", disable=not progress, leave=False):
         strength, m = rows["private_evidence_strength"].iloc[0], int(rows["m"].iloc[0])
         if set(rows["model"]) != set(models):
             raise InputError(f"probe: {strength} with m = {m} lacks a model of {', '.join(models)}")
-        parts = [
-            make_condition(rows, models, EVIDENCE[strength], sigma, compatible, shared_uptake)
-            for sigma in (similarity, None)
-        ]
-        one = _fitted(parts[0], rows, models, level, bootstrap, seed)
-        with_similarity = float(one["aic"]) if similarity is None else _aic(parts[1], maximum(parts[1]))
-        results[EVIDENCE[strength], m] = one.assign(aic_similarity_fitted=with_similarity)
+        condition, free = (Condition.of(rows, models, one, compatible, shared_uptake) for one in (similarity, None))
+        one = _fitted(condition, rows, models, level, bootstrap, seed)
+        aic = one["aic"].item() if similarity is None else free.aic(maximum(free))
+        parts.append(one.assign(aic_similarity_fitted=aic).expand_dims(evidence=[EVIDENCE[strength]], bandwidth=[m]))
+    result = xr.merge(parts, join="outer", compat="no_conflicts")
+    told = {"long_name": "fitted parameters at an end of their range"}
+    result["at_bound"] = result["at_bound"].fillna("").astype(str).assign_attrs(told)
+    for name, text in LONG_NAMES.items():
+        result[name].attrs |= {"long_name": text, "units": "1"}
     options = {"similarity": similarity, "compatible": compatible, "shared_uptake": shared_uptake, "level": level}
-    result = stamp(_assembled(results), "mechanism2", None, seed=seed, bootstrap=bootstrap, **options)
+    result = stamp(result, "mechanism2", None, seed=seed, bootstrap=bootstrap, **options)
     held = {"similarity": similarity, "compatible": compatible}
     given = ", ".join(f"{name} = {value:g}, not fitted" for name, value in held.items() if value is not None)
     return result.assign_attrs(intervals="profile likelihood" + (f", given {given}" if given else ""))
-
-
-def _aic(condition: Condition, best: np.ndarray) -> float:
-    return 2 * (n_free(condition) + loss_of(condition, best))
 
 
 def _fitted(
     condition: Condition, rows: pd.DataFrame, models: list[str], level: float, bootstrap: int, seed: int
 ) -> xr.Dataset:
     best = maximum(condition)
-    values = parameters(condition, best)
-    by_model = {name: ("model", np.array(values[name])) for name in ("uptake", "rewrite", "literal")}
-    for name in list(by_model):
-        shared = name == "uptake" and condition.layout.names[0] == "uptake"
+    values, deviance = condition.parameters(best), 2 * (saturated(condition.counts) + condition.loss(best))
+    found = {name: ("model", np.array(values[name])) for name in ("uptake", "rewrite", "literal")}
+    for name in list(found):
+        shared = name == "uptake" and condition.n_uptakes == 1
         ends = [profile_interval(condition, best, name, k, level) for k in range(1 if shared else len(models))]
-        by_model[f"{name}_interval"] = (("model", "bound"), np.resize(ends, (len(models), 2)))
-    log_likelihood = -loss_of(condition, best)
-    deviance = 2 * (saturated(condition.counts) - log_likelihood)
-    single = {
-        "compatible": values["compatible"],
-        "leak": values["leak"],
-        "similarity": values["similarity"],
-        "log_likelihood": log_likelihood,
-        "deviance": deviance,
-        "n_parameters": n_free(condition),
-        "aic": _aic(condition, best),
-        "at_bound": ", ".join(at_bound(condition, best)),
-        "deviance_p_value": deviance_p_value(condition, best, deviance, bootstrap, seed),
-    }
-    result = xr.Dataset({**by_model, **{name: ((), value) for name, value in single.items()}})
-    result = result.assign_coords(model=models, bound=["low", "high"])
-    return result.merge(_table(condition, rows, best))
-
-
-def _table(condition: Condition, rows: pd.DataFrame, best: np.ndarray) -> xr.Dataset:
-    index = pd.MultiIndex.from_arrays(
-        [rows["model"], rows["social_evidence_relation"], rows["social_memory_entries"]],
-        names=["model", "relation", "social_entries"],
-    )
+        found[f"{name}_interval"] = (("model", "bound"), np.resize(ends, (len(models), 2)))
+    single = {name: values[name] for name in ("compatible", "leak", "similarity")}
+    single |= {"log_likelihood": -condition.loss(best), "deviance": deviance, "n_parameters": int(condition.free.sum())}
+    single |= {"aic": condition.aic(best), "at_bound": ", ".join(condition.at_bound(best))}
+    single |= {"deviance_p_value": p_value(condition, best, deviance, bootstrap, seed)}
+    over = [rows["model"], rows["social_evidence_relation"], rows["social_memory_entries"]]
+    index = pd.MultiIndex.from_arrays(over, names=["model", "relation", "social_entries"])
+    columns = pd.Index(RESPONSES, name="response")
     tables = {
-        name: pd.DataFrame(values, index=index, columns=pd.Index(RESPONSES, name="response")).stack().to_xarray()
-        for name, values in (("count", condition.counts), ("predicted", chances_of(condition, best)))
+        name: pd.DataFrame(values, index=index, columns=columns).stack().to_xarray()
+        for name, values in (("count", condition.counts), ("predicted", condition.chances(best)))
     }
-    return xr.Dataset(tables).reindex(relation=list(RELATIONS), response=list(RESPONSES))
-
-
-def _assembled(results: dict[tuple[str, int], xr.Dataset]) -> xr.Dataset:
-    long_names = {
-        "uptake": "social-evidence uptake, α",
-        "rewrite": "compatibility rewrite, γ",
-        "literal": "part taken up literally, α(1 - γ)",
-        "compatible": "countries compatible with a weak crop, n",
-        "leak": "anchor weight of an incompatible country, ε",
-        "similarity": "similarity of two countries in the map, σ",
-        "aic_similarity_fitted": "AIC with the similarity fitted as well",
-        "deviance_p_value": "share of tables drawn from the fit that it fits no better",
-        "count": "answers",
-        "predicted": "chance of the answer",
-    }
-    parts = [one.expand_dims(evidence=[e], bandwidth=[m]) for (e, m), one in results.items()]
-    result = xr.merge(parts, join="outer", compat="no_conflicts")
-    result["at_bound"] = (
-        result["at_bound"].fillna("").astype(str).assign_attrs(long_name="fitted parameters at an end of their range")
-    )
-    for name, text in long_names.items():
-        result[name].attrs |= {"long_name": text, "units": "1"}
-    return result
+    answers = xr.Dataset(tables).reindex(relation=list(RELATIONS), response=list(RESPONSES))
+    return xr.Dataset(found | single, {"model": models, "bound": ["low", "high"]}).merge(answers)

@@ -1,31 +1,18 @@
-"""The memory-conflict probe of [002]: its answers under Mechanism 2, and its measured counts."""
+"""The answers of the memory-conflict probe of [002] under Mechanism 2."""
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from meanfield import InputError
-from meanfield.toolbox import column_numbers, one_of, read_csv, real_numbers, shown, whole_number
+from meanfield.toolbox import one_of, real_numbers, shown, whole_number
 
 RESPONSES = ("private_evidence", "social_evidence", "other_private_compatible", "other_incompatible")
-STRONG = "strong_private_evidence"
-EVIDENCE = {"weak_private_evidence": "weak", STRONG: "strong"}
+EVIDENCE = {"weak_private_evidence": "weak", "strong_private_evidence": "strong"}
 RELATIONS = ("compatible", "incompatible")
 N_COUNTRIES = 28
-NUMBERS = ("m", "target_memory_entries", "social_memory_entries", "n_trials")
 ALONE = "where evidence is strong nothing but the target fits the crop"
-KEYS = [
-    "model",
-    "m",
-    "private_evidence_strength",
-    "social_evidence_relation",
-    "target_memory_entries",
-    "social_memory_entries",
-]
 
 
 def memory_conflict_response(
@@ -139,81 +126,3 @@ def grounded_answers(
     moved = (1 - alpha) * p + alpha * ((1 - gamma) * message + gamma * rewritten)
     grounded = moved * p * number
     return grounded / grounded.sum(-1, keepdims=True)
-
-
-def read_memory_conflict(probe: str | os.PathLike[str] | pd.DataFrame) -> pd.DataFrame:
-    """The probe's table, checked: the columns of KEYS, and a column of counts for each of RESPONSES.
-
-    Raises
-    ------
-    InputError
-        If columns are missing, numbers are negative or not whole, counts do not sum to `n_trials`, or a condition is
-        impossible or occurs twice, also with other `target_memory_entries`.
-    """
-    if isinstance(probe, pd.DataFrame):
-        table = probe
-    elif not isinstance(probe, (str, os.PathLike)):
-        raise InputError(f"probe is a {type(probe).__name__}: expected the table of memory_conflict_table, or its path")
-    else:
-        table = read_csv(probe, "probe")
-    columns = {name: f"{name}_count" for name in RESPONSES}
-    missing = [name for name in [*KEYS, "n_trials", *columns.values()] if name not in table]
-    if missing or table.empty:
-        raise InputError(f"probe lacks the columns {', '.join(missing)}" if missing else "probe has no rows")
-    nameless = table["model"].isna().to_numpy()
-    if nameless.any():
-        raise InputError(f"probe: model is missing in row {int(nameless.argmax())}")
-    table = table.assign(**{name: _whole(table, name) for name in [*NUMBERS, *columns.values()]})
-    wrong = table[list(columns.values())].to_numpy().sum(1) != table["n_trials"].to_numpy()
-    if wrong.any():
-        raise InputError(f"probe: counts of the row {int(wrong.argmax())} do not sum to its n_trials")
-    for column, known in (("private_evidence_strength", EVIDENCE), ("social_evidence_relation", RELATIONS)):
-        unknown = sorted(set(table[column]) - set(known), key=str)
-        if unknown:
-            raise InputError(f"probe: {column} = {unknown[0]!r}, expected one of {', '.join(known)}")
-    if table.duplicated(KEYS).any():
-        raise InputError("probe: a condition occurs twice")
-    _check_told_apart(table)
-    if (table[["target_memory_entries", "social_memory_entries"]].to_numpy().sum(1) == 0).any():
-        raise InputError("probe: expected at least one memory entry in each row")
-    strong = table["private_evidence_strength"].to_numpy() == STRONG
-    if (strong & (table["social_evidence_relation"].to_numpy() == "compatible")).any():
-        raise InputError(f"probe: social_evidence_relation = 'compatible' under strong evidence: {ALONE}")
-    other = columns["other_private_compatible"]
-    if (strong & (table[other].to_numpy() > 0)).any():
-        raise InputError(f"probe: {other} above 0 under strong evidence: {ALONE}")
-    return table.rename(columns={column: name for name, column in columns.items()})
-
-
-def _check_told_apart(table: pd.DataFrame) -> None:
-    """InputError if two rows differ in `target_memory_entries` only, for which results have no dim."""
-    cells = [name for name in KEYS if name != "target_memory_entries"]
-    twins = np.flatnonzero(table.duplicated(cells, keep=False))
-    if not len(twins):
-        return
-    same = (table[cells].to_numpy() == table[cells].iloc[twins[0]].to_numpy()).all(1)
-    first, second = np.flatnonzero(same)[:2]
-    values = table["target_memory_entries"].to_numpy()[[first, second]].tolist()
-    raise InputError(
-        f"probe: rows {first} and {second} differ in target_memory_entries = {values} alone: expected one row for "
-        "each model, m, strength, relation and social_memory_entries"
-    )
-
-
-def _whole(table: pd.DataFrame, name: str) -> np.ndarray:
-    """A column of whole numbers, of at least 1 where it is the bandwidth."""
-    least = 1 if name == "m" else 0
-    values = column_numbers(table[name])
-    wrong = ~(np.isfinite(values) & (values >= least) & (values == np.round(values)))
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InputError(
-            f"probe: {name} = {table[name].iloc[row]} in row {row}: expected a whole number of at least {least}"
-        )
-    return values.astype(np.int64)
-
-
-def social_share(table: pd.DataFrame) -> np.ndarray:
-    """r, by row."""
-    social = table["social_memory_entries"].to_numpy(dtype=np.float64)
-    return social / (social + table["target_memory_entries"].to_numpy())
