@@ -64,9 +64,12 @@ for axis, (name, curve) in zip(axes, curves.items(), strict=True):
 
 
 def first_day(share, level=0.7):
-    """When a share first reaches the level, between two saved times by a straight line."""
-    until = np.argmax(share.values)
-    return np.interp(level, share.values[:until], share["time"].values[:until])
+    """When a share first reaches the level, between two saved times by a straight line; NaN if it does not."""
+    first = int(np.argmax(share.values >= level))
+    if share.values[first] < level:
+        return np.nan
+    around = slice(max(first - 1, 0), first + 1)
+    return np.interp(level, share.values[around], share["time"].values[around])
 
 
 pd.DataFrame(
@@ -141,7 +144,7 @@ print("without entrepreneurs on day 2:", ", ".join(f"{share:.0%} accept '{name}'
 # %% [markdown]
 # ## N agents
 #
-# How good is the rate equation for ten agents? Its error is less than half a percent, and it falls like 1/N in exact
+# How good is the rate equation for ten agents? Its error is about half a percent, and it falls like 1/N in exact
 # simulations of the same model.
 
 # %%

@@ -25,11 +25,12 @@ def entries_of(policies: xr.Dataset | Iterable[xr.Dataset]) -> list[dict[str, An
 
     Policies of the same name are numbered. InputError if there is no policy.
     """
-    entries = [
-        _entry(policy) for policy in tqdm([*each_policy(policies)], "κ by temperature", leave=False, disable=None)
-    ]
-    if not entries:
+    chosen = [*each_policy(policies)]
+    if not chosen:
         raise InputError("policies is empty: expected at least one policy")
+    for policy in chosen:  # each of them takes seconds
+        _check(policy)
+    entries = [_entry(policy) for policy in tqdm(chosen, "κ by temperature", leave=False, disable=None)]
     names = Counter(entry["name"] for entry in entries)
     met: Counter[str] = Counter()
     for entry in entries:
@@ -39,7 +40,7 @@ def entries_of(policies: xr.Dataset | Iterable[xr.Dataset]) -> list[dict[str, An
     return entries
 
 
-def _entry(policy: xr.Dataset) -> dict[str, Any]:
+def _check(policy: xr.Dataset) -> None:
     words, length = words_of(policy), space_of(policy).memory_length
     if len(words) != 2:
         raise InputError(f"policies has {name_of(policy)} with {len(words)} words: expected 2 for the explorer")
@@ -47,11 +48,14 @@ def _entry(policy: xr.Dataset) -> dict[str, Any]:
         raise InputError(
             f"policies has {name_of(policy)} with H = {length}: expected at most {LONGEST_MEMORY} for the explorer"
         )
+
+
+def _entry(policy: xr.Dataset) -> dict[str, Any]:
     temperature, log_odds = _measured(policy)
     return {
         "name": name_of(policy),
-        "words": words,
-        "memory_length": length,
+        "words": words_of(policy),
+        "memory_length": space_of(policy).memory_length,
         "q": _encoded(policy["q"].transpose("state", "word").values),
         "temperature": temperature,
         "log_odds": [_encoded(order) for order in log_odds],

@@ -59,6 +59,8 @@ class NormOperations:
         has `user_no_first`, the user message with the words in the other order, `p_yes`, `captured_mass` (probability
         of the two words together) and `undecided` (width of the interval of `p_yes` if the back end only bounds it). A
         text also has `problem`, the reason of a refusal or ''.
+    identity
+        Text that changes with the model and the options; empty for a model that was given as an object.
 
     Examples
     --------
@@ -99,6 +101,9 @@ class NormOperations:
         self._created = {name: _checked(name, norms) for name, norms in (created or {}).items()}
         self._known: dict[Asked, Probed] = {}
         self.exchanges: list[dict[str, Any]] = []
+        self.created_for = tuple(self._created)
+        known = (backend.identity, prompts.sha256, temperature, writing_temperature, retries, self._created)
+        self.identity = " ".join(map(str, known)) if backend.identity else ""
 
     def __call__(self, operation: str, agent: NormAgent, given: Mapping[str, Any], rng: np.random.Generator) -> Any:
         """The answer to a question of `simulate_society`."""

@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from meanfield import InputError
+from meanfield.toolbox import is_number, one_of, real_number
 from theory.norms import Behaviour, NormAgent
+from theory.toolbox import KINDS
 
 OPPOSITE = {"for": "against", "against": "for"}
 LEVELS = ("superseded", "qualified", "complying")  # the later ones count before the earlier ones
@@ -27,6 +30,12 @@ class PersonalNorm:
     state: str = "qualified"
     about: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.content, str) or not self.content.strip():
+            raise InputError(f"content = {self.content!r}: expected text")
+        real_number(f"utility of {self.content!r}", self.utility, least=1, most=100)
+        one_of("kind", self.kind, KINDS)
 
     @classmethod
     def of(cls, behaviour: Behaviour, standard: str) -> PersonalNorm:
@@ -121,13 +130,26 @@ class Member:
                 lose(one.content)
         return self._with(norms.values(), follows)
 
+    def among(self, contents: Sequence[str]) -> Norms:
+        """Its qualified norms with these contents, which are one or more different ones."""
+        found = tuple(norm for content in contents for norm in self.qualified if norm.content == content)
+        if not found or len(found) < len(contents) or len(set(contents)) < len(contents):
+            raise InputError(f"contents = {contents!r}: expected one or more different qualified norms")
+        return found
+
     def plans(self, text: str, follows: Iterable[str]) -> Member:
         """With another plan; it goes on to plan by the norms of earlier ones."""
+        if unknown := set(follows).difference(norm.content for norm in self.qualified):
+            raise InputError(
+                f"plan of {self.agent.name} follows {min(unknown)!r}: expected qualified norms of the agent"
+            )
         return replace(self._with(self.norms, self.follows.union(follows)), plan=text)
 
     def generalises(self, contents: Sequence[str], abstract: str, kind: str, weights: Sequence[float]) -> Member:
         """With the qualified norms `contents` superseded by a general one that says `abstract`."""
-        subset = tuple(norm for content in contents for norm in self.qualified if norm.content == content)
+        subset = self.among(contents)
+        if len(weights) != len(contents) or not all(is_number(w) and w > 0 for w in weights):
+            raise InputError(f"weights = {weights!r}: expected {len(contents)} positive numbers")
         utilities, shares = [norm.utility for norm in subset], [w / max(weights) for w in weights]  # no sum overflows
         mean = sum(w * u for w, u in zip(shares, utilities, strict=True)) / sum(shares)
         utility = min(max(mean, min(utilities)), max(utilities))  # a mean of 100s may round to more than 100

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,11 @@ OPERATIONS = (
     *("create", "detect_conflict", "decide_to_talk", "talk", "think", "identify", "is_consistent", "is_unique"),
     *("is_type_right", "is_conflict_free", "plan", "act", "classify", "abstract"),
 )
+
+ANSWERS: dict[str, tuple[type, ...]] = {  # those of all other operations are True or False
+    **{"create": (list,), "talk": (str,), "think": (str, NoneType), "identify": (dict, NoneType)},
+    **{"plan": (dict,), "act": (dict,), "classify": (list,), "abstract": (list,)},
+}
 
 
 def simulate_society(
@@ -73,8 +80,9 @@ def simulate_society(
 
     `norms` are the agent's qualified norms, `informed` those that it was told of and has not accepted, the latest last;
     `source` is 'chat' or 'thought'. With an observation and a text come the name of the `behaviour`, the standard that
-    it `shows`, and whether it is `normative` or a habit. `operations` may have `rates`, in place of those without
-    norms outside the society.
+    it `shows`, and whether it is `normative` or a habit. `operations` may have the attributes `rates`; `identity`, a
+    text that determines the answers; `created_for`, names of agents for whom it has norms; and `exchanges`, a list of
+    what was asked, which is emptied at the start.
 
     Parameters
     ----------
@@ -85,7 +93,7 @@ def simulate_society(
     encounters, seed
         Number of encounters, and the seed of all random numbers.
     rates
-        By default those of the operations.
+        By default those of `operations`, else `NormRates` without utilities of norms that are not in the society.
     n_created
         Most norms of an entrepreneur at the start, 5 in [003].
     on_unparsed
@@ -121,10 +129,18 @@ def simulate_society(
         norms.initial_composition(one, agents)  # which refuses agents who prefer nothing
     rates = rates_of(getattr(operations, "rates", WHOLE) if rates is None else rates)
     one_of("on_unparsed", on_unparsed, ("raise", "no"))
+    leading = {agent.name for agent in agents if agent.type == "entrepreneur"}
+    if unused := [name for name in getattr(operations, "created_for", ()) if name not in leading]:
+        warnings.warn(
+            f"operations have norms for {', '.join(unused)}: expected them for entrepreneurs of the society, "
+            f"{', '.join(sorted(leading)) or 'which has none'}",
+            stacklevel=2,
+        )
     encounters, n_created = whole_number("encounters", encounters, 1), whole_number("n_created", n_created, 1)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
     society, met = Society(operations, agents, chosen, rates, n_created, on_unparsed), 0
     events, shares = list[Event](), list[np.ndarray]()
+    getattr(operations, "exchanges", []).clear()  # what was asked before is not of this society
     with tqdm(total=encounters, disable=not progress, unit="encounter", leave=False) as bar:
         while met < encounters:
             # Random numbers belong to events: disjoint parts of one Philox sequence
@@ -148,6 +164,7 @@ def simulate_society(
     result = labelled(columns, coords | {"time": ("event", time, {"long_name": "time, on average", "units": "day"})})
     databases = json.dumps({one.agent.name: one.as_dict() for one in society.members}, ensure_ascii=False)
     options = {"encounters": encounters, "seed": seed, "n_created": n_created, "on_unparsed": on_unparsed}
+    options["operations"] = getattr(operations, "identity", "")
     return stamp(result, "norm_society", None, **options, **vars(rates)).assign_attrs(databases=databases)
 
 
@@ -233,6 +250,9 @@ class Society:
                 raise
             self.unparsed[operation] += 1
             return no
+        if not isinstance(answer, types := ANSWERS.get(operation, (bool,))):
+            expected = " or ".join(one.__name__ for one in types)
+            raise InputError(f"{operation} of {agent.name} answered {answer!r}: expected {expected}")
         self.event.answers[-1].append(answer)
         return answer
 
@@ -288,7 +308,7 @@ class Society:
         return member
 
     def _generalises(self, member: Member, theme: str, contents: Sequence[str]) -> Member:
-        subset = tuple(norm for content in contents for norm in member.qualified if norm.content == content)
+        subset = member.among(contents)
         answer = self._ask("abstract", None, member.agent, theme=theme, norms=subset)
         if answer is None or any(norm.content == answer[0] and norm.state != "informed" for norm in member.norms):
             return member

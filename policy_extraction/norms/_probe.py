@@ -180,11 +180,11 @@ def _judged(probes: xr.Dataset) -> xr.Dataset:
             "agreement": xr.where(right == 1, chance, 1 - chance).where(right.notnull()),
             "true": chance.where(right == 1),
             "false": chance.where(right == 0),
-            "mean_mass": probes["captured_mass"],
         }
     )
     of = each.groupby("asked").mean(...).rename(asked="operation").sel(operation=list(QUESTIONS))
-    columns = {"agreement": of["agreement"], "contrast": of["true"] - of["false"], "mean_mass": of["mean_mass"]}
+    mass = probes["captured_mass"].groupby("asked").mean(..., skipna=False).sel(asked=list(QUESTIONS))
+    columns = {"agreement": of["agreement"], "contrast": of["true"] - of["false"], "mean_mass": mass}
     return labelled({name: ("operation", column.values, LONG_NAMES[name]) for name, column in columns.items()})
 
 

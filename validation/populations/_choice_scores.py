@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -142,14 +141,25 @@ def last_interaction_law(known: Choices) -> Law | None:
     return None if law is None else lambda choices: law(choices.recent(1))
 
 
+def majority_law(known: Choices) -> Law:
+    """A word remembered most often, of equals each with the same probability, and with probability ε any word."""
+    return _with_errors(_most_remembered, known)
+
+
+def minimal_naming_game_law(known: Choices) -> Law:
+    """A word of the agent's inventory, each with the same probability, and with probability ε any word."""
+    return _with_errors(_of_the_inventory, known)
+
+
 def _with_errors(certain: Callable[[Choices], np.ndarray], known: Choices) -> Law:
-    """A law with probability ε of any word, which is most likely in what is known."""
+    """The law with the probability of an error that is most likely in what is known."""
+    given = certain(known)
 
-    def chances(error: float, choices: Choices) -> np.ndarray:
-        return np.log((1 - error) * certain(choices) + error / len(choices.words))
+    def cost(error: float) -> float:
+        return -float(np.log((1 - error) * given + error / len(known.words)).sum())
 
-    error = minimize_scalar(lambda e: -chances(e, known).sum(), bounds=(LEAST_ERROR, MOST_ERROR), method="bounded").x
-    return partial(chances, float(error))
+    error = float(minimize_scalar(cost, bounds=(LEAST_ERROR, MOST_ERROR), method="bounded").x)
+    return lambda choices: np.log((1 - error) * certain(choices) + error / len(choices.words))
 
 
 def _most_remembered(choices: Choices) -> np.ndarray:
@@ -180,7 +190,6 @@ def _of_the_inventory(choices: Choices) -> np.ndarray:
     return probability
 
 
-majority_law, minimal_naming_game_law = (partial(_with_errors, law) for law in (_most_remembered, _of_the_inventory))
 LAWS: dict[str, Callable[[Choices], Law | None]] = {
     "policy": policy_law,
     "constant frequencies": constant_law,

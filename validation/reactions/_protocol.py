@@ -11,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, ReactionModel
-from meanfield.toolbox import LARGEST_SEED, labelled, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, labelled, shown, stamp, whole_number
 from theory.streams import seed_streams
 from validation._engine.arguments import LARGEST_POPULATION, check_protocol_runs
 from validation._engine.ensemble import play_to_end, portions
@@ -230,10 +230,14 @@ def _marks_of(
     """What an encounter of each channel adds to one whole number that has all counts side by side, and their places."""
     if not counted:
         return None, np.empty(0, np.int64)
+    if not isinstance(counted, Mapping) or not all(isinstance(one, (Sequence, np.ndarray)) for one in counted.values()):
+        raise InputError(f"counted = {shown(counted)}: expected {{name: numbers of channels}}")
     if model is None or record_rounds is None:
         raise InputError("counted without a model or record_rounds: expected all three")
     if n_agents >> (bits := BITS // len(counted)):
-        raise InputError(f"counts sum to {n_agents}: expected less than {1 << bits} with {len(counted)} counted")
+        raise InputError(
+            f"counts sum to {n_agents}: expected fewer than {1 << bits} agents with {len(counted)} names counted"
+        )
     known, shifts = range(len(model.alpha)), bits * np.arange(len(counted))
     for name, channels in counted.items():
         if unknown := [m for m in channels if m not in known]:

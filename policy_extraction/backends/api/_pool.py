@@ -41,13 +41,15 @@ def each(open_client: Callable[[], Any], jobs: Iterable[Job[T]], concurrency: in
     thread.start()
     try:
         while True:
-            with suppress(Empty):
+            try:
                 kind, what = results.get(timeout=LOOK)  # on Windows an endless wait does not hear Ctrl-C
-                if kind == "error":
-                    raise what
-                if kind == "end":
-                    return
-                yield what
+            except Empty:
+                continue
+            if kind == "error":
+                raise what
+            if kind == "end":
+                return
+            yield what
     finally:
         with suppress(RuntimeError):  # the loop is closed once the work is done
             loop.call_soon_threadsafe(work.cancel)

@@ -89,7 +89,8 @@ class TransformersBackend:
         """Number format of the weights, and the libraries that run the model."""
         model = self.language_model.model
         quantized = getattr(model.config, "quantization_config", None) or {}
-        method = (quantized if isinstance(quantized, dict) else vars(quantized)).get("quant_method")
+        named = quantized.get if isinstance(quantized, dict) else lambda name: getattr(quantized, name, None)
+        method = named("quant_method")
         quantization = {"quantization": str(getattr(method, "value", method))} if method else {}
         return {"libraries": " ".join(LIBRARIES), "dtype": str(model.dtype).removeprefix("torch."), **quantization}
 

@@ -84,6 +84,8 @@ class Goal:
 
     def derivatives(self, policy: xr.Dataset, quantity: Quantity) -> np.ndarray | None:
         """Derivatives by the first word's probability in each memory, shape (S,); None without them."""
+        if not quantity.name:
+            return None
         at = {"kappa": {}, "critical_mass": {"word": self.word}}.get(quantity.name, {"fixed_point": quantity.at})
         try:
             slopes = sensitivity(policy, of=quantity.name, **at)["derivative"].values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -62,14 +63,30 @@ def test_bad_input_is_named(unchecked_types, wrong: dict, message: str) -> None:
         simulate_society(**{"operations": TableOperations(), "encounters": 5, "seed": 1, **wrong})
 
 
-def test_norms_that_no_table_has_are_named() -> None:
-    kind = [{"content": "Be kind.", "kind": "injunctive", "utility": 50}]
+def created(utility: Any, n: int = 1) -> list[dict]:
+    return [{"content": f"Be kind to {k}.", "kind": "injunctive", "utility": utility} for k in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "message"),
+    [
+        ("create", created(101), "utility of 'Be kind to 0.' = 101: "),
+        ("create", created(50), "norm 'Be kind to 0.': expected a standard of"),
+        ("create", created(50, 6), "create of .* answered 6 norms: expected 5 at most"),
+        ("detect_conflict", "no", "detect_conflict of .* answered 'no': expected bool"),
+        ("think", False, "think of .* answered False: expected str or NoneType"),
+        ("plan", {"text": "", "follows": ["Sing."]}, "plan of .* follows 'Sing.': expected qualified norms"),
+        ("classify", [["fun", ["Sing."]]], r"contents = \['Sing.'\]: expected one or more different qualified norms"),
+        ("abstract", ["All.", "injunctive", [0.0]], "weights = "),
+    ],
+)
+def test_answers_that_cannot_be_are_named(unchecked_types, name: str, answer: Any, message: str) -> None:
     decide = TableOperations(rates=FAST)
 
     def operations(operation, *asked):
-        return kind if operation == "create" else decide(operation, *asked)
+        return answer if operation == name else decide(operation, *asked)
 
-    with pytest.raises(InputError, match=r"^norm .Be kind\.': expected a standard of"):
+    with pytest.raises(InputError, match=f"^{message}"):
         simulate_society(operations, encounters=300, seed=1, rates=FAST)
 
 

@@ -308,6 +308,17 @@ def test_norms_to_start_with_are_checked(norms):
         NormOperations(Scripted(), created={"Bob Johnson": norms})
 
 
+def test_the_identity_tells_models_and_options_apart():
+    other, options = Scripted(), [{"temperature": 0.9}, {"writing_temperature": 0.9}, {"retries": 1}]
+    other.identity = "scripted/2"
+    options += [{}, {"prompts": prompts_with(no_norms="none")}, {"created": {"Bob Johnson": [ROW]}}]
+    made = [NormOperations(other), *(NormOperations(Scripted(), **some) for some in options)]
+    assert len({one.identity for one in made}) == len(made)
+    assert made[4].identity == NormOperations(Scripted()).identity
+    other.identity = ""
+    assert NormOperations(other).identity == ""
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

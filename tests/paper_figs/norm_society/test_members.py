@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from _norm_societies import NOISE, SMOKING, member_at, society_of, table
+from meanfield import InputError
 from paper_figs.norm_society import TableOperations
 from paper_figs.norm_society._member import Member, PersonalNorm
 from paper_figs.norm_society._society import Event
@@ -81,6 +82,15 @@ def test_general_norms_stand_for_their_parts() -> None:
         assert (
             believer().generalises(list(FOR.values()), "Be.", "injunctive", [weight] * 3).norms[-1].utility == 260 / 3
         )
+    for contents, weights, message in (
+        ([], [], "expected one or more different qualified norms"),
+        ([FOR["noise"]] * 2, [1, 1], "expected one or more different qualified norms"),
+        (["Sing."], [1], "contents = "),
+        ([FOR["noise"]], [0.0], "expected 1 positive numbers"),
+        ([FOR["noise"]], [1, 1], "expected 1 positive numbers"),
+    ):
+        with pytest.raises(InputError, match=message):
+            believer().generalises(contents, "Be.", "injunctive", weights)
 
 
 def test_an_abstract_norm_that_loses_gives_its_other_parts_back() -> None:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from zlib import crc32
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from _norm_societies import ordinary
 from _scripted_norms import BOB, SAM, Scripted
 from meanfield import InputError
 from paper_figs.norm_society import NormOperations, simulate_society
@@ -124,8 +126,20 @@ def test_every_prompt_is_kept(whole):
     assert both == {(one.system, one.user) for one in author.scored}
 
 
-def test_too_many_norms_are_refused():
+def test_norms_for_nobody_are_named():
+    """A name with a slip in it, and an agent who is no entrepreneur. Too many norms are refused."""
     norms = [{"content": f"Rule {k}.", "kind": "injunctive", "utility": 80} for k in range(2)]
-    operations = NormOperations(Author(), created={"Bob Johnson": norms})
+
+    def start(*names: str, agents=(BOB, SAM), n_created: int = 2) -> xr.Dataset:
+        operations = NormOperations(Author(), created=dict.fromkeys(names, norms))
+        return simulate_society(operations, agents, ["smoking"], encounters=1, seed=1, n_created=n_created)
+
+    with pytest.warns(UserWarning, match="norms for Bob Jonson, Sam Moore: expected them for .* society, Bob Johnson$"):
+        start("Bob Johnson", "Bob Jonson", "Sam Moore")
+    with pytest.warns(UserWarning, match="norms for Bob Johnson: expected them for .* society, which has none$"):
+        start("Bob Johnson", agents=ordinary((BOB, SAM)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        start("Bob Johnson")
     with pytest.raises(InputError, match="create of Bob Johnson answered 2 norms: expected 1 at most"):
-        simulate_society(operations, (BOB, SAM), ["smoking"], encounters=1, seed=1, n_created=1)
+        start("Bob Johnson", n_created=1)

@@ -204,7 +204,7 @@ def test_ten_agents() -> None:
     [
         ({"counted": {"chats": [15]}}, r"counted\['chats'\] has 15: expected numbers of channels, 0 to 13"),
         ({"record_rounds": None}, "counted without a model or record_rounds"),
-        ({"n_agents": 4 * 10**6}, "counts sum to 4000000: expected less than 2097152 with 3 counted"),
+        ({"n_agents": 4 * 10**6}, "counts sum to 4000000: expected fewer than 2097152 agents with 3 names counted"),
     ],
 )
 def test_what_cannot_be_counted_is_named(options: dict, message: str) -> None:

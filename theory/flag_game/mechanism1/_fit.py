@@ -64,7 +64,7 @@ def fit(
     Parameters
     ----------
     counts
-        As for `read_counts`: a CSV file, a table, or a Dataset over `n_agents`.
+        As for `theory.flag_game.mechanism1.read_counts`: a CSV file, a table, or a Dataset over `n_agents`.
     free
         Names of the parameters to fit; the others stay at the values of `start`.
     start

@@ -33,7 +33,7 @@ SLOTS = 2**14  # agents drawn for each N
 CHUNK = 4  # slots that are summed before populations are: what agents hear is then 16 times fewer products
 GRID = 86  # values of h in each component, between which the mixture's quantiles are interpolated
 REACH = 5.0  # standard deviations of a component that its values cover
-LEAST_PROBABILITY = 1e-5
+LEAST_SMOOTH = 1e-5
 LARGEST_DRAWS = 2**30  # bytes
 LEAST_DENSITY = 1e-12  # of a field
 LEAST_WIDTH = 1e-3  # keeps quantiles and probabilities smooth where a width goes to zero
@@ -220,22 +220,20 @@ def transferred(surrogate: np.ndarray, jacobian: np.ndarray, moments: np.ndarray
     little: the ratio of each endpoint's probability, before normalisation, to the surrogate's, and the difference of
     means.
     """
-    relative = jacobian[:, :4] / np.maximum(surrogate[:, :4], LEAST_PROBABILITY)[..., None]
+    relative = jacobian[:, :4] / np.maximum(surrogate[:, :4], LEAST_SMOOTH)[..., None]
     relative = np.where(possible[..., None], relative, 0.0)
     mean = np.einsum("ki,kip->kp", moments[:, :4], relative)
     return np.concatenate([moments[:, :4, None] * (relative - mean[:, None]), jacobian[:, 4:]], axis=1)
 
 
-def correction(
-    surrogate: np.ndarray, moments: np.ndarray, possible: np.ndarray, least: float = LEAST_PROBABILITY
-) -> tuple[np.ndarray, np.ndarray]:
+def correction(surrogate: np.ndarray, moments: np.ndarray, possible: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The ratio (K, 4) and offset (K,) by which `corrected` turns the surrogate's moments into these."""
-    ratio = np.where(possible, moments[:, :4] / np.maximum(surrogate[:, :4], least), 0.0)
+    ratio = np.where(possible, moments[:, :4] / np.maximum(surrogate[:, :4], LEAST_SMOOTH), 0.0)
     return ratio, moments[:, 4] - surrogate[:, 4]
 
 
 def corrected(surrogate: np.ndarray, ratio: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """The surrogate's moments (K, 5) with endpoints times `ratio` (K, 4), normalised, and means plus `offset` (K,)."""
     xp = surrogate.__array_namespace__()
-    raised = xp.maximum(surrogate[:, :4], LEAST_PROBABILITY) * ratio
+    raised = xp.maximum(surrogate[:, :4], LEAST_SMOOTH) * ratio
     return xp.concat([raised / raised.sum(axis=1, keepdims=True), surrogate[:, 4:] + offset[:, None]], axis=1)
