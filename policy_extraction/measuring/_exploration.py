@@ -57,7 +57,7 @@ class Exploration(ABC, Generic[Known]):
             memories, n_tests = batch()
 
     def to_end(self, most: int, each: int, name: str, progress: bool | None, shown: Callable[[Known], str]) -> Known:
-        """What is known at the end of `run`, with a progress bar; memories have so many prompts each."""
+        """The `Known` at the end of `run`, with a progress bar; memories have so many prompts each."""
         known = None
         with tqdm(total=most * each, desc=name, unit="prompt", disable=hidden(progress)) as bar:
             for known in self.run(most):
@@ -99,7 +99,7 @@ class Exploration(ABC, Generic[Known]):
 
     @abstractmethod
     def _look(self, number: int) -> tuple[Known, Callable[[], Batch] | None]:
-        """What is known, and a choice of so many next memories, if there are any."""
+        """The `Known` of now, and a choice of so many next memories, if there are any."""
 
     def _condition(self, codes: np.ndarray, y: np.ndarray, errors: np.ndarray) -> None:
         """Take the posterior given contrasts (n, W-1) with errors of covariances (n, W-1, W-1)."""

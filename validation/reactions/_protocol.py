@@ -227,7 +227,7 @@ def _of_all_states(counts: Mapping[str, int] | Sequence[int] | np.ndarray, model
 def _marks_of(
     counted: Mapping[str, Sequence[int]] | None, model: ReactionModel | None, n_agents: int, record_rounds: int | None
 ) -> tuple[np.ndarray | None, np.ndarray]:
-    """What an encounter of each channel adds to one whole number that has all counts side by side, and their places."""
+    """Numbers that encounters of each channel add to one that has all counts side by side, and the places of counts."""
     if not counted:
         return None, np.empty(0, np.int64)
     if not isinstance(counted, Mapping) or not all(isinstance(one, (Sequence, np.ndarray)) for one in counted.values()):
