@@ -112,6 +112,7 @@ def fit_rule(
       a million choices for a policy;
     - `log_likelihood`, of a policy per choice; `divergence` in bits a choice, for counts from their frequencies, and
       `explained` = 1 - divergence/(divergence of 'constant'), NaN if even that is 0;
+    - `accuracy`, the part of the choices that are the rule's likelier word, where equally likely words count half;
     - `held_out_log_likelihood` per choice; `held_out_loss`, by how much it is below that of the best rule, with its
       standard error over folds `held_out_loss_error`. `best` is the rule with the fewest parameters whose loss is at
       most its standard error, and among several of as few the one with the least loss; those may be nearly as good;
@@ -290,6 +291,8 @@ def _columns(data: Data, fitted: Fitted, names: list[str], level: float) -> dict
     if data.policy is not None:
         frequency = data.policy["q"].values[:, 0]
     score = _log_likelihoods(fitted.logit, data.choices)
+    first = np.heaviside(fitted.logit, 0.5)
+    right = (data.choices[:, 0] * first + data.choices[:, 1] * (1 - first)).sum(1) / total
     lost = np.stack([_divergence(frequency, logit) for logit in fitted.logit]) * of_memory / total  # bits
     divergence = lost.sum(1)
     missed = np.argsort(-lost, axis=1, kind="stable")[:, :MISSED]
@@ -308,6 +311,7 @@ def _columns(data: Data, fitted: Fitted, names: list[str], level: float) -> dict
         "log_likelihood": (over, score, "log-likelihood" + (" per choice" if data.policy is not None else "")),
         "divergence": (over, divergence, "divergence of the data from the rule", "bits"),
         "explained": (over, 1 - divergence / baseline, "part of the information about words that the rule explains"),
+        "accuracy": (over, right, "part of the choices that are the likelier word of the rule"),
         "held_out_log_likelihood": (over, held * per_choice, "log-likelihood of choices held out, per choice"),
         "held_out_loss": (over, loss * per_choice, "how much it is below that of the best rule"),
         "held_out_loss_error": (over, error * per_choice, "its standard error over folds"),
