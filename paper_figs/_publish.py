@@ -27,7 +27,7 @@ def publish(found: Iterable[Item], study: Study, out: Path, say: Callable[[str],
     for item in found:
         made[item] = _entry(item, study, out)
         say(f"[{item.paper}] {item.number}: {made[item].reason or item.title}")
-        # After each, so that the index holds what is there when the work is interrupted
+        # After each, so that the index is complete when the work is interrupted
         write_index([entry for one in items() if (entry := made.get(one) or _earlier(one, out))], out, study.quick)
     return list(made.values())
 

@@ -25,7 +25,7 @@ class NotAtHandError(Exception):
 
 @dataclass(frozen=True)
 class Study:
-    """The data at hand and the effort; what is computed is kept in `folder` and found there the next time.
+    """The data at hand and the effort; results are kept in `folder` and found there the next time.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Study:
     seed
         Of all simulations.
     progress
-        Show what is being computed.
+        Show progress.
     """
 
     given: xr.Dataset | None

@@ -105,7 +105,7 @@ def group_size_law(
     n_agents
         Distinct population sizes N ≥ 2. Default: 48 of them from 2 to 100,000.
     level
-        Chance that defines the critical size, between 1/2 and 1.
+        Probability that defines the critical size, between 1/2 and 1.
     order
         1 or 2.
     rounds
@@ -197,7 +197,7 @@ def group_size_law(
     sizes = validate_sizes(n_agents)
     level = real_number("level", level)
     if not 0.5 < level < 1:
-        raise InputError(f"level = {level}: expected a chance between 1/2 and 1, as in 0.99")
+        raise InputError(f"level = {level}: expected a probability between 1/2 and 1, as in 0.99")
     order = whole_number("order", order, 1, 2)
     if rounds is not None:
         rounds = increasing_times(rounds, "rounds")
@@ -287,9 +287,7 @@ def _several(model: xr.Dataset | Population, order: int) -> _Law:
     if law.sectors is not None:
         reason += ", whose basins meet at one fixed point: the rate equation tells where weak noise leads"
     for number in law.linear:
-        reason += (
-            f"; to {'/'.join(leaders[number])!r} κ is that of linear noise, since no path over the saddle was found"
-        )
+        reason += f"; to {'/'.join(leaders[number])!r} κ is from linear noise, since no path over the saddle was found"
     ends = [points.isel(fixed_point=number) for number in law.kappas()]
     reason += _mixed(population.words, ends)
     twice = [word for word in population.words if sum(leaders[number] == (word,) for number in law.kappas()) > 1]
@@ -346,11 +344,11 @@ def _columns(law: _Law, words: tuple[str, ...], sizes: np.ndarray, level: float)
         "kappa": ((), law.kappa, "kappa"),
         "correction": ((), law.correction, "c, which moves the law by c/√N"),
         "correction_error": ((), law.error, "numerical error of c"),
-        "probability": (("n_agents",), chance, "predicted chance of the strong word"),
-        "log_weak_probability": (("n_agents",), log_weak, "logarithm of the chance of the others"),
-        "word_probability": (("n_agents", "word"), each, "predicted chance of the word"),
+        "probability": (("n_agents",), chance, "predicted probability of the strong word"),
+        "log_weak_probability": (("n_agents",), log_weak, "logarithm of the probability of the others"),
+        "word_probability": (("n_agents", "word"), each, "predicted probability of the word"),
         "word_kappa": (("word",), _kappas(law, words), "kappa of the word"),
-        "n_critical": ((), _critical_size(law, level), f"group size with a chance of {level:g}"),
+        "n_critical": ((), _critical_size(law, level), f"group size with a probability of {level:g}"),
         "distance": ((), law.distance, "distance to the saddle's stable manifold"),
         "sigma": ((), law.sigma, "noise across the saddle's stable manifold, for one agent"),
         "success_rate": ((), law.success_rate, "success rate at the attractors, the smallest"),
@@ -392,7 +390,7 @@ def _memory(law: _Law, sizes: np.ndarray, rounds: np.ndarray | None) -> Columns:
         still, forgotten = still_ahead(z, rho), memory_rounds(z, law.correlation)
     return {
         "correlation": (("round",), rho, "correlation of word shares so many rounds apart"),
-        "still_ahead": (("n_agents", "round"), still, "chance that the weak word is still ahead later"),
+        "still_ahead": (("n_agents", "round"), still, "probability that the weak word is still ahead later"),
         "memory_rounds": (("n_agents",), forgotten, "time in which the side is forgotten", "rounds"),
     }
 

@@ -34,7 +34,7 @@ def lifetime(
     masses: Sequence[float] | np.ndarray | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """The mean time for which N agents stay at each attractor before chance takes them away.
+    """The mean time for which N agents stay at each attractor before noise takes them away.
 
     It grows as prefactor · exp(N · barrier). The barrier is the least action of a fluctuation that takes the population
     from the attractor to the saddle (see `escape_path`). The prefactor counts how wide the ways are: it follows from
@@ -42,8 +42,8 @@ def lifetime(
     to them, as at the end of an epidemic: it takes prefactor · exp(N · barrier)/√N. Where several ways lead out, their
     rates add. All this holds for pairs of distinct agents that meet at random; the error of a lifetime is of relative
     order 1/N, so it means little below N · barrier of about 2. Where agents have two states and change one at a time,
-    the lifetime is that of the exact chain of N agents: the mean time from the number nearest to the attractor until
-    that of another attractor, or the end, is reached.
+    the exact chain of N agents gives the lifetime: the mean time from the number nearest to the attractor to the
+    number nearest to another attractor, or to the end.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def lifetime(
     -------
     Dataset over `fixed_point`, the attractors by their numbers in `fixed_points`, with
 
-    - `lifetime` (n_agents) = 1/Σ exp(-NΔ)/(prefactor · N^power), over all ways out, or that of the exact chain, in
+    - `lifetime` (n_agents) = 1/Σ exp(-NΔ)/(prefactor · N^power), over all ways out, or from the exact chain, in
       rounds (for a reaction model in its unit of time); infinite beyond 1e308, NaN where N agents of an exact chain do
       not tell the attractor from where they go;
     - `barrier` Δ of the lowest way out and `barrier_error`, an estimate of its error; infinite at an attractor that is

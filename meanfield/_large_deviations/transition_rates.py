@@ -39,7 +39,7 @@ def transition_rates(
     masses: Sequence[float] | np.ndarray | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Rates at which chance takes N agents from each attractor to each other one, and their stationary distribution.
+    """Rates at which noise takes N agents from each attractor to each other one, and their stationary distribution.
 
     From one side of a saddle with one unstable direction the rate equation leads to one attractor, from the other side
     to another. N agents go from the first to the second at the rate
@@ -49,7 +49,7 @@ def transition_rates(
     a sum over the saddles between them, with barrier Δ and prefactor T as for `lifetime`. Over long times the
     population is a Markov chain of attractors with these rates, whose stationary distribution π obeys Σ_i π_i k_ij =
     π_j Σ_i k_ji. Rates and probabilities are right up to factors 1 + O(1/N) and mean little where NΔ is below about 2.
-    Where agents have two states and change one at a time, the rates are those of the exact chain, as for `lifetime`.
+    Where agents have two states and change one at a time, the rates come from the exact chain, as for `lifetime`.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def transition_rates(
         "saddle": (over, pairs.saddle, "number of the saddle"),
         "lifetime": ((over[0], "n_agents"), lifetimes, "mean lifetime", unit),
         "stationary": ((over[0], "n_agents"), stationary, "fraction of time in the long run"),
-        "potential": (over[:1], potential, "fall of the stationary law with N"),
+        "potential": (over[:1], potential, "fall of the stationary distribution with N"),
         "reason": (over, pairs.reason.astype(str), "why numbers are missing or rates are 0"),
     }
     numbers = np.array(ground.attractors, int)

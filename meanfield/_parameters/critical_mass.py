@@ -24,7 +24,7 @@ from meanfield.toolbox._columns import Columns
 from meanfield.toolbox._errors import InputError
 
 EDGE = 45.9  # |logit Q| beyond which an equilibrium is taken for the consensus at which the curve ends
-NOTHING = 1e-9  # what is called 0 of a parameter known to 1e-10
+NOTHING = 1e-9  # a parameter below this is 0; it is known to 1e-10
 SAME_SHARE = 1e-6  # difference of word shares, or relative one of fractions, that is taken for none
 NEAR = 1e-2  # Σ s|x - y| within which a trajectory ends at a fixed point
 GRID = 200  # points of logit Q along the old state's path
@@ -84,9 +84,9 @@ def critical_mass(
     - `old_word_share` (word), the word share of the old state at fraction 0;
     - `fold_parameter` (fold) and `fold_word_share` (fold, word), all folds of the diagram.
 
-    attrs["counts"] says what is counted. attrs["transition"] is 'fold'; 'continuous' if the state merges with the new
-    consensus; 'pitchfork' if it meets a state that is an equilibrium at every fraction, or is such a state and turns
-    unstable; or 'none'. attrs["reason"] explains it. In a stack transition and reason are variables.
+    attrs["counts"] says which agents are counted. attrs["transition"] is 'fold'; 'continuous' if the state merges with
+    the new consensus; 'pitchfork' if it meets a state that is an equilibrium at every fraction, or is such a state and
+    turns unstable; or 'none'. attrs["reason"] explains it. In a stack transition and reason are variables.
 
     Raises
     ------

@@ -407,7 +407,7 @@ def met_others_of_rates(
     pairs = ReactionGame(*arrays[:7])
 
     def gained(x: Array, p: Array) -> Array:
-        def met(x: Array) -> Array:  # what is quadratic in x
+        def met(x: Array) -> Array:  # the quadratic terms in x
             return pairs.hamiltonian(2 * x, p) / 2 - pairs.hamiltonian(x, p)
 
         return met(x) - x @ jax.vmap(met)(jnp.eye(len(x), dtype=x.dtype))

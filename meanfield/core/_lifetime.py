@@ -7,7 +7,7 @@ leave the attractor, and H₁ since agents do not meet themselves, a lifetime's 
 
 with E = log 2π/λ over a saddle. In an extinction, whose path ends as x* + sξ and p* + sl, it is the limit s → 0 with
 E = ½ log 2π/(l·ξ - l·Σl) - log λs. One of the basis is dz/dt; the others are kept orthogonal to it and to ∇H, so that
-no error grows. The trace is integrated as a determinant, that of δp' = -H_xp δp by the same steps as V: both err alike
+no error grows. The trace is integrated as the determinant of δp' = -H_xp δp, by the same steps as V: both err alike
 where agents rest.
 
 The path solves equations of collocation between its linearised ends, and follows the game by a step of Newton's method.

@@ -89,11 +89,11 @@ def simulate_society(
     operations
         Who decides: `TableOperations`, `NormOperations` or a function of yours.
     agents, behaviours
-        Two agents or more with preferences for all behaviours, by default those of [003].
+        Two agents or more with preferences for all behaviours; default: the ten of [003].
     encounters, seed
         Number of encounters, and the seed of all random numbers.
     rates
-        By default those of `operations`, else `NormRates` without utilities of norms that are not in the society.
+        Default: the rates of `operations`, else `NormRates` without utilities of norms that are not in the society.
     n_created
         Most norms of an entrepreneur at the start, 5 in [003].
     on_unparsed

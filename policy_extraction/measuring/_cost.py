@@ -50,7 +50,7 @@ def cost(
     Parameters
     ----------
     model
-        Name, path or loaded pair (model, tokenizer) as in `extract`, of which only the tokenizer is used. A name that
+        Name, path or loaded pair (model, tokenizer) as in `extract`; only the tokenizer is used. A name that
         is found nowhere, such as a paid service's, has none; None looks for none.
     words
         The words of one game, as in ``("his", "her")``, or a sequence of such sequences of equal length.

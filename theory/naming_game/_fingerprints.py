@@ -42,7 +42,8 @@ TEXTS = {
 def fingerprints(policies: xr.Dataset, *, progress: bool | None = None) -> xr.Dataset:
     """Numbers by which the literature describes agents, in one table with what their populations do.
 
-    m is the share of the first word less that of the second, and m' = 2 q(first word) - 1 what an agent says.
+    m is the share of the first word minus the share of the second, and m' = 2 q(first word) - 1 the same for the
+    words that an agent says.
     *Random memories* are full ones with all words equally likely and independent: what an experiment measures
     that starts agents from a history drawn at random. It sees the choice of one agent, and not what a population
     makes of it.

@@ -42,7 +42,7 @@ def fit_runs(
     level: float = 0.95,
     seed: int = 0,
 ) -> xr.Dataset:
-    """Fit a rule of choice to runs of populations of which only the shares of words said in each round are known.
+    """Fit a rule of choice to runs of populations that only tell the shares of words said in each round.
 
     Agents start with empty memories and play a rule of `fit_rule`. The shares y of the first word in rounds 1 to T of a
     run of N agents, 2N words each, are taken as Gaussian, with moments to order 1/N (linear noise, as in
@@ -62,9 +62,9 @@ def fit_runs(
     ----------
     said
         Result of `validation.simulate` with `record=["said"]`, or its variable `said` over run and round, and over
-        n_agents and word if there are several: shares of what is said in a round of N interactions, in all rounds from
-        the first on. Or an array, shape (R, T), of shares of the first word. At least 2 runs and 2 rounds, of agents
-        who meet in random pairs, none of them committed.
+        n_agents and word if there are several: shares of the words said in a round of N interactions, in all rounds
+        from the first on. Or an array, shape (R, T), of shares of the first word. At least 2 runs and 2 rounds, of
+        agents who meet in random pairs, none of them committed.
     rule
         Name of the rule.
     memory_length

@@ -91,7 +91,7 @@ class ExactPopulation:
         """P(value), dims (interactions, value), of a quantity that depends on the configuration; times as in `law`.
 
         `values`, shape (configurations,), may be `word_share[:, 0]`, a number of agents, `counts[:, :, i].sum(1)`, or
-        `closed_class`, for the law of the time of absorption. Values less than 1e-9 apart count as one.
+        `closed_class`, for the distribution of the time of absorption. Values less than 1e-9 apart count as one.
         """
         if np.shape(values) != (len(self.counts),):
             raise InputError(f"values has shape {np.shape(values)}: expected ({len(self.counts)},), configurations")

@@ -298,7 +298,7 @@ def critical_size_from_simulation(bias: xr.Dataset, *, level: float = 0.99) -> x
         f"nothing was simulated; {why}" if np.isnan(row).all() else reason
         for (_, _, reason), why, row in zip(found, bias["reason"].values, low, strict=True)
     ]
-    result["reason"] = ("pair", np.array(reasons, dtype=str), {"long_name": "what is to be known of n_critical"})
+    result["reason"] = ("pair", np.array(reasons, dtype=str), {"long_name": "remarks on n_critical"})
     options = {f"bias_{name}": bias.attrs[f"option_{name}"] for name in ("n_agents", "runs", "seed", "level")}
     return stamp(result, "critical_size_from_simulation", level=level, **options)
 

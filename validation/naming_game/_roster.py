@@ -48,7 +48,7 @@ class Cast:
 
     @property
     def groups(self) -> list[int]:
-        """The policy beside whose agents those of each kind stand, if there are `meets`."""
+        """The policy whose community each kind belongs to, if there are `meets`."""
         return [*range(len(self.population.kinds)), *(m for _, m in self.bound)]
 
     @property

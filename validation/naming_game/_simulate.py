@@ -175,7 +175,7 @@ def simulate(
     See Also
     --------
     sweep : many policies and sizes, resumable
-    validation.naming_game.exact_population : the whole law of a small group
+    validation.naming_game.exact_population : the whole distribution of a small group
     validation.compare : beside the rate equation
 
     Examples

@@ -152,7 +152,7 @@ def minimal_naming_game_law(known: Choices) -> Law:
 
 
 def _with_errors(certain: Callable[[Choices], np.ndarray], known: Choices) -> Law:
-    """The law with the probability of an error that is most likely in what is known."""
+    """The law with the probability of an error that is most likely in the known choices."""
     given = certain(known)
 
     def cost(error: float) -> float:

@@ -136,7 +136,7 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
     agents = agents.isel(pair=[numbers[key] for key in _keys(bias)])
     strong = bias["strong_word"].values.astype(str)
     is_strong = bias["word_label"].values.astype(str) == strong[:, None]
-    # Without a law there is no strong word, whose chance would then be a sum over no words
+    # Without a group-size law there is no strong word, and its probability would be a sum over no words
     individual = np.where(is_strong.any(1), (agents["probability"].values * is_strong).sum(1), np.nan)
     runs = int(bias.attrs["option_runs"])
     wins, converged = (np.round(one * runs) for one in (bias["simulated"].values, 1 - bias["no_consensus"].values))

@@ -141,7 +141,7 @@ def _rows(experiment: Experiment, imitations: int, period: int | None, level: fl
 
 
 def _tests(experiment: Experiment) -> dict[str, dict[tuple[str, str], Measure]]:
-    """The tests of each hypothesis, by what is compared and in which direction."""
+    """The tests of each hypothesis, by the compared quantity and the direction."""
     run, agent, H, size = experiment.run_of, experiment.agent_of, experiment.memory_length, experiment.space.n_states
     start, condition, all_of_them = experiment.alike()[run], experiment.alike(CONDITION)[run], np.zeros_like(run)
     order, first = np.argsort(condition, kind="stable"), 0.5 - experiment.free % PLAYERS
@@ -245,7 +245,7 @@ def _fraction(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
 
 
 def apart(residuals: Residuals, direction: str, group: np.ndarray, parent: np.ndarray) -> Departure:
-    """Score test of a variance: sums over `group` (choice,) vary more than chance within their `parent` (choice,)."""
+    """Score test of a variance: sums over `group` (choice,) vary more than expected within their `parent` (choice,)."""
     _, first, of = np.unique(group, return_index=True, return_inverse=True)
     _, above = np.unique(parent[first], return_inverse=True)
     several = np.bincount(above)[above] > 1

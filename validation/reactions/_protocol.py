@@ -59,9 +59,9 @@ def simulate(
 
     In an interaction two distinct agents, a uniformly random ordered pair (initiator i, responder j), go from (i, j) to
     (i', j') with the given probability; on a graph they are neighbours. A round is N interactions. Both methods have
-    this law exactly: 'agents' plays one interaction after another; 'batches' draws the interactions of agents not met
-    before at once, and only those that meet an agent again one by one, 2·K² in K·sqrt(N) interactions (see `_epochs`
-    and `_kernel`). Source: Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
+    this process exactly: 'agents' plays one interaction after another; 'batches' draws the interactions of agents not
+    met before at once, and only those that meet an agent again one by one, 2·K² in K·sqrt(N) interactions (see
+    `_epochs` and `_kernel`). Source: Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
 
     Parameters
     ----------

@@ -110,7 +110,7 @@ class Batches:
         return results
 
     async def round(self, client: Any, wait: bool) -> bool:
-        """Submit what is asked and fetch answers, until there is a result; whether without `wait` more is to be done.
+        """Submit questions and fetch answers until there is a result; whether more is to be done, without `wait`.
 
         Raises the error of a measurement, or of the server; there may be results nevertheless.
         """

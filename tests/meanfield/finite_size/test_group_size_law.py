@@ -106,7 +106,7 @@ def test_unstable_direction_is_a_left_eigenvector(published):
     ("pair", "reason", "word"),
     [
         ("gay/straight", "'straight' is unstable .* at the consensus on 'gay' is the only attractor", "gay"),
-        ("tall/short", "the consensus on 'short' is no fixed point .* with chance 0.14.* only attractor", "tall"),
+        ("tall/short", "the consensus on 'short' is no fixed point .* with probability 0.14.* only attractor", "tall"),
         ("more/less", "'more' is unstable .* 'less' is unstable .* 0.885 of 'more' is the only attractor", "more"),
     ],
 )
@@ -167,7 +167,7 @@ def test_paths_that_take_too_much_memory_are_not_tried(monkeypatch):
         ({"n_agents": []}, r"n_agents = \[\]: expected"),
         ({"n_agents": [5, 5]}, "expected distinct"),
         ({"n_agents": np.array([2.5])}, "n_agents = .*: expected"),
-        ({"level": 0.5}, "level = 0.5: expected a chance between 1/2 and 1"),
+        ({"level": 0.5}, "level = 0.5: expected a probability between 1/2 and 1"),
         ({"level": 1.0}, "level = 1.0"),
         ({"level": float("nan")}, "level = nan"),
     ],

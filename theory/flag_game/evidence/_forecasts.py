@@ -172,7 +172,7 @@ def _labelled(names: list[str], runs: Runs, probability: np.ndarray, crops: str)
     brier = np.where(known, np.sum((probability - happened) ** 2, axis=-1), np.nan)
     over = ("model", "run")
     columns = {
-        "probability": ((*over, "endpoint"), probability, "chance of the endpoint"),
+        "probability": ((*over, "endpoint"), probability, "probability of the endpoint"),
         "log_score": (over, log_score, "log-probability of what happened", "nat"),
         "brier": (over, brier, "Brier score, 0 at best and 2 at worst"),
     }
