@@ -60,7 +60,7 @@ pd.DataFrame(table, index=pd.Index(where, name="agents"))
 # %% [markdown]
 # ## How long a convention lives
 #
-# Published policies hardly ever err at a consensus, so that it lasts for ever. Let agents answer at random once in ten
+# Published policies hardly ever err at a consensus, so that it lasts forever. Let agents answer at random once in ten
 # times. Their conventions then end after a time that grows as prefactor · exp(N · barrier).
 
 # %%

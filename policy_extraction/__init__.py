@@ -3,7 +3,7 @@
 A record holds what was measured, log-probabilities over the whole vocabulary. A policy is a softmax of a record over
 the words at some temperature. PyTorch and transformers are imported only when a model runs.
 
-Rooms: `prompts` (templates, payoffs, orders), `backends` (local weights, servers, tables), `measuring` (records,
+Packages: `prompts` (templates, payoffs, orders), `backends` (local weights, servers, tables), `measuring` (records,
 variants, sampling), `checks` (comprehension, generation, live populations), `flag_game` and `norms`.
 """
 

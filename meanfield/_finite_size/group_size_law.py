@@ -140,7 +140,7 @@ def group_size_law(
     attrs["applies"] is 1 if there is such a law. Otherwise it is 0, the numbers are NaN and attrs["reason"] says why.
     If c is not found, `correction` is NaN and counts as 0, and attrs["reason"] says so. In a stack both are variables.
 
-    Small groups of one attractor stay longer at a consensus that is hardly ever left than the law says, and for ever at
+    Small groups of one attractor stay longer at a consensus that is hardly ever left than the law says, and forever at
     one that never is: the law then holds until all agree, and attrs["reason"] says so. Where answers have few different
     probabilities, as with memories of one interaction, Q is a sum of few numbers; the probability was off by up to 0.08
     for ten agents with sharp answers.

@@ -75,7 +75,7 @@ def escape_path(
     Raises
     ------
     InputError
-        If there is no such attractor or saddle, or no way out of it (`lifetime` lists the reasons).
+        If there is no such attractor or saddle, or no escape path (`lifetime` lists the reasons).
 
     See Also
     --------

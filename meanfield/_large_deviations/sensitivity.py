@@ -105,9 +105,9 @@ def sensitivity(
     ------
     InputError
         If the policy has more than two words for 'kappa', 'barrier' or 'critical_mass', an argument is missing or out
-        of place, there are not two attractors with a finite κ, no fold or no way out over a single saddle, the fixed
-        point is marginal or its leading eigenvalue not simple, or agents have several sets of memories that they never
-        leave.
+        of place, there are not two attractors with a finite κ, no fold or no escape path over a single saddle, the
+        fixed point is marginal or its leading eigenvalue not simple, or agents have several sets of memories that they
+        never leave.
 
     See Also
     --------

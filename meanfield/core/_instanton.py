@@ -57,8 +57,8 @@ def sweep(
 ) -> tuple[Array, ...]:
     """Logarithms of the new fields at the nodes, the strength s, S, and u and v at the nodes.
 
-    Logarithms of fields are those at nodes and middles in turn, with a node at every whole τ, and `pace` is dt/dτ at
-    the beginning, middle and end of each step; the first `n_steps` count. The momentum at the end is base + s·left,
+    Logarithms of fields are given at nodes and middles alternately, with a node at every whole τ, and `pace` is dt/dτ
+    at the beginning, middle and end of each step; the first `n_steps` count. The momentum at the end is base + s·left,
     `level` is l·x* and `width` is lᵀDl/2λ. A `strength` of NaN is found from the condition at the end, without a base.
     `bend` has the terms of higher order in s, of exp(momentum) and of S, and the largest s for which they hold. Where
     fields leave all bounds some numbers are not finite.

@@ -47,8 +47,8 @@ def log_lifetime(
 ) -> Float[Array, ""]:
     """The logarithm of the mean time after which N agents leave an attractor by a path, with its derivatives.
 
-    It is N · barrier + log(prefactor · N^power), as in `meanfield.lifetime`, for one way out. First derivatives by the
-    game are exact: the path, its ends and the fluctuations about it follow the game. Second derivatives are wrong.
+    It is N · barrier + log(prefactor · N^power), as in `meanfield.lifetime`, for one escape path. First derivatives by
+    the game are exact: the path, its ends and the fluctuations about it follow the game. Second derivatives are wrong.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def log_lifetime(
     -------
     The logarithm of a time in rounds, for a reaction model in its unit of time. NaN where the path reaches its saddle
     sideways, or is not the game's; without meaning in other cases in which `meanfield.lifetime` knows no prefactor.
-    Rates exp(-value) of several ways out add up. For agents in two states who change one at a time
+    Rates exp(-value) of several paths add up. For agents in two states who change one at a time
     `meanfield.lifetime` takes the exact chain, from which the value differs by the order of 1/N.
 
     Raises

@@ -93,8 +93,8 @@ def robustness(
     -------
     Dataset over `combination`, with a coordinate for each factor, and
 
-    - `strong_word`, the word that is more frequent where large populations with empty memories come to, 'neither' or,
-      where that is not known, '', and `same_strong_word`, 1 if the reference has the same, NaN if not known;
+    - `strong_word`, the more frequent word at the attractor of large populations with empty memories, 'neither' or,
+      if not known, '', and `same_strong_word`, 1 if the reference has the same, NaN if not known;
     - `consensus`, whether they come to a consensus;
     - `word_share` of the first word there, and its leading `eigenvalue`;
     - `kappa` of the group-size law, positive for the first word, NaN if the policy has none;
@@ -104,8 +104,8 @@ def robustness(
       `word_share_high` of `measure`, NaN with less than 106 unless all memories are asked, and `reached`, whether it
       ended before the budget was spent;
     - `explained` (conclusion, part), the part of the variance that each factor and the interactions explain;
-    - `effect` (conclusion, level), the mean of a conclusion with a level of `factor` less the mean of all. Both are NaN
-      for a conclusion that some combination lacks;
+    - `effect` (conclusion, level), the mean of a conclusion with a level of `factor` minus the overall mean. Both are
+      NaN for a conclusion that some combination lacks;
     - `lowest` and `highest` (conclusion) over all combinations that have it.
 
     ``robustness(…)[["strong_word", "kappa"]].to_dataframe()`` is a table of the combinations, and

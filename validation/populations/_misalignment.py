@@ -1,4 +1,4 @@
-"""Departures of groups from what their agents prefer before they have met anyone."""
+"""Deviations of groups from the preferences of their agents before they have met anyone."""
 
 from __future__ import annotations
 
