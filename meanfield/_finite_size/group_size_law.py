@@ -67,23 +67,23 @@ def group_size_law(
     Φ is the normal distribution function. κ measures how strongly a population prefers its strong convention: κ²/2 is
     the least action of a fluctuation that takes it from empty memories over the saddle to the other attractor. It is
     the exact rate at which the probability of the weak word falls with N. For weak noise κ√N is the number of standard
-    deviations by which noise must push N agents. So it is with two attractors and one saddle between them.
+    deviations by which noise must push N agents. All this holds for two attractors with one saddle between them.
 
-    With more attractors or words the rate equation still leads to one of them, the strong one, and each other has its
-    κ. Where saddles connect the attractors as a tree, as for two words, one is reached if the saddle before it is
-    crossed and none beyond; where probabilities of few agents add up to more than 1, they are divided by their sum.
+    With more attractors or words the rate equation still leads to one attractor, the strong one, and each of the others
+    has its κ. Where saddles connect the attractors as a tree, as for two words, one is reached if the saddle before it
+    is crossed and none beyond; where probabilities of few agents add up to more than 1, they are divided by their sum.
     Where the basins of up to four attractors meet, as for three words, weak noise is normal in two or three dimensions,
     and the rate equation tells where each point leads. Against 200,000 simulated runs of 24 policies of three words
     probabilities were within 0.018 at N = 24 and 0.006 at N = 100; of four words within 0.023 and 0.013.
 
-    With one attractor no group ends anywhere. Then it is the probability that at a random moment the word that leads at
-    the attractor is ahead, Q > 1/2 with a tie as half, and κ²/2 the least action that brings a population from the
-    attractor to Q = 1/2. The path is followed as the end moves away from the attractor; whether another one has less
-    action is not checked. Where the other word, the weak one, is ahead, it is ahead t rounds later with the probability
+    With one attractor no group settles. The result is then the probability that the word that leads at the attractor is
+    ahead at a random moment, Q > 1/2 (a tie counts half), and κ²/2 is the least action that brings a population from
+    the attractor to Q = 1/2. The path is followed as the end moves away from the attractor; whether another one has
+    less action is not checked. If the weak word is ahead, it is ahead again t rounds later with the probability
 
         s(t) = 1 - 2 T(z, √[(1 - ρ)/(1 + ρ)]) / Φ(-z),   z = κ√N - c/√N,
 
-    with Owen's function T and the correlation ρ(t) of word shares in linear noise. In between it may have fallen back.
+    with Owen's function T and the correlation ρ(t) of word shares in linear noise. It may have fallen back in between.
     s goes from 1 to Φ(-z); the side is forgotten in the time τ = ∫ [s - Φ(-z)] dt / Φ(z).
 
     Order 1 leaves c out. For the eleven pairs of GPT-4o it differs from simulated probabilities by at most 0.025 at N =
@@ -109,7 +109,7 @@ def group_size_law(
     order
         1 or 2.
     rounds
-        Increasing numbers of rounds t from 0 on, at which to tell s of one attractor. Default: it is not told.
+        Increasing numbers of rounds t ≥ 0 at which to compute s, for one attractor. Default: none.
     progress
         Show a progress bar. Default: on a terminal.
 
@@ -117,7 +117,7 @@ def group_size_law(
     -------
     Dataset with
 
-    - `kappa`, `correction` = c and `correction_error`, the numerical error of c, not of the law; both are 0 for
+    - `kappa`, `correction` = c and `correction_error`, the numerical error of c; both are 0 for
       order 1 and for infinite κ;
     - `probability` over `n_agents`, of the strong attractor, and `log_weak_probability`, the natural logarithm of
       1 - `probability`;
@@ -126,11 +126,10 @@ def group_size_law(
       more than two attractors `kappa` is the least of them, and `correction` belongs to it;
     - `n_critical`, the size from which on the probability is at least `level`: κ√N - c/√N = Φ⁻¹(level) for two
       attractors;
-    - `attractors`, their number; with 1 it is the probability of being ahead; 0 if there is no law;
+    - `attractors`, their number; with 1 the probability is of being ahead; 0 if there is no law;
     - `strong_word`, the word that leads at the attractor which the rate equation reaches from empty memories; '' if
       there is no law, or agents treat both words alike, so that κ = 0;
-    - `success_rate`, how often two agents say the same at the attractors, the smallest: 1 less what noise keeps off the
-      conventions;
+    - `success_rate`, the probability that two agents say the same word, at the attractor where it is smallest;
     - `distance` and `sigma`, with κ = distance/σ. For weak noise, the distance is the share of agents who would turn an
       infinite population if they started with memories of the weak word only, and σ/√N is the standard deviation of the
       noise in the same unit. Both are NaN if κ is infinite or 0, and unless there are two attractors of two words;
@@ -140,10 +139,10 @@ def group_size_law(
     attrs["applies"] is 1 if there is such a law. Otherwise it is 0, the numbers are NaN and attrs["reason"] says why.
     If c is not found, `correction` is NaN and counts as 0, and attrs["reason"] says so. In a stack both are variables.
 
-    Small groups of one attractor stay longer at a consensus that is hardly ever left than the law says, and forever at
-    one that never is: the law then holds until all agree, and attrs["reason"] says so. Where answers have few different
-    probabilities, as with memories of one interaction, Q is a sum of few numbers; the probability was off by up to 0.08
-    for ten agents with sharp answers.
+    With one attractor, small groups stay at a consensus that is hardly ever left longer than the law says, and forever
+    at one that is never left: the law then holds until all agree, and attrs["reason"] says so. Where answers have few
+    different probabilities, as with memories of one interaction, Q is a sum of few numbers; the probability was off by
+    up to 0.08 for ten agents with sharp answers.
 
     Raises
     ------
@@ -153,9 +152,9 @@ def group_size_law(
 
     See Also
     --------
-    validation.collective_bias : the law beside simulated runs
+    validation.collective_bias : comparison with simulated runs
     finite_size : mean and variance over time
-    sensitivity : which memories κ hangs on
+    sensitivity : the memories on which κ depends
 
     Examples
     --------

@@ -76,13 +76,13 @@ def transition_rates(
     - `saddle` (fixed_point, next_fixed_point), its number among the fixed points, or -1;
     - `lifetime` (fixed_point, n_agents), the inverse of the rate over all saddles and of all extinctions;
     - `stationary` (fixed_point, n_agents), the fraction of time that N agents spend at each attractor in the long run;
-    - `potential` (fixed_point): `stationary` falls as exp(-N · potential), which is 0 at the commonest attractor;
+    - `potential` (fixed_point): `stationary` falls as exp(-N · potential); 0 at the commonest attractor;
     - `reason` (fixed_point, next_fixed_point), why numbers are missing or rates 0, or '';
     - `word_share`, `convention` and `label`, or `composition`, of the attractor.
 
-    Where there is no prefactor (`lifetime` says when) `rate`, `lifetime` and `stationary` are NaN, but
-    `barrier` and `potential` are known. attrs["reason"] says why `stationary` or `potential` is missing, as where
-    agents die out for good, or is ''.
+    Where there is no prefactor (see `lifetime`), `rate`, `lifetime` and `stationary` are NaN, but
+    `barrier` and `potential` are known. attrs["reason"] says why `stationary` or `potential` is missing, for
+    example because agents die out for good, or is ''.
     attrs["method"] tells which theory applied; attrs["completeness"] is from `fixed_points`: an attractor that its
     search misses is missing here.
 

@@ -55,16 +55,15 @@ def critical_mass(
 ) -> xr.Dataset:
     """The fraction of committed agents, or of a second model, at which an old state of a two-word population vanishes.
 
-    The fraction is the whole one, not what comes on top: agents of the population who are committed to `word` already,
-    or are of the last policy, count towards it, and `already_there` is their fraction. Those committed to the other
-    word stay what they are.
+    The fraction is the total: agents of the population who are already committed to `word`, or already have the last
+    policy, count towards it, and `already_there` is their fraction. Agents committed to the other word stay committed.
 
     The old state is followed along c(Q) (see `bifurcation`) from c = 0 to the fold where c turns back; beyond it the
     population leaves the state. A loss of stability before the fold is not reported; `bifurcation` shows it.
 
-    On a graph (`Population` with a `degree`) the old state is the one to which agreement on the other word leads. It is
-    followed as `word` is said more and more, in the pair approximation as attrs["method"] tells, and its first fold is
-    the only one listed.
+    On a graph (`Population` with a `degree`) the old state is the one reached from agreement on the other word. It is
+    followed as `word` is said more and more, in the pair approximation (see attrs["method"]), and only its first fold
+    is listed.
 
     Parameters
     ----------

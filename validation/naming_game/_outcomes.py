@@ -67,9 +67,9 @@ def consensus_times(
 
     - `probability` (n_agents, word), the fraction of all runs that end at the word, and `interval` (n_agents, word,
       bound), its Wilson interval; `wins` (n_agents, word), their number; `no_consensus` (n_agents);
-    - `quantiles` (n_agents, word, quantile), the smallest time by which so many of the runs that end at the word had
-      converged, and `quantile_interval` (n_agents, word, quantile, bound), which holds whatever the distribution: two
-      of the times themselves, or 0 and infinity where runs are too few;
+    - `quantiles` (n_agents, word, quantile), the smallest time by which this fraction of the runs that end at the word
+      has converged, and `quantile_interval` (n_agents, word, quantile, bound), which makes no assumption on the
+      distribution: two of the times themselves, or 0 and infinity where runs are too few;
     - `mean` (n_agents, word), their mean time;
     - `density` (n_agents, word, consensus_time), their share per round; `consensus_time` is the middle of a bin, the
       first bin begins with 0, and density · bin_width sums to 1;

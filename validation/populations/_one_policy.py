@@ -44,18 +44,19 @@ def one_policy(
     Under one policy q a choice depends on the agent's memory state only. Each test has a statistic that grows where
     choices depend on something else too:
 
-    - `experiments` (runs that began alike), `runs` of an experiment, and `order of runs` as in the table of runs: in
-      sharpness β, choices by q^β; or in the policy for any memory. Imitations follow one policy.
-    - `time in a run`; `round`, a trend that all runs share; `next choice` in the same memory or in another one, and
-      `partners`, who choose at once; `agents` of a run; the `first or second` player of an interaction; the words of
-      `interaction H + 1` and `H + 1 to 2H` ago, which agents were no longer told. Here runs may differ: imitations
-      follow q^β e^b with one β and one bias b a run (or a `period`), fitted as random effects.
+    - First kind: differences between `experiments` (runs that began alike), between `runs` of an experiment, or along
+      the `order of runs` in the table; in the sharpness β of choices by q^β, or in the policy in any memory. Imitations
+      follow one policy.
+    - Second kind: `time in a run`; `round`, a trend that all runs share; `next choice` in the same memory or in another
+      one, and `partners`, who choose at once; `agents` of a run; the `first or second` player of an interaction; the
+      words of `interaction H + 1` and `H + 1 to 2H` ago, which agents were no longer told. Here runs may differ:
+      imitations follow q^β e^b with one β and one bias b a run (or a `period`), fitted as random effects.
 
     The p-value is the share of imitations, the real data among them, with a statistic at least as large: a parametric
-    bootstrap, not exact since the policy is an estimate. In an imitation the same agents meet in the same order, with
-    the same memories at the start and committed agents; the words of the others are drawn anew, and all is fitted
-    again. Runs may stop when they agree although imitations do not. Tests of the second kind assume that runs differ in
-    β and b alone: where the policy changes in a run, a `period` shorter than the changes helps.
+    bootstrap, which is not exact because the policy is an estimate. In an imitation the same agents meet in the same
+    order, with the same memories at the start and committed agents; the words of the others are drawn anew, and all is
+    fitted again. Runs may stop when they agree although imitations do not. Tests of the second kind assume that runs
+    differ in β and b alone: where the policy changes in a run, a `period` shorter than the changes helps.
 
     Parameters
     ----------

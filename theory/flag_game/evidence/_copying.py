@@ -35,10 +35,10 @@ def copying_endpoints(
     bias: float | None = None,
     interactions_per_agent: int = INTERACTIONS_PER_AGENT,
 ) -> np.ndarray:
-    """Probability of each endpoint if agents with this evidence copy each other; shape (4,), as in ENDPOINTS.
+    """Probability of each endpoint if agents with this evidence copy each other; shape (4,), in the order of ENDPOINTS.
 
-    Agent i begins with the rival with probability e_i, else with the truth. It keeps that for good with probability
-    a = a_T + a_R, so it is anchored to the rival with probability a e_i, and otherwise adopts what it hears.
+    Agent i begins with the rival with probability e_i, else with the truth. With probability a = a_T + a_R it is
+    anchored and keeps this answer for good; otherwise it adopts what it hears.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def copying_endpoints(
     anchored
         a, from 0 to 1.
     bias
-        h = ln(q_T/q_R): a heard truth is adopted with q_T = 1/(1 + e^-h), a heard rival with q_R = 1 - q_T. None adopts
-        everything: the voter model with zealots; h = 0 is a version half as fast.
+        h = ln(q_T/q_R): a heard truth is adopted with q_T = 1/(1 + e^-h), a heard rival with q_R = 1 - q_T. With None
+        agents adopt everything (the voter model with zealots); h = 0 is the same at half the speed.
     interactions_per_agent
         Interactions over N, ≥ 0; in each a random agent hears a random other one.
 

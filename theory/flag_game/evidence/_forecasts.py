@@ -71,15 +71,15 @@ def forecast(
     test
         As for `read_runs`; runs without an outcome get no score. They may differ in N from `train`.
     models
-        Of those that `fit` describes.
+        Names of the models that `fit` describes.
     crops
         As for `read_runs`.
 
     Returns
     -------
     Dataset over (model, run) with `probability` (endpoint), `log_score`, the natural logarithm of the probability of
-    what happened, and `brier` = Σ (probability - 1 if it happened)², from 0 to 2; NaN without an outcome. Coordinates
-    over `run`: `n_agents`, `seed`, `evidence`, the rival's share of all answers, and `outcome`.
+    the observed endpoint, and `brier` = Σ (probability - 1 if observed)², from 0 to 2; NaN without an outcome.
+    Coordinates over `run`: `n_agents`, `seed`, `evidence`, the rival's share of all answers, and `outcome`.
 
     Raises
     ------
