@@ -125,7 +125,7 @@ ON_ONE_THREAD = ("notebooks", "docs", "test", "coverage", "test-slow")
 
 
 def prepare() -> None:
-    """Set up .venv with all that the jobs need, unless it is there and not older than what it is made of."""
+    """Set up .venv with all that the jobs need, unless it is there and up to date."""
     newest = max((ROOT / name).stat().st_mtime for name in MADE_OF)
     if READY.exists() and READY.stat().st_mtime >= newest:
         return

@@ -106,7 +106,7 @@ _ = axis.set(xlabel="P(his), measured", ylabel="P(his), not measured: median and
 # ## Any analysis, with its interval
 #
 # Policies drawn from the posterior agree with every answer. They differ where prompts are missing. The goal was the
-# share in the long run. The first rounds hang on memories that are not full, which have no weight in it and are known
+# share in the long run. The first rounds depend on memories that are not full, which have no weight in it and are known
 # less well.
 
 # %%

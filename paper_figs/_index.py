@@ -1,4 +1,4 @@
-"""The page that shows all drawn items, with what the paper shows and what differs."""
+"""The page that shows all drawn items, with the paper's result and the differences."""
 
 from __future__ import annotations
 

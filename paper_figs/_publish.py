@@ -20,7 +20,7 @@ from paper_figs._style import styled
 def publish(found: Iterable[Item], study: Study, out: Path, say: Callable[[str], None] = print) -> list[Entry]:
     """Write each item's numbers and drawing into `out`, by paper, and an index of all of them.
 
-    What was computed before with the same data and settings is read from `out`; drawings are made anew. An item that
+    Earlier results with the same data and settings are read from `out`; drawings are made anew. An item that
     can't be made is an entry of the index with its reason. The index also shows what earlier calls drew.
     """
     made: dict[Item, Entry] = {}

@@ -35,7 +35,7 @@ def packages(name: str) -> list[str]:
 def public_names(package: ModuleType) -> list[str]:
     """Functions, classes and constants of a package, without the packages in it."""
     names = [name for name in getattr(package, "__all__", dir(package)) if not name.startswith("_")]
-    if not hasattr(package, "__path__"):  # a module: what it imports is not its own
+    if not hasattr(package, "__path__"):  # a module: its imports are not its own
         return sorted(name for name in names if getattr(getattr(package, name), "__module__", "") == package.__name__)
     return sorted(name for name in names if is_ours(getattr(package, name)) and not is_shown_above(package, name))
 
@@ -81,7 +81,7 @@ def write(app: Sphinx, config: Config) -> None:
 
 
 def keep(path: Path, text: str) -> None:
-    """Writes what has changed only, so that unchanged pages are not built again."""
+    """Writes changed pages only, so that unchanged ones are not built again."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 

@@ -188,7 +188,7 @@ def basins(
 
     See Also
     --------
-    fixed_points : the attractors themselves, and what separates them
+    fixed_points : the attractors themselves, and the saddles between them
     group_size_law : which of two attractors a finite group reaches
 
     Examples

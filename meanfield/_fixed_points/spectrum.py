@@ -164,7 +164,7 @@ def leading_eigenvalues(
     dense = matrix.size <= max(DENSE_SIZE, 4 * k)
     pairs = _dense_pairs(matrix.apply(np.eye(matrix.size)).T, k) if dense else _arnoldi(matrix, k)
     errors = np.array([_error(matrix, pair) for pair in pairs])
-    # Stability hangs on how |Re λ| compares with what counts as marginal
+    # Stability depends on how |Re λ| compares with the bound for marginal
     decided = [abs(abs(pair.value.real - 1) - MARGINAL) > error for pair, error in zip(pairs, errors, strict=True)]
     if not (errors <= ENOUGH).all() or not all(decided):
         extended, better = _extended(mixture, x, space, k)

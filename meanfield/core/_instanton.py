@@ -301,7 +301,7 @@ def influences(
     size = basis.shape[1]
 
     def made(u: Array, v: Array) -> Array:
-        """Change of u by each field, less its mean over each class."""
+        """Change of u by each field, minus its mean over each class."""
         after = jax.jacrev(lambda v: game.fields(u, v) @ basis)(v)
         present = _positive(game.masses(u * v))
         return after - jax.vmap(lambda one: game.masses(one * v) / present * u)(after)
@@ -437,8 +437,8 @@ def met_others(
 ) -> Float[Array, " nodes"]:
     """Gain of agents per unit of time, of order 1, from not meeting themselves, at the nodes of a path.
 
-    With B the pairing it is g·Bg less the mean of the same of a single agent; 0 for agents of one class. `members` is 1
-    for the states of each class and 0 elsewhere. Each agent without a state has one field that is its own partner.
+    With B the pairing it is g·Bg minus the mean of the same of a single agent; 0 for agents of one class. `members` is
+    1 for the states of each class and 0 elsewhere. Each agent without a state has one field that is its own partner.
     """
     game: Any = game_of(arrays)
     partners = pairing(arrays)

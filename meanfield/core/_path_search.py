@@ -113,7 +113,7 @@ class Ending(NamedTuple):
     bend: Bend | None = None
 
     def rest(self, strength: float) -> float:
-        """A(s), the action after the end, less the action of a path on which l·x is at its level."""
+        """A(s), the action after the end, minus the action of a path on which l·x is at its level."""
         rest = strength**2 * self.width / 2
         if self.bend is not None:
             rest -= float(strength ** np.arange(2, len(self.bend.action) + 2) @ self.bend.action)

@@ -71,7 +71,7 @@ def cost(
     Returns
     -------
     Dataset with `prompts`, `requests`, `tokens_in`, `tokens_out`, `price` in the currency of the prices, and `seconds`,
-    the longest of what the rate and the limits ask for. Price and seconds are NaN if nothing tells them.
+    the longest time that the rate or a limit asks for. Price and seconds are NaN if nothing tells them.
     ``attrs["counted"]`` says how tokens were counted. Several sets of words add a dim `pair`.
 
     Raises

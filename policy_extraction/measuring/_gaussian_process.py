@@ -1,4 +1,4 @@
-"""A Gaussian process of how much memories speak for words, given what was asked.
+"""A Gaussian process of the logits of words in memories, given the answers.
 
 A policy is a function of the logits f(s, w) of the W words w in a memory s. Where in the memory a word was said and
 heard, its pattern u, decides most, for all words alike. The covariance of f(s, w) and f(s', w') is
@@ -31,7 +31,7 @@ from scipy.special import ndtri
 
 from policy_extraction.measuring._memories import NONE, all_patterns, pattern_numbers, states_of
 
-NOISE = 1e-6  # variance: a server's rounding, and what keeps covariances regular
+NOISE = 1e-6  # variance: a server's rounding; it keeps covariances regular
 MOST_FITTED = 256  # contrasts; more hardly change the parameters and take the third power of time
 MOST_STEPS = 40
 FARTHEST = 4.0  # parameters from their centre, in spreads of the prior
@@ -172,7 +172,7 @@ class Waves(NamedTuple):
     was said and heard there. Two memories then have a mean product of exp(-Σ ν [they differ]).
     """
 
-    taken: np.ndarray  # (H, F), whether a wave hangs on the interaction
+    taken: np.ndarray  # (H, F), whether a wave depends on the interaction
     seeds: np.ndarray  # (H, F), of signs
     sizes: np.ndarray  # (F, W)
     alone: float  # standard deviation

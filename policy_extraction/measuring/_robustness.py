@@ -120,7 +120,7 @@ def robustness(
     See Also
     --------
     policy_extraction.measuring.prompt_variants : chosen variants, one by one
-    meanfield.plot : draws what the factors explain
+    meanfield.plot : draws the parts that factors explain
 
     Examples
     --------
@@ -228,7 +228,7 @@ def _conclusions(policy: xr.Dataset) -> dict[str, Any]:
 
 
 def _table(rows: dict[tuple[object, ...], dict[str, Any]], levels: dict[str, list[Any]]) -> xr.Dataset:
-    """The Dataset of `robustness`, from what each combination of the levels says."""
+    """The Dataset of `robustness`, from the conclusions of each combination of levels."""
     cells = list(product(*levels.values()))
     found = {name: np.array([rows[cell][name] for cell in cells]) for name in rows[cells[0]]}
     strong = found["strong_word"]

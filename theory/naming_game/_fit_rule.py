@@ -94,7 +94,7 @@ def fit_rule(
         Number of parts that are held out in turn, ≥ 2: sets of runs, if the counts have several, otherwise sets of
         memories at random. The empty memory, which every rule fits by itself, is then not held out.
     collective
-        Whether to compute what populations do that play the rules, in a few seconds a policy.
+        Whether to compute the behaviour of populations that play the rules, in a few seconds a policy.
     level
         Level of the intervals, of counts only.
     seed
@@ -132,7 +132,7 @@ def fit_rule(
     --------
     summary : the parameters as a table
     rule_policy : agents who play a rule
-    meanfield.sensitivity : which memories κ hangs on
+    meanfield.sensitivity : the memories on which κ depends
 
     Examples
     --------

@@ -91,8 +91,8 @@ def fit_runs(
     - `chi_squared` of residuals: squares of their means, variances (cube roots, Wilson and Hilferty 1931) and
       correlations of successive rounds, all standardised, with `degrees` of freedom and `p_value`. A small one says
       that another rule was played. NaN with no more squares than parameters;
-    - `mean` (n_agents, round), the predicted mean, and `residual`, the observed mean less the predicted one in standard
-      errors. NaN in rounds that are not used.
+    - `mean` (n_agents, round), the predicted mean, and `residual`, the observed mean minus the predicted one in
+      standard errors. NaN in rounds that are not used.
 
     Raises
     ------
@@ -343,5 +343,5 @@ def _fit_columns(likelihood: Likelihood, point: np.ndarray) -> dict[str, tuple]:
         "degrees": ((), degrees, "degrees of freedom"),
         "p_value": ((), chdtrc(degrees, total) if degrees > 0 else np.nan, "probability of as large a chi-squared"),
         "mean": (over, table[0], "predicted mean share of the first word"),
-        "residual": (over, table[1], "observed mean less the predicted one, in standard errors"),
+        "residual": (over, table[1], "observed mean minus the predicted one, in standard errors"),
     }

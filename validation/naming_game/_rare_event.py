@@ -108,7 +108,7 @@ def rare_event(
     - `rounds`, the number of rounds of N interactions played in all, the pilot's included.
 
     attrs["reason"] says where the error is not known well: no run ended at the word, or few replications saw it. Of an
-    event that hangs on a single rare answer splitting sees no more than `simulate`.
+    event that depends on a single rare answer splitting sees no more than `simulate`.
 
     Raises
     ------

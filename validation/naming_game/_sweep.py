@@ -332,7 +332,7 @@ def _open_or_create(store: Path, plan: _Plan) -> zarr.Group:
         if "fingerprint" in group.attrs:
             if group.attrs["fingerprint"] != plan.fingerprint():
                 raise InputError(f"store = {store} holds a sweep with other arguments: expected a new folder")
-            for partial in store.rglob("*.partial"):  # what Zarr was writing when it was killed
+            for partial in store.rglob("*.partial"):  # files that Zarr was writing when it was killed
                 partial.unlink()
             return group
     elif store.exists() and any(store.iterdir()):

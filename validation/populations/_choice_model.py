@@ -82,7 +82,7 @@ def fit_tilts(log_q: np.ndarray, cells: Cells, units: int) -> Tilts:
     for _ in range(STEPS):
         p = Tilts(1 + values[:, -1], values[:, :-1]).probabilities(cells.unit, logs)
         left = cells.counts - total * p
-        # (parameter, word, cell), less their means over words
+        # (parameter, word, cell), minus their means over words
         centred = np.concatenate([of_word - p[:, None], (logs - (p * logs).sum(0))[None]])
         slope, curvature = -values / spreads**2, np.tile(np.diag(1 / spreads**2), (units, 1, 1))
         slope[present] += np.add.reduceat([*left, (left * logs).sum(0)], starts, axis=1).T

@@ -43,7 +43,7 @@ def choice_scores(
     populations, by, folds, progress
         As in `cross_validate`.
     seed
-        Of folds and intervals, 0 to 2^63 - 1.
+        Seed of folds and intervals, 0 to 2^63 - 1.
     level
         Confidence of intervals.
 

@@ -1,7 +1,7 @@
 """Tests of whether all agents of real populations followed one policy, at all times.
 
 Each statistic grows where choices depart from a policy in one way. Residuals are e = [word was said] - p, or
-log q(said) less its mean for the direction of sharpness. Given the past each has mean 0 under the policy, so that
+log q(said) minus its mean for the direction of sharpness. Given the past each has mean 0 under the policy, so that
 products with anything known before it are martingale differences: runs may stop, and agents may return to a memory,
 because of what was said.
 """
@@ -82,7 +82,7 @@ def one_policy(
     - `null`, the hypothesis of the imitations; `number` of experiments, runs, agents, choices or pairs compared;
     - `effect`, a standard deviation of β or of log-odds, or a coefficient (per round; first less second player; per
       word remembered), in absolute value where it is not of memory; NaN for a drift;
-    - `z`, the statistic less its mean over imitations, in their standard deviations; `p_value`; `verdict` ('agrees',
+    - `z`, the statistic minus its mean over imitations, in their standard deviations; `p_value`; `verdict` ('agrees',
       'disagrees', 'too few data'); `note`.
 
     Raises
@@ -270,7 +270,7 @@ def drift(residuals: Residuals, direction: str, group: np.ndarray, order: np.nda
     S, V = (one[:, order] for one in residuals.of[direction])
     sum_S, sum_V = (np.add.reduceat(one, starts, axis=1) for one in (S, V))
     repeated = partial(np.repeat, repeats=lengths, axis=1)
-    # Within each group: the running sum less what the others before it left
+    # Within each group: the running sum minus what the others before it left
     run_S, run_V = (np.cumsum(one, 1) - repeated(np.cumsum(sums, 1) - sums) for one, sums in ((S, sum_S), (V, sum_V)))
     known, scale = sum_V > 0, np.where(sum_V > 0, sum_V, 1)
     bridge = run_S - run_V / repeated(scale) * repeated(sum_S)

@@ -300,7 +300,7 @@ class Batches:
         told = dict_of(dict_of(told).get("error", told))
         said = server.said(Exception(f"HTTP {status}: {told.get('message')}"))
         refused = type(status) is int and 400 <= status < 500 and not may_pass(status, told.get("code"))
-        if refused and not batch.known_end:  # what was told once is asked again
+        if refused and not batch.known_end:  # a refused batch is asked about again
             refusal = f"model = {server.model}: {server.base_url} refuses the request ({said})"
             self._fail(waiting, InputError(refusal))
         else:

@@ -150,7 +150,7 @@ def measure(
 
     See Also
     --------
-    sample_policies : policies that agree with what was measured
+    sample_policies : policies that agree with the answers
     extract : the whole table
     lazy_policy : for state spaces that are too large to measure whole
 

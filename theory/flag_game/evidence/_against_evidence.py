@@ -42,7 +42,7 @@ def against_evidence(
     evidence
         Shares of the answers that name the rival, from 0 to 1, each once; every agent has 50 answers.
     models
-        Of those that `fit` describes.
+        Names of the models that `fit` describes.
     crops
         As for `read_runs`, for all runs.
 

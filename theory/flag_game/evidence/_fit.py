@@ -63,7 +63,7 @@ def fit(
 
     Examples
     --------
-    Of the agents of 80 runs about half never change.
+    About half of the agents of 80 runs never change.
 
     >>> from theory.flag_game.evidence import fit
     >>> ends = ["correct_consensus", "correct_consensus", "polarization", "wrong_consensus"]

@@ -173,7 +173,7 @@ def _labelled(names: list[str], runs: Runs, probability: np.ndarray, crops: str)
     over = ("model", "run")
     columns = {
         "probability": ((*over, "endpoint"), probability, "probability of the endpoint"),
-        "log_score": (over, log_score, "log-probability of what happened", "nat"),
+        "log_score": (over, log_score, "log-probability of the observed endpoint", "nat"),
         "brier": (over, brier, "Brier score, 0 at best and 2 at worst"),
     }
     outcome = np.array([*ENDPOINTS, ""])[runs.endpoint]

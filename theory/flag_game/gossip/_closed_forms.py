@@ -149,7 +149,7 @@ def decay_rate(*, n_agents: int, uptake: float, bandwidth: float) -> float:
 
     See Also
     --------
-    heterozygosity : what decays
+    heterozygosity : the decaying quantity
 
     Examples
     --------
