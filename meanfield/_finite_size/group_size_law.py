@@ -203,10 +203,10 @@ def group_size_law(
         sizes_and_rounds = f"n_agents has {len(sizes)} sizes and rounds {len(rounds)}"
         check_memory(BYTES * len(sizes) * len(rounds), sizes_and_rounds, "fewer")
     games = as_games(policy)
-    models = [policy] if isinstance(policy, Population) else [*each_policy(policy)]
+    populations = [games.population] if games.population else [as_population(one) for one in each_policy(policy)]
     hidden = None if progress is None else not progress
-    with tqdm(desc="paths and orders", total=order * len(models), disable=hidden, leave=False) as bar:
-        laws = [_law_of(model, order, bar) for model in models]
+    with tqdm(desc="paths and orders", total=order * len(populations), disable=hidden, leave=False) as bar:
+        laws = [_law_of(population, order, bar) for population in populations]
     columns = [
         {**_columns(law, words, sizes, level), **_memory(law, sizes, rounds)}
         for law, words in zip(laws, games.words, strict=True)
@@ -219,21 +219,20 @@ def group_size_law(
     return games.stamped(result, "group_size_law", level=level, order=order)
 
 
-def _law_of(model: xr.Dataset | Population, order: int, bar: tqdm) -> _Law:
-    found = law_path(model) if len(as_population(model).words) == 2 else NoPath("", several=True)
+def _law_of(population: Population, order: int, bar: tqdm) -> _Law:
+    found = law_path(population) if len(population.words) == 2 else NoPath("", several=True)
     bar.update()
-    law = _to_order(model, found, order)
+    law = _to_order(population, found, order)
     bar.update(order - 1)
     return law
 
 
-def _to_order(model: xr.Dataset | Population, found: LawPath | NoPath, order: int) -> _Law:
-    population = as_population(model)
+def _to_order(population: Population, found: LawPath | NoPath, order: int) -> _Law:
     if isinstance(found, NoPath):
         if found.attractor is not None:
             return _majority(population, found, found.attractor, order)
         if found.several:
-            return _several(model, order)
+            return _several(population, order)
         if np.isnan(found.kappa):
             return _unknown(found.reason)
         assert found.points is not None
@@ -264,9 +263,9 @@ def _unknown(reason: str) -> _Law:
     return _Law(np.nan, reason, attractors=0, correction=np.nan, error=np.nan)
 
 
-def _several(model: xr.Dataset | Population, order: int) -> _Law:
+def _several(population: Population, order: int) -> _Law:
     """The law of more than two attractors or words."""
-    population, points = as_population(model), fixed_points(model)
+    points = fixed_points(population)
     status = points["stability"].values.tolist()
     n_attractors = status.count("stable")
     if "marginal" in status:
