@@ -1,6 +1,6 @@
 """Who meets whom: a random ordered pair of different agents, the ends of a random edge, or of two communities.
 
-Every compiled simulator of single agents draws its pairs here.
+Every compiled simulator of single agents draws its pairs here, those of `validation` and the fit of Mechanism 1.
 """
 
 from __future__ import annotations

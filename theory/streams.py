@@ -1,6 +1,7 @@
 """One xoshiro256++ stream per run, seeded by SplitMix64, as functions that numba inlines.
 
 `np.random` inside numba costs 5 to 10 times as much, and its streams belong to threads, not to runs.
+Every compiled simulator of `validation` draws from here. So does the fit of Mechanism 1, hence the file is in `theory`.
 Sources: Blackman and Vigna 2021, ACM Trans. Math. Softw. 47, 36; Steele, Lea and Flood 2014 (SplitMix64).
 """
 

@@ -1,4 +1,4 @@
-"""The mean-field rate equation for all kinds of agents at once, and its linearisation.
+"""The right-hand side of the mean-field rate equation at a composition, for all kinds of agents at once.
 
     dx_m/dt = A_m(Q)ᵀ x_m - x_m,   Q = Σ_m s_m q_mᵀ x_m / Σx_m + c.
 
@@ -6,6 +6,8 @@ Kind m has the share s_m of all agents, agents who always say w have the share c
 on each other through Q alone. For one policy the equation is dx_k/dt = -x_k + Σ_ij x_i x_j P_k(i, j), with two units of
 time to a population round ([004] Eqs. 1 and 27). The normalised Q conserves each Σx_m whatever its value; the printed
 form leaves the simplex, since there σ = Σx obeys σ' = σ² - σ.
+
+`meanfield.core` computes it here as for `solve`: `WordGame` is its Hamiltonian.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files of earlier measurements.
+"""Files of earlier measurements: finished records here, answers before that in `_answers`.
 
 Every file is written under a temporary name and then renamed, so an interrupted run leaves no half-written file.
 """

@@ -1,4 +1,4 @@
-"""Memories of any number of words as arrays of numbers.
+"""Memories of any number of words as arrays of numbers; `meanfield.core._space` numbers the states.
 
 An interaction in which an agent said a and heard b has the code aW + b. A memory is a row of H codes, newest first,
 with -1 beyond its end. The pattern of a word in a memory says in which interactions it was said and heard, whatever the
