@@ -42,6 +42,13 @@ def whole_ticks(axis: Axis) -> None:
     axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
+def plain_log(axis: Axis, labels: Sequence[int] = (1, 2, 5)) -> None:
+    """Ticks of a logarithmic axis in plain digits, also within decades, since values need not span one."""
+    axis.set_major_locator(LogLocator(subs=labels))
+    axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def show_rounds(axes: Axes, last: float) -> None:
     """The axis of rounds from 0 to the last, or further where these axes already show more; before drawing."""
     axes.set_xlabel("population round")
@@ -52,10 +59,9 @@ def show_rounds(axes: Axes, last: float) -> None:
         axes.set_xlim(0, last if automatic else max(last, axes.get_xlim()[1]))
 
 
-def show_shares(axes: Axes, label: str) -> None:
-    """The vertical axis of a share or a fraction, which shows lines at 0 and 1."""
-    axes.set_ylabel(label)
-    axes.set_ylim(-0.03, 1.03)
+def show_shares(axes: Axes, ylabel: str, **labels: str) -> None:
+    """The vertical axis of a share or a fraction, which shows lines at 0 and 1; and other labels."""
+    axes.set(ylim=(-0.03, 1.03), ylabel=ylabel, **labels)
 
 
 def show_sizes(axes: Axes, sizes: Sequence[int] | np.ndarray, *, logarithmic: bool = False) -> None:
@@ -68,8 +74,5 @@ def show_sizes(axes: Axes, sizes: Sequence[int] | np.ndarray, *, logarithmic: bo
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
     else:
         axes.set_xscale("log")
-        # Sizes need not span a decade, and labels of several decades need the room.
-        labels = next(label for most, label in LABELS.items() if ratio < most)
-        axes.xaxis.set_major_locator(LogLocator(subs=labels))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        plain_log(axes.xaxis, next(label for most, label in LABELS.items() if ratio < most))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

@@ -9,7 +9,7 @@ import xarray as xr
 import meanfield
 import validation
 from meanfield import InputError
-from meanfield._plot.endpoints import COLOURS
+from meanfield._plot.views.flag_game_teams import COLOURS
 from validation.flag_game import accuracy
 
 ANSWERS = np.array([list("TTTT"), list("TTRR"), list("RRRR"), list("TRST")])
