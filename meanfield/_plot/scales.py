@@ -37,9 +37,17 @@ def last_change(rounds: np.ndarray, curves: np.ndarray) -> float:
     return float(min(rounds[-1], max(FEWEST_ROUNDS, 1.15 * last)))
 
 
-def whole_ticks(axis: Axis) -> None:
+def whole_ticks(*axes: Axis) -> None:
     """Ticks at whole numbers only, even if there is no room for two."""
-    axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
+def whole_bins(numbers: np.ndarray, most: int) -> np.ndarray:
+    """Edges of bins around whole numbers, each of as many as leave at most so many bins."""
+    first, last = (np.floor(numbers.min()), np.ceil(numbers.max())) if numbers.size else (0, 0)
+    width = max(1, int(np.ceil((last - first + 1) / most)))
+    return np.arange(first, last + width + 1, width) - 0.5
 
 
 def plain_log(axis: Axis, labels: Sequence[int] = (1, 2, 5)) -> None:

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from meanfield._plot.curves import curve
 from meanfield._plot.intervals import aside, error_bars, forest, limits_of, name_rows, wilson
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import show_shares, show_sizes, whole_ticks
+from meanfield._plot.scales import plain_log, show_shares, show_sizes, whole_ticks
 from meanfield._plot.views.flag_game_teams import COLOURS, endpoint_name
 from meanfield._plot.words import NEUTRAL, PALETTE, model_name
 
@@ -113,7 +113,7 @@ def directions(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
         axes.plot(rank[~finite], np.ones((~finite).sum()), "^", label="no curvature", **look)
     axes.axhline(1, color=NEUTRAL, linestyle=":")
     axes.set(yscale="log", xlabel="direction, from the best known", ylabel="standard error along it")
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    plain_log(axes.yaxis)
     whole_ticks(axes.xaxis)
 
 

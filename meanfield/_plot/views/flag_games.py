@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from meanfield._plot.curves import curve
 from meanfield._plot.registry import draws
 from meanfield._plot.runs import draw_lines, tell_lines
-from meanfield._plot.scales import show_shares, whole_ticks
+from meanfield._plot.scales import show_shares, whole_bins, whole_ticks
 from meanfield._plot.words import NEUTRAL, PALETTE, model_name
 from meanfield.toolbox._errors import InputError
 
@@ -99,12 +99,12 @@ def _with_others(names: list[str]) -> list[str]:
 def consensus(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of the most frequent and of the true answer by step: mean and middle half of the runs."""
     values = _carried(part["report"].values)
-    curves = {"most frequent answer": (_most_frequent(values), AFTER)}
+    curves = {"most frequent answer": (_most_frequent(values), AFTER, "-")}
     if "truth" in part:
         true = part["truth"].values[:, None, None]
-        curves["true answer"] = ((values == true).mean(-1), PALETTE[1])
-    for label, (share, colour) in curves.items():
-        look = {"color": colour, "label": label, **style}
+        curves["true answer"] = ((values == true).mean(-1), PALETTE[1], "--")  # often the same
+    for label, (share, colour, line) in curves.items():
+        look = {"color": colour, "linestyle": line, "label": label, **style}
         curve(axes, part["step"], share.mean(0), np.quantile(share, MIDDLE, axis=0), **look)
     show_shares(axes, "share of agents", xlabel="steps")
 
@@ -114,7 +114,8 @@ def steps(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     """The number of steps that runs took, by whether consensus stopped them."""
     played, stopped = part["steps"].values, part["stopped"].values.astype(bool)
     look = {"color": [AFTER, BEFORE], "label": ["stopped by consensus", "not stopped"], **style}
-    axes.hist([played[stopped], played[~stopped]], 20, stacked=True, **look)
+    axes.hist([played[stopped], played[~stopped]], whole_bins(played, 20), stacked=True, **look)
+    whole_ticks(axes.xaxis, axes.yaxis)
     axes.set(xlabel="steps played", ylabel="runs")
 
 
@@ -127,8 +128,7 @@ def links(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     values = part[found[0]]
     places = [np.arange(number) for number in values.shape[::-1]]
     mesh = axes.pcolormesh(*places, values, **{"shading": "nearest", "cmap": "viridis", "vmin": 0, **style})
-    for axis in (axes.xaxis, axes.yaxis):
-        whole_ticks(axis)
+    whole_ticks(axes.xaxis, axes.yaxis)
     axes.set(aspect="equal", xlabel="source", ylabel="agent")
     axes.figure.colorbar(mesh, ax=axes, label=values.attrs["long_name"])
 

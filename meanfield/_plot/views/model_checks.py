@@ -58,6 +58,7 @@ def p_values(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     label = f"false alarms, {100 * part.attrs['option_alarm_level']:g} %"
     middle, ends = [P_VALUES[:2].mean()], part["alarm_interval"].values[:, None]
     error_bars(axes, middle, [part["expected_alarms"].item()], *ends, color=PALETTE[1], label=label)
+    whole_ticks(axes.yaxis)
     axes.margins(y=0.25)  # for the legend
     axes.set(xlabel="p-value of the exact test", ylabel="memory states")
 
@@ -70,6 +71,7 @@ def deviations(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     bins, grid = np.linspace(-edge, edge, 25), np.linspace(-edge, edge, 200)
     axes.hist(z, bins, **{"color": "0.75", **style})
     axes.plot(grid, z.size * (bins[1] - bins[0]) * norm.pdf(grid), color="black", label="normal law")
+    whole_ticks(axes.yaxis)
     axes.margins(y=0.2)
     axes.set(xlabel="deviation in standard deviations", ylabel="memory states")
 

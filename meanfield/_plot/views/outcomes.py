@@ -12,7 +12,15 @@ from meanfield._plot.curves import note
 from meanfield._plot.intervals import aside, error_bars, wilson
 from meanfield._plot.registry import draws
 from meanfield._plot.runs import MARKERS, each_end, ends_of, with_runs
-from meanfield._plot.scales import show_rounds, show_shares, show_sizes, size_colours, size_label
+from meanfield._plot.scales import (
+    show_rounds,
+    show_shares,
+    show_sizes,
+    size_colours,
+    size_label,
+    whole_bins,
+    whole_ticks,
+)
 from meanfield._plot.words import NEUTRAL, PALETTE, words_in
 
 BINS = 40
@@ -31,7 +39,7 @@ def times(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     """Histogram of the rounds played until consensus or absorption, by where a run ends."""
     consensus = "consensus_round" in part
     rounds = part["consensus_round" if consensus else "absorbed_round"].values
-    bins = _bins(rounds[np.isfinite(rounds)])
+    bins = whole_bins(rounds[np.isfinite(rounds)], BINS)
     for end in each_end(part, colours):
         label = with_runs(end.name, int(end.reached.sum()))
         ended = rounds[end.reached & np.isfinite(rounds)]
@@ -39,14 +47,8 @@ def times(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
             axes.hist(ended, bins, **{"color": end.colour, "alpha": 0.6, "label": label, **style})
         elif end.reached.any():
             note(axes, label)
+    whole_ticks(axes.xaxis, axes.yaxis)
     axes.set(xlabel=f"rounds until {'consensus' if consensus else 'absorption'}", ylabel="runs")
-
-
-def _bins(rounds: np.ndarray) -> np.ndarray:
-    """Edges of bins of whole rounds around whole numbers, at most 40 of them."""
-    first, last = (np.floor(rounds.min()), np.ceil(rounds.max())) if rounds.size else (0, 0)
-    width = max(1, int(np.ceil((last - first + 1) / BINS)))
-    return np.arange(first, last + width + 1, width) - 0.5
 
 
 @draws(

@@ -186,7 +186,7 @@ def share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     if not len(table):
         note(axes, "no run agrees on a word")
         return
-    words, several = sorted(table["word"].unique()), table["options"].nunique() > 1
+    words, several = sorted(table["word"].unique()), len(set(table["options"])) > 1
     conditions = table.groupby(["model", "options", "memory_length", "n_agents", "runs"], sort=False)
     width = WIDTH / len(conditions)
     for place, (_, one) in enumerate(conditions):
