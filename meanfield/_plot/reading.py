@@ -100,6 +100,8 @@ def _faults(result: xr.Dataset, name: str, reads: Reads, by: tuple[str, ...]) ->
             yield f"{name} without {dim}", expected
         elif not result.sizes[dim] and dim not in reads.empty:
             yield f"nothing along {dim}", expected
+        elif dim not in result.coords:
+            continue
         elif missing := set(reads.labels.get(dim, ())) - set(map(str, result[dim].values.tolist())):
             yield f"no {', '.join(sorted(missing))} along {dim}", expected
     for dim in dims:

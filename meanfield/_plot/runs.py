@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,11 +68,33 @@ def tell_lines(axes: Axes, runs: int) -> None:
         axes.plot([], [], color=NEUTRAL, linewidth=0.5, label=f"the first {MOST_LINES} runs")
 
 
-def draw_sizes(axes: Axes, shares: xr.DataArray, label: str, **style: Any) -> None:
-    """A share of runs (n_agents, run, round) for each number of agents; round 0, in which nobody meets, has none."""
+def draw_groups(
+    axes: Axes,
+    shares: xr.DataArray,
+    names: Iterable[str],
+    colours: Iterable[Any],
+    ylabel: str,
+    *,
+    thin: bool = False,
+    **style: Any,
+) -> None:
+    """A share of runs (group, run, round) with a mean and a band for each group, and `thin` lines of the runs.
+
+    Rounds without a number, such as round 0, in which nobody meets, are left out.
+    """
     shares = shares.dropna("round", how="all")
     rounds = shares["round"].values
     show_rounds(axes, last_change(rounds, np.moveaxis(shares.values, -1, 0)))
-    for runs, size, colour in zip(shares.values, shares["n_agents"].values, size_colours(len(shares)), strict=True):
-        draw_band(axes, rounds, runs, size_label(size), **{"color": colour, **style})
-    show_shares(axes, label)
+    for runs, name, colour in zip(shares.values, names, colours, strict=True):
+        if thin:
+            draw_lines(axes, rounds, runs, colour)
+        draw_band(axes, rounds, runs, name, **{"color": colour, **style})
+    if thin:
+        tell_lines(axes, shares.sizes["run"])
+    show_shares(axes, ylabel)
+
+
+def draw_sizes(axes: Axes, shares: xr.DataArray, ylabel: str, **style: Any) -> None:
+    """A share of runs (n_agents, run, round) for each number of agents."""
+    sizes = shares["n_agents"].values
+    draw_groups(axes, shares, map(size_label, sizes), size_colours(len(sizes)), ylabel, **style)

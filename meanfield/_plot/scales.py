@@ -72,8 +72,13 @@ def show_shares(axes: Axes, ylabel: str, **labels: str) -> None:
     axes.set(ylim=(-0.03, 1.03), ylabel=ylabel, **labels)
 
 
-def show_sizes(axes: Axes, sizes: Sequence[int] | np.ndarray, *, logarithmic: bool = False) -> None:
-    """The axis of numbers of agents: plain digits, and logarithmic where they differ by much, or always."""
+def show_sizes(axes: Axes, sizes: Sequence[int] | np.ndarray, share: str = "", *, logarithmic: bool = False) -> None:
+    """The axis of numbers of agents: plain digits, and logarithmic where they differ by much, or always.
+
+    The vertical axis is that of a share if it is named.
+    """
+    if share:
+        show_shares(axes, share)
     axes.set_xlabel("number of agents N")
     ratio = max(sizes) / min(sizes)
     if ratio == 1 and not logarithmic:

@@ -12,7 +12,7 @@ from meanfield._plot.curves import draw_by_size, draw_rate_equation, note
 from meanfield._plot.intervals import aside, error_bars, name_rows
 from meanfield._plot.registry import draws
 from meanfield._plot.runs import MARKERS, NO_CONSENSUS
-from meanfield._plot.scales import plain_log, show_shares, show_sizes, size_colours, size_label
+from meanfield._plot.scales import plain_log, show_sizes, size_colours, size_label
 from meanfield._plot.words import NEUTRAL, words_in
 from meanfield._population.observables import MIXED
 
@@ -49,8 +49,7 @@ def outcomes(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
         else:
             look |= {"fmt": ":", "markerfacecolor": "white", "label": name}
         error_bars(axes, sizes, share, *interval.values, **{**look, **style})
-    show_sizes(axes, sizes)
-    show_shares(axes, "fraction of runs")
+    show_sizes(axes, sizes, "fraction of runs")
 
 
 @draws("comparison", view="error", reads="n_agents!: error error_uncertainty; : error_slope")

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from meanfield._plot.registry import draws
-from meanfield._plot.runs import draw_band, draw_lines, draw_sizes, each_end, tell_lines, with_runs
+from meanfield._plot.runs import draw_band, draw_groups, draw_lines, draw_sizes, each_end, tell_lines, with_runs
 from meanfield._plot.scales import last_change, show_rounds, show_shares
 from meanfield._plot.words import NEUTRAL, tinted, word_colours, words_in
 from meanfield.toolbox._errors import InputError
@@ -83,15 +83,9 @@ def single_shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style
 )
 def counts(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of agents in each state."""
-    fractions = part["count"] / part["n_agents"]
-    rounds, states = fractions["round"].values, [str(state) for state in part["state"].values]
-    colours = word_colours([states])
-    show_rounds(axes, last_change(rounds, np.moveaxis(fractions.values, -1, 0)))
-    for runs, state in zip(fractions.values, states, strict=True):
-        draw_lines(axes, rounds, runs, colours[state])
-        draw_band(axes, rounds, runs, state, **{"color": colours[state], **style})
-    tell_lines(axes, fractions.sizes["run"])
-    show_shares(axes, "fraction of agents")
+    states = [str(state) for state in part["state"].values]
+    shades = word_colours([states]).values()
+    draw_groups(axes, part["count"] / part["n_agents"], states, shades, "fraction of agents", thin=True, **style)
 
 
 @draws(
@@ -178,10 +172,6 @@ def network(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
 )
 def node_groups(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of the first word in each group of nodes: means of the runs, and their 5th to 95th percentiles."""
-    shares = part["group_word_share"].isel(word=0)
-    rounds, groups = shares["round"].values, [str(group) for group in shares["node_group"].values]
-    colours = word_colours([groups])
-    show_rounds(axes, last_change(rounds, np.moveaxis(shares.values, -1, 0)))
-    for runs, group in zip(shares.values, groups, strict=True):
-        draw_band(axes, rounds, runs, group, **{"color": colours[group], **style})
-    show_shares(axes, f"share of '{words_in(part)[0]}'")
+    groups, label = [str(group) for group in part["node_group"].values], f"share of '{words_in(part)[0]}'"
+    shades = word_colours([groups]).values()
+    draw_groups(axes, part["group_word_share"].isel(word=0), groups, shades, label, **style)

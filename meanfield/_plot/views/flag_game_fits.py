@@ -134,8 +134,7 @@ def quantity(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
         if chosen.any():
             shown = (sizes[chosen], part["measured"].values[chosen], *part["interval"].values[:, chosen])
             error_bars(axes, *shown, color=MEASURED, markerfacecolor=inside, label=text)
-    show_sizes(axes, sizes)
-    show_shares(axes, "collective mean accuracy" if part["quantity"] == "accuracy" else "fraction of runs")
+    show_sizes(axes, sizes, "collective mean accuracy" if part["quantity"] == "accuracy" else "fraction of runs")
 
 
 @draws("copying_fit", view="endpoints", reads="endpoint! n_agents!: fitted")
@@ -144,8 +143,7 @@ def copying_endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **s
     for name, fraction in zip(part["endpoint"].values, part["fitted"], strict=True):
         look = {"marker": "o", "color": COLOURS[str(name)], "label": endpoint_name(name), **style}
         axes.plot(part["n_agents"], fraction, **look)
-    show_sizes(axes, part["n_agents"].values)
-    show_shares(axes, "fraction of runs")
+    show_sizes(axes, part["n_agents"].values, "fraction of runs")
 
 
 @draws("copying_fit", view="parameters", reads="parameter!: estimate standard_error")

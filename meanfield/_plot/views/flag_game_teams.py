@@ -54,8 +54,7 @@ def endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     for name, one, ends in zip(names, fraction.values, interval, strict=True):
         look = {"linestyle": "-", "color": COLOURS[str(name)], "label": endpoint_name(name), **style}
         error_bars(axes, part["n_agents"], one, *ends, **look)
-    show_sizes(axes, part["n_agents"].values)
-    show_shares(axes, "fraction of runs")
+    show_sizes(axes, part["n_agents"].values, "fraction of runs")
 
 
 @draws(
@@ -73,8 +72,7 @@ def accuracies(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     for k, (name, label) in enumerate(ACCURACIES.items()):
         look = {"color": PALETTE[k], "label": label, "linestyle": "-", **style}
         error_bars(axes, part["n_agents"], part[name], part[f"{name}_se"], **look)
-    show_sizes(axes, part["n_agents"].values)
-    show_shares(axes, "accuracy, ± SE")
+    show_sizes(axes, part["n_agents"].values, "accuracy, ± SE")
 
 
 @draws(
@@ -92,8 +90,7 @@ def social_uplift(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style
         error_bars(axes, sizes, part[name], part[f"{name}_se"], **look)
     shade = {"color": PALETTE[0], "alpha": 0.15, "linewidth": 0, "label": "social uplift"}
     axes.fill_between(sizes, *(part[name] for name in UPLIFT), **shade)
-    show_sizes(axes, sizes)
-    show_shares(axes, "mean accuracy, ± SE")
+    show_sizes(axes, sizes, "mean accuracy, ± SE")
 
 
 def _rows(axes: Axes, names: Sequence[str], value: Any, low: np.ndarray, high: np.ndarray, **style: Any) -> None:
@@ -106,8 +103,7 @@ def simulated_accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
     """Collective accuracy against N with standard errors."""
     value, error = part["collective_accuracy"], part["collective_accuracy_se"]
     error_bars(axes, part["n_agents"], value, error, **{"linestyle": "-", "color": PALETTE[0], **style})
-    show_sizes(axes, part["n_agents"].values)
-    show_shares(axes, "collective accuracy, ± SE")
+    show_sizes(axes, part["n_agents"].values, "collective accuracy, ± SE")
 
 
 @draws("mechanism1_simulation", view="votes", by=("n_agents",), reads="run: truth_share")

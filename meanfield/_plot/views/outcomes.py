@@ -171,5 +171,4 @@ def held(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) ->
     look = {"fmt": "o-", "color": PALETTE[0], "label": f"hold '{part.attrs['held_word']}'", **style}
     error_bars(axes, sizes, part["held"], *part["interval"].values, **look)
     axes.plot(sizes, part["moved"], marker="s", color=NEUTRAL, label="agree on another word")
-    show_sizes(axes, sizes)
-    show_shares(axes, "fraction of runs")
+    show_sizes(axes, sizes, "fraction of runs")

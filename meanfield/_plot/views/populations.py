@@ -86,6 +86,8 @@ def _runs(axes: Axes, rounds: np.ndarray, named: dict[str, np.ndarray], colours:
         together = np.isfinite(runs).all(0)  # runs that end early agree: the mean of the others would be of other runs
         if together.any():
             draw_band(axes, rounds[together], runs[:, together], label, **{"color": colour, **style})
+        elif not np.isfinite(runs).any():
+            note(axes, label)
     if not named:
         note(axes, "no run")
     tell_lines(axes, max(map(len, named.values()), default=0))

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from meanfield._plot.curves import note
 from meanfield._plot.intervals import name_rows
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import show_shares, show_sizes, size_label, whole_ticks
+from meanfield._plot.scales import show_sizes, size_label, whole_ticks
 from meanfield._plot.words import NEUTRAL
 
 EDGE = 0.1  # decades
@@ -95,8 +95,7 @@ def stationary(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
         axes.plot(part["n_agents"], part["stationary"].isel(fixed_point=number), **look)
     if why := part.attrs.get("reason"):
         note(axes, _told(str(why)))
-    show_sizes(axes, part["n_agents"].values)
-    show_shares(axes, "fraction of time at the attractor")
+    show_sizes(axes, part["n_agents"].values, "fraction of time at the attractor")
 
 
 @draws(
