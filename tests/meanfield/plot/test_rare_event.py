@@ -51,10 +51,10 @@ def test_attractors_without_a_lifetime_say_why(lifetimes):
 @pytest.mark.parametrize("view", ["stationary", "rates"])
 def test_rates_have_a_line_for_each_attractor(view):
     found = drawn("transition_rates", 1)
-    first, second = meanfield.plot(found, view=view).lines
+    first, second, *_ = meanfield.plot(found, view=view).lines
     assert first.get_label().startswith("a 0.995") and second.get_label().startswith("b 0.995")
-    one = found.sel(fixed_point=0)
-    expected = one["stationary"] if view == "stationary" else np.exp(one["log_rate"].sel(next_fixed_point=1))
+    out = found["log_rate"].isel(fixed_point=0, next_fixed_point=-1)
+    expected = found["stationary"].isel(fixed_point=0) if view == "stationary" else np.exp(out)
     np.testing.assert_allclose(first.get_ydata(), expected)
 
 
@@ -62,8 +62,8 @@ def test_rates_too_small_to_draw_are_told():
     found = drawn("transition_rates")
     sizes = found["n_agents"].values
     axes = meanfield.plot(found, view="rates")
-    for line, (start, end) in zip(axes.lines, ((0, 1), (1, 0)), strict=True):
-        shown = found["log_rate"].sel(fixed_point=start, next_fixed_point=end).values >= np.log(1e-15)
+    for line, (start, end) in zip(axes.lines, ((0, -1), (-1, 0)), strict=True):
+        shown = found["log_rate"].isel(fixed_point=start, next_fixed_point=end).values >= np.log(1e-15)
         assert line.get_label().split("\n")[-1] == f"below 1e-15 from N = {sizes[~shown].min()} on"
         assert line.get_xdata().tolist() == sizes[shown].tolist()
     assert axes.get_xlim()[1] < 100
