@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield.toolbox._intervals import wilson_interval
 
-Values = np.ndarray | xr.DataArray | float
+Values = Any  # numbers as matplotlib takes them, also labelled ones
 MARGIN = 0.05  # of the width of a forest plot
 MANY_ROWS = 10
 
 
-def error_bars(axes: Axes, x: Values, value: Values, low: Values, high: Values, **style: Any) -> None:
-    """Points with vertical bars from `low` to `high`."""
+def error_bars(axes: Axes, x: Values, value: Values, *ends: Values, **style: Any) -> None:
+    """Points with vertical bars between two `ends`, low and high, or of one standard error each way."""
     value = np.asarray(value, dtype=float)
     # Rounding may put an end on the wrong side of its point.
-    distance = np.clip([value - low, high - value], 0, None)
+    distance = np.clip([value - ends[0], ends[1] - value], 0, None) if len(ends) == 2 else np.asarray(ends[0])
     points = {} if "fmt" in style else {"linestyle": "none", "marker": "o"}
     axes.errorbar(x, value, yerr=distance, **{"capsize": 2, **points, **style})
 
@@ -32,7 +31,7 @@ def wilson(share: Values, trials: Values, level: float = 0.95) -> tuple[np.ndarr
 
 def forest(
     axes: Axes,
-    rows: np.ndarray,
+    rows: Values,
     estimate: Values,
     low: np.ndarray,
     high: np.ndarray,
@@ -44,22 +43,21 @@ def forest(
     An end beyond the limits, such as an infinite one, is an arrow at the limit. An interval of NaN is not drawn.
     """
     left, right = limits
-    ends = np.clip([low, high], left, right)
+    rows, ends = np.asarray(rows), np.clip([low, high], left, right)
     (points,) = axes.plot(estimate, rows, **{"linestyle": "none", "marker": "o", **style})
-    label = {"color": points.get_color(), "linewidth": 1.5}
-    axes.hlines(rows, *ends, **label)
-    for marker, end, limit, beyond in (("<", ends[0], left, low < left), (">", ends[1], right, high > right)):
+    axes.hlines(rows, *ends, color=points.get_color(), linewidth=1.5)
+    for marker, limit, beyond in (("<", left, low < left), (">", right, high > right)):
         if beyond.any():
             arrows = {"marker": marker, "color": points.get_color(), "linestyle": "none", "clip_on": False}
-            axes.plot(np.where(beyond, limit, end)[beyond], rows[beyond], **arrows)
+            axes.plot(np.full(beyond.sum(), limit), rows[beyond], **arrows)
 
 
-def name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Names of the rows of a forest plot; the first row is on top."""
+def name_rows(axes: Axes, names: Sequence[str], **labels: Any) -> None:
+    """Names of the rows of a forest plot, the first row on top; and other labels and limits."""
     axes.set_yticks(range(len(names)), names)
     if len(names) > MANY_ROWS:
         axes.tick_params(axis="y", labelsize="small")
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set(ylim=(len(names) - 0.5, -0.5), **labels)
 
 
 def limits_of(*values: Values) -> tuple[float, float]:
@@ -69,3 +67,8 @@ def limits_of(*values: Values) -> tuple[float, float]:
     low, high = (every.min(), every.max()) if every.size else (0.0, 1.0)
     margin = MARGIN * (high - low) or 1.0
     return float(low - margin), float(high + margin)
+
+
+def aside(number: int, width: float) -> np.ndarray:
+    """Places side by side within this width, for points that would hide each other."""
+    return np.linspace(-width / 2, width / 2, number) if number > 1 else np.zeros(number)

@@ -113,7 +113,7 @@ def plot(
     from meanfield._plot.reading import readable
     from meanfield._plot.words import texts_in, word_colours, words_in
 
-    panels = panels_of(readable(result, drawing), drawing.by)
+    panels = panels_of(readable(result, drawing.reads, drawing.by, drawing.name), drawing.by)
     axes = axes_for(len(panels), ax, figsize)
     colours = word_colours(words_in(part) for part in panels)
     without = []

@@ -1,42 +1,80 @@
-"""Variables that a view reads: a dim from which one entry was selected is there again, and missing ones are named."""
+"""Variables that a view reads: as its signature has them, or one sentence that names all that are missing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from meanfield._plot.registry import Reads, View
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import has_names
 
 FEWEST_WORDS = 2
+RISING = ("n_agents", "round", "time", "interactions", "consensus_time")
 
 
-def readable(result: xr.Dataset, view: View) -> xr.Dataset:
-    """The result with every variable that the view reads along the dims of its signature.
+class Reads(NamedTuple):
+    """A variable that a view reads, drawn along `dims`.
 
-    A dim from which one entry was selected has one entry. InputError that names all that is missing.
+    Dims in `empty` may have no entry, for dims in `parts` some entries are enough, and the entries in `labels` have to
+    be there, and are all that is drawn; with `others` it may have more dims. A result may lack it if `optional`.
     """
-    named = {dim for one in view.reads.values() for dim in one.dims}
+
+    dims: tuple[str, ...]
+    empty: frozenset[str] = frozenset()
+    parts: frozenset[str] = frozenset()
+    labels: Mapping[str, tuple[str, ...]] = {}
+    others: bool = False
+    optional: bool = False
+
+
+def signature(text: str) -> dict[str, Reads]:
+    """The variables of a signature, such as ``"n_agents! bound=low,high: interval; : kappa correction?"``.
+
+    Before a colon stand dims, behind it what is read along them. Three dots stand for any other dims, a star marks a
+    dim that may have no entry, a plus a dim for which some entries are enough, an exclamation mark one whose labels
+    are drawn too, ``bound=low,high`` one that must have these, and a question mark a variable that may be missing.
+    """
+    found: dict[str, Reads] = {}
+    for group in filter(None, text.split(";")):
+        listed, names = (part.split() for part in group.split(":"))
+        labels = {dim: tuple(known.split(",")) for dim, _, known in (one.partition("=") for one in listed) if known}
+        dims = {one.partition("=")[0].rstrip("*+!"): one for one in listed if one != "..."}
+        empty, parts, drawn = (frozenset(dim for dim, one in dims.items() if mark in one) for mark in "*+!")
+        for dim in sorted(drawn | set(labels)):
+            found[dim] = Reads((dim,), empty & {dim}, parts & {dim}, {dim: labels[dim]} if dim in labels else {})
+        for name in names:
+            found[name.rstrip("?")] = Reads(tuple(dims), empty, parts, labels, "..." in listed, name.endswith("?"))
+    return found
+
+
+def readable(result: xr.Dataset, reads: Mapping[str, Reads], by: tuple[str, ...], view: str) -> xr.Dataset:
+    """The result with every variable that the view reads along the dims of its signature, in their order.
+
+    A dim from which one entry was selected has one entry. Sizes and times rise, and dims with labels in the signature
+    have these. InputError that names all that is missing.
+    """
+    named = {dim for one in reads.values() for dim in one.dims}
     for dim in sorted(named - set(result.dims)):
         if dim in result.coords:
-            labels = (dim, np.atleast_1d(result[dim].values), result[dim].attrs)
-            result = result.assign_coords({dim: labels})
-    for name, one in view.reads.items():
+            result = result.assign_coords({dim: (dim, np.atleast_1d(result[dim].values), result[dim].attrs)})
+    for name, one in reads.items():
         if name in result.variables:
             result = _along(result, name, one.dims)
-    faults = {fault: text for name, one in view.reads.items() for fault, text in _faults(result, name, one, view.by)}
-    words = view.reads.get("word")
+    faults = {fault: text for name, one in reads.items() for fault, text in _faults(result, name, one, by)}
+    words = reads.get("word")
     if words and words.dims and _words(result):
         result, whole = _numbered_words(result)
         if not (whole or words.parts):
             faults[f"only {', '.join(_words(result))} along word"] = "all words"
     if faults:
         expected = ", ".join(dict.fromkeys(faults.values()))
-        raise InputError(f"result has {', '.join(faults)}: expected {expected} for view = {view.name!r}")
-    return result
+        raise InputError(f"result has {', '.join(faults)}: expected {expected} for view = {view!r}")
+    result = result.sortby([dim for dim in RISING if dim in named and dim in result.indexes])
+    labels = {dim: list(known) for one in reads.values() for dim, known in one.labels.items() if dim in result.dims}
+    return result.sel(labels)
 
 
 def _along(result: xr.Dataset, name: str, dims: tuple[str, ...]) -> xr.Dataset:
@@ -62,6 +100,8 @@ def _faults(result: xr.Dataset, name: str, reads: Reads, by: tuple[str, ...]) ->
             yield f"{name} without {dim}", expected
         elif not result.sizes[dim] and dim not in reads.empty:
             yield f"nothing along {dim}", expected
+        elif dim not in result.coords:
+            continue
         elif missing := set(reads.labels.get(dim, ())) - set(map(str, result[dim].values.tolist())):
             yield f"no {', '.join(sorted(missing))} along {dim}", expected
     for dim in dims:

@@ -12,24 +12,10 @@ from typing import NamedTuple
 import xarray as xr
 
 from meanfield._plot import views
+from meanfield._plot.reading import Reads, signature
 from meanfield.toolbox._errors import InputError
 
 Draw = Callable[..., None]
-
-
-class Reads(NamedTuple):
-    """A variable that a view reads, as its signature has it.
-
-    It is drawn along `dims`. Dims in `empty` may have no entry, for dims in `parts` some entries are enough, and the
-    entries in `labels` have to be there; with `others` it may have more dims. A result may lack it if `optional`.
-    """
-
-    dims: tuple[str, ...]
-    empty: frozenset[str]
-    parts: frozenset[str]
-    labels: Mapping[str, tuple[str, ...]]
-    others: bool
-    optional: bool
 
 
 class View(NamedTuple):
@@ -54,39 +40,24 @@ VIEWS: dict[str, dict[str, View]] = {}
 def draws(
     *kinds: str,
     view: str,
-    reads: str = "",
+    reads: str,
     by: tuple[str, ...] = ("model", "pair"),
     needs: Mapping[str, str] | None = None,
     first: bool = False,
 ) -> Callable[[Draw], Draw]:
     """Decorator: the function draws this view of these kinds of results.
 
-    The default of a result is the first view of its kind whose needs it meets. `first` puts a view before
-    other modules' views. `reads` is a signature: dims and what is read along them, as in
-    ``"time word+ ...: word_share; fold*: fold_parameter; : kappa correction?"``. Three dots stand for any other dims, a
-    star marks a dim that may have no entry, a plus a dim for which some entries are enough, ``bound=low,high`` a dim
-    that must have these, and a question mark a variable that a result may lack.
+    The default of a result is the first view of its kind whose needs it meets. `first` puts a view before other
+    modules' views. `reads` is what it draws, in the form of `signature`: variables come with these dims, in this order.
     """
 
     def register(draw: Draw) -> Draw:
         for kind in kinds:
-            one, others = {view: View(view, draw, by, needs or {}, _signature(reads))}, VIEWS.get(kind, {})
-            VIEWS[kind] = {**one, **others} if first else {**others, **one}
+            one, others = {view: View(view, draw, by, needs or {}, signature(reads))}, VIEWS.get(kind, {})
+            VIEWS[kind] = one | others if first else others | one
         return draw
 
     return register
-
-
-def _signature(text: str) -> dict[str, Reads]:
-    found = {}
-    for group in filter(None, text.split(";")):
-        listed, names = (part.split() for part in group.split(":"))
-        labels = {dim: tuple(known.split(",")) for dim, _, known in (one.partition("=") for one in listed) if known}
-        dims = tuple(dim.partition("=")[0].rstrip("*+") for dim in listed if dim != "...")
-        empty, parts = (frozenset(dim[:-1] for dim in listed if dim.endswith(mark)) for mark in "*+")
-        for name in names:
-            found[name.rstrip("?")] = Reads(dims, empty, parts, labels, "..." in listed, name.endswith("?"))
-    return found
 
 
 @cache
@@ -115,8 +86,8 @@ def view_of(result: object, name: str | None) -> View:
     if name is not None and name not in list(known):
         raise InputError(f"view = {name!r}: expected {' or '.join(known)} for the kind {kind}")
     possible = [view for view, drawing in known.items() if all(needed in result for needed in drawing.needs)]
-    chosen = name or next(iter(possible or known))
-    for variable, option in known[chosen].needs.items():
+    chosen = known[name or next(iter(possible or known))]
+    for variable, option in chosen.needs.items():
         if variable not in result:
-            raise InputError(f"view = {chosen!r}: result has no {variable}, expected one made with {option}")
-    return known[chosen]
+            raise InputError(f"view = {chosen.name!r}: result has no {variable}, expected one made with {option}")
+    return chosen

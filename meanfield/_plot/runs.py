@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from meanfield._plot.curves import curve
+from meanfield._plot.scales import last_change, show_rounds, show_shares, size_colours, size_label
 from meanfield._plot.words import NEUTRAL, word_colours, words_in
 
 MOST_LINES = 100
@@ -41,8 +43,7 @@ def each_end(part: xr.Dataset, colours: dict[str, str]) -> list[End]:
         End(name, colours[name], MARKERS[number % len(MARKERS)], known & (ends.values == name))
         for number, name in enumerate(names)
     ]
-    nowhere = NO_CONSENSUS if "consensus_word" in part else "not absorbed"
-    return [*found, End(nowhere, NEUTRAL, "x", ~known)]
+    return [*found, End(NO_CONSENSUS if "consensus_word" in part else "not absorbed", NEUTRAL, "x", ~known)]
 
 
 def with_runs(name: str, number: int) -> str:
@@ -52,18 +53,48 @@ def with_runs(name: str, number: int) -> str:
 
 def draw_band(axes: Axes, rounds: np.ndarray, runs: np.ndarray, label: str, **style: Any) -> None:
     """The mean over runs (run, round), and the band between their 5th and 95th percentiles."""
-    (line,) = axes.plot(rounds, runs.mean(0), **{"label": label, **style})
-    low, high = np.percentile(runs, BAND, axis=0)
-    axes.fill_between(rounds, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+    curve(axes, rounds, runs.mean(0), np.percentile(runs, BAND, axis=0), **{"label": label, **style})
 
 
-def draw_lines(axes: Axes, rounds: np.ndarray, runs: np.ndarray, colours: Sequence[str]) -> None:
-    """Thin lines for the first 100 runs (run, round), each in its colour."""
-    for run, colour in zip(runs[:MOST_LINES], colours, strict=False):
-        axes.plot(rounds, run, color=colour, linewidth=0.5, alpha=0.3)
+def draw_lines(axes: Axes, rounds: np.ndarray, runs: np.ndarray, colours: str | Sequence[str]) -> None:
+    """Thin lines for the first 100 runs (run, round), in one colour or each in its own."""
+    for run, colour in zip(runs[:MOST_LINES], np.resize(colours, len(runs)), strict=False):
+        axes.plot(rounds, run, color=str(colour), linewidth=0.5, alpha=0.3)
 
 
 def tell_lines(axes: Axes, runs: int) -> None:
     """An entry of the legend that says how many runs have lines, where not all have."""
     if runs > MOST_LINES:
         axes.plot([], [], color=NEUTRAL, linewidth=0.5, label=f"the first {MOST_LINES} runs")
+
+
+def draw_groups(
+    axes: Axes,
+    shares: xr.DataArray,
+    names: Iterable[str],
+    colours: Iterable[Any],
+    ylabel: str,
+    *,
+    thin: bool = False,
+    **style: Any,
+) -> None:
+    """A share of runs (group, run, round) with a mean and a band for each group, and `thin` lines of the runs.
+
+    Rounds without a number, such as round 0, in which nobody meets, are left out.
+    """
+    shares = shares.dropna("round", how="all")
+    rounds = shares["round"].values
+    show_rounds(axes, last_change(rounds, np.moveaxis(shares.values, -1, 0)))
+    for runs, name, colour in zip(shares.values, names, colours, strict=True):
+        if thin:
+            draw_lines(axes, rounds, runs, colour)
+        draw_band(axes, rounds, runs, name, **{"color": colour, **style})
+    if thin:
+        tell_lines(axes, shares.sizes["run"])
+    show_shares(axes, ylabel)
+
+
+def draw_sizes(axes: Axes, shares: xr.DataArray, ylabel: str, **style: Any) -> None:
+    """A share of runs (n_agents, run, round) for each number of agents."""
+    sizes = shares["n_agents"].values
+    draw_groups(axes, shares, map(size_label, sizes), size_colours(len(sizes)), ylabel, **style)

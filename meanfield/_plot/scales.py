@@ -37,9 +37,24 @@ def last_change(rounds: np.ndarray, curves: np.ndarray) -> float:
     return float(min(rounds[-1], max(FEWEST_ROUNDS, 1.15 * last)))
 
 
-def whole_ticks(axis: Axis) -> None:
+def whole_ticks(*axes: Axis) -> None:
     """Ticks at whole numbers only, even if there is no room for two."""
-    axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
+def whole_bins(numbers: np.ndarray, most: int) -> np.ndarray:
+    """Edges of bins around whole numbers, each of as many as leave at most so many bins."""
+    first, last = (np.floor(numbers.min()), np.ceil(numbers.max())) if numbers.size else (0, 0)
+    width = max(1, int(np.ceil((last - first + 1) / most)))
+    return np.arange(first, last + width + 1, width) - 0.5
+
+
+def plain_log(axis: Axis, labels: Sequence[int] = (1, 2, 5)) -> None:
+    """Ticks of a logarithmic axis in plain digits, also within decades, since values need not span one."""
+    axis.set_major_locator(LogLocator(subs=labels))
+    axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def show_rounds(axes: Axes, last: float) -> None:
@@ -52,14 +67,18 @@ def show_rounds(axes: Axes, last: float) -> None:
         axes.set_xlim(0, last if automatic else max(last, axes.get_xlim()[1]))
 
 
-def show_shares(axes: Axes, label: str) -> None:
-    """The vertical axis of a share or a fraction, which shows lines at 0 and 1."""
-    axes.set_ylabel(label)
-    axes.set_ylim(-0.03, 1.03)
+def show_shares(axes: Axes, ylabel: str, **labels: str) -> None:
+    """The vertical axis of a share or a fraction, which shows lines at 0 and 1; and other labels."""
+    axes.set(ylim=(-0.03, 1.03), ylabel=ylabel, **labels)
 
 
-def show_sizes(axes: Axes, sizes: Sequence[int] | np.ndarray, *, logarithmic: bool = False) -> None:
-    """The axis of numbers of agents: plain digits, and logarithmic where they differ by much, or always."""
+def show_sizes(axes: Axes, sizes: Sequence[int] | np.ndarray, share: str = "", *, logarithmic: bool = False) -> None:
+    """The axis of numbers of agents: plain digits, and logarithmic where they differ by much, or always.
+
+    The vertical axis is that of a share if it is named.
+    """
+    if share:
+        show_shares(axes, share)
     axes.set_xlabel("number of agents N")
     ratio = max(sizes) / min(sizes)
     if ratio == 1 and not logarithmic:
@@ -68,8 +87,5 @@ def show_sizes(axes: Axes, sizes: Sequence[int] | np.ndarray, *, logarithmic: bo
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
     else:
         axes.set_xscale("log")
-        # Sizes need not span a decade, and labels of several decades need the room.
-        labels = next(label for most, label in LABELS.items() if ratio < most)
-        axes.xaxis.set_major_locator(LogLocator(subs=labels))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        plain_log(axes.xaxis, next(label for most, label in LABELS.items() if ratio < most))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import matplotlib as mpl
 import numpy as np
 import xarray as xr
+from matplotlib.colors import to_hex, to_rgb
 
 # Okabe and Ito's colours, which colour-blind readers can distinguish; yellow, hard to see on white, comes last.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#000000", "#f0e442")
@@ -30,6 +31,11 @@ def words_in(part: xr.Dataset) -> tuple[str, ...]:
         if name in part.coords and part[name].ndim == 1 and part[name].dtype.kind in "UOT":
             return tuple(str(word) for word in part[name].values)
     return ()
+
+
+def in_braces(words: Iterable[str]) -> str:
+    """The words of a pair, as titles have them."""
+    return "{" + ", ".join(words) + "}"
 
 
 def cut_words(words: Sequence[str], letters: int) -> list[str]:
@@ -58,7 +64,9 @@ def word_colours(panels: Iterable[Sequence[str]]) -> dict[str, str]:
         for word in words:
             together.setdefault(word, set()).update(words)
     most = max((len(others) for others in together.values()), default=0)
-    palette = PALETTE if most <= len(PALETTE) else _many(most)
+    palette = list(PALETTE)
+    if most > len(palette):
+        palette = [to_hex(colour) for colour in mpl.colormaps["turbo"](np.linspace(0.03, 0.97, most))]
     colours: dict[str, str] = {}
     for word, others in together.items():
         taken = {colours[other] for other in others if other in colours}
@@ -66,8 +74,11 @@ def word_colours(panels: Iterable[Sequence[str]]) -> dict[str, str]:
     return colours
 
 
-def _many(number: int) -> list[str]:
-    return [mpl.colors.to_hex(colour) for colour in mpl.colormaps["turbo"](np.linspace(0.03, 0.97, number))]
+def tinted(q: np.ndarray, colours: Sequence[str]) -> np.ndarray:
+    """The colour of the likeliest word along the last axis, the paler the less it exceeds an even choice."""
+    full = np.array([to_rgb(colour) for colour in colours])[q.argmax(-1)]
+    strength = (q.max(-1, keepdims=True) - 1 / len(colours)) / (1 - 1 / len(colours))
+    return 1 - strength * (1 - full)
 
 
 def model_name(name: object) -> str:

@@ -357,3 +357,9 @@ RESULTS: dict[str, list[Callable[[], Any]]] = {
     "variant_table": [lambda: policy_extraction.measuring.variant_table(variants("two words"))],
     "winners": [lambda: played("MMMMMMMMQM"), lambda: played("MMMMMMMMMM")],
 }
+
+
+@cache
+def drawn(kind: str, number: int = 0) -> Any:
+    """One of these results, made once."""
+    return RESULTS[kind][number]()

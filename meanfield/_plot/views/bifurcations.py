@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from meanfield._plot.curves import note
 from meanfield._plot.intervals import error_bars
 from meanfield._plot.registry import draws
 from meanfield._plot.scales import show_shares, whole_ticks
@@ -17,20 +18,20 @@ from meanfield._plot.words import NEUTRAL, word_colours, words_in
 from meanfield.toolbox._errors import InputError
 
 MARKERS = {"fold": "o", "branch point": "D", "Hopf": "^"}
+MARK = {"color": "black", "markersize": 5}
 MOST_NAMED = 4  # states
 LINES = {"stable": "-", "unstable": "--", "marginal": ":"}
+WIDTH = 40  # letters of a line in a legend
 
 
-@draws(
-    "bifurcation", view="word_share", reads="point: parameter stability fold arc; point word: word_share; word: word"
-)
+@draws("bifurcation", view="word_share", reads="point: parameter stability fold arc; point word!: word_share")
 def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The word share of every equilibrium against the parameter: full where stable, dashed where not; folds marked."""
-    word, share = _followed(part)
-    _draw_arcs(axes, part, share.values, colours[word], **style)
-    folds = part["fold"].values
+    number, word = _followed(part)
+    x, share, folds = part["parameter"].values, part["word_share"].values[:, number], part["fold"].values
+    _draw_arcs(axes, part, share, colours[word], **style)
     if folds.any():
-        axes.plot(part["parameter"].values[folds], share.values[folds], "o", color="black", markersize=5, label="fold")
+        axes.plot(x[folds], share[folds], "o", label="fold", **MARK)
     _label(axes, part, word)
 
 
@@ -38,49 +39,45 @@ def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     "reaction_bifurcation",
     view="composition",
     by=(),
-    reads="point: parameter stability bifurcation fold arc; point state: composition; state: state",
+    reads="point: parameter stability bifurcation fold arc; point state!: composition",
 )
 def branches_of_states(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of agents in the states that change most against the parameter, with the bifurcations marked."""
-    x, fractions = part["parameter"].values, part["composition"].values
+    x, fractions, found = (part[name].values for name in ("parameter", "composition", "bifurcation"))
     most = np.argsort(-np.ptp(fractions, axis=0), kind="stable")[:MOST_NAMED]
     names = [str(part["state"].values[k]) for k in most]
     for name, colour, k in zip(names, word_colours([names]).values(), most, strict=True):
         axes.plot([], [], color=colour, label=name)
         _draw_arcs(axes, part, fractions[:, k], colour, named=False, **style)
         for kind, marker in MARKERS.items():
-            here = part["bifurcation"].values == kind
-            axes.plot(x[here], fractions[here, k], marker, color="black", markersize=5)
+            axes.plot(x[found == kind], fractions[found == kind, k], marker, **MARK)
     for status, line in LINES.items():
         if (part["stability"].values == status).any():
             axes.plot([], [], line, color=NEUTRAL, label=status)
     for kind, marker in MARKERS.items():
-        if (part["bifurcation"].values == kind).any():
-            axes.plot([], [], marker, color="black", markersize=5, label=kind)
-    axes.set_xlabel(part.attrs.get("parameter", "parameter"))
-    show_shares(axes, "fraction of agents")
+        if (found == kind).any():
+            axes.plot([], [], marker, label=kind, **MARK)
+    show_shares(axes, "fraction of agents", xlabel=part.attrs.get("parameter", "parameter"))
 
 
 def _draw_arcs(axes: Axes, part: xr.Dataset, y: np.ndarray, colour: str, *, named: bool = True, **style: Any) -> None:
     """Each arc, with the line of its stability, which may be named, once."""
-    x = part["parameter"].values
-    labelled = set() if named else set(LINES)
+    x, labelled = part["parameter"].values, set() if named else set(LINES)
     for arc in np.unique(part["arc"].values):
         here = np.flatnonzero(part["arc"].values == arc)
         for status, points in _stretches(part["stability"].values[here], part["fold"].values[here]):
-            label = None if status in labelled else status
-            labelled.add(status)
-            look = {"color": colour, "linestyle": LINES[status], "label": label}
+            look = {"color": colour, "linestyle": LINES[status], "label": None if status in labelled else status}
             axes.plot(x[here[points]], y[here[points]], **{**look, **style})
+            labelled.add(status)
 
 
-def _followed(part: xr.Dataset) -> tuple[str, xr.DataArray]:
-    """The word whose share is drawn, the committed agents' word or the first, and its share."""
+def _followed(part: xr.Dataset) -> tuple[int, str]:
+    """The word whose share is drawn, the committed agents' word or the first, and its number."""
     words = words_in(part)
     word = str(part.attrs.get("word") or words[0])
     if word not in words:
         raise InputError(f"result has attrs['word'] = {word!r}: expected one of {', '.join(words)}")
-    return word, part["word_share"].isel(word=words.index(word))
+    return words.index(word), word
 
 
 def _stretches(stability: np.ndarray, fold: np.ndarray) -> list[tuple[str, slice]]:
@@ -99,46 +96,43 @@ def _stretches(stability: np.ndarray, fold: np.ndarray) -> list[tuple[str, slice
 
 def _label(axes: Axes, part: xr.Dataset, word: str) -> None:
     committed = part.attrs["parameter"] == "committed"
-    axes.set_xlabel(f"fraction of agents committed to {word}" if committed else "fraction of the last policy")
-    show_shares(axes, f"share of {word}")
+    told = f"fraction of agents committed to {word}" if committed else "fraction of the last policy"
+    show_shares(axes, f"share of {word}", xlabel=told)
 
 
 @draws(
     "critical_mass",
     view="word_share",
-    reads=": critical_mass; word: word word_share old_word_share; fold*: fold_parameter; fold* word: fold_word_share",
+    reads=": critical_mass; word!: word_share old_word_share; fold*: fold_parameter; fold* word: fold_word_share",
 )
 def critical_point(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The old state without newcomers, the point at which it vanishes, and all folds, in the plane of a bifurcation."""
-    word, there = _followed(part)
-    before = part["old_word_share"].isel(word=words_in(part).index(word)).item()
-    folds = part["fold_word_share"].isel(word=words_in(part).index(word))
+    number, word = _followed(part)
+    one = part.isel(word=number)
+    before, there, mass = (one[name].item() for name in ("old_word_share", "word_share", "critical_mass"))
     look = {"color": colours[word], "linestyle": "none", "zorder": 4}
     if np.isfinite(before):
         axes.plot(0, before, **{**look, "marker": "s", "label": "old state", **style})
     if part.sizes["fold"]:
-        named = "fold" in axes.get_legend_handles_labels()[1]  # by a bifurcation in the same axes
-        label = None if named else "fold"
-        axes.plot(part["fold_parameter"], folds, "o", color="black", markersize=5, label=label, zorder=5)
-    mass = part["critical_mass"].item()
+        label = _once(axes, "fold")  # a bifurcation in the same axes may name them
+        axes.plot(one["fold_parameter"], one["fold_word_share"], "o", label=label, zorder=5, **MARK)
     if np.isfinite(mass):
         axes.axvline(mass, color=NEUTRAL, linestyle=":")
         star = {"marker": "*", "markersize": 13, "label": f"it vanishes at {mass:.3g}"}
-        axes.plot(mass, there.item(), **{**look, **star, **style})
+        axes.plot(mass, there, **{**look, **star, **style})
     else:
-        axes.plot([], [], " ", label=f"it never vanishes:\n{_wrapped(part.attrs['reason'])}")
+        note(axes, f"it never vanishes:\n{textwrap.fill(str(part.attrs['reason']), WIDTH)}")
     _label(axes, part, word)
 
 
-def _wrapped(text: str, width: int = 40) -> str:
-    return "\n".join(textwrap.wrap(str(text), width))
+def _once(axes: Axes, label: str) -> str | None:
+    return None if label in axes.get_legend_handles_labels()[1] else label
 
 
-@draws(
-    "committed_minority",
-    view="number",
-    reads="n_committed: n_committed flipped; n_committed bound=low,high: interval; : mean_field",
-)
+FLIPPED = "n_committed!: flipped; bound=low,high n_committed: interval; : mean_field"
+
+
+@draws("committed_minority", view="number", reads=FLIPPED)
 def flipped_by_number(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of runs that flip against the number of committed agents, and the mean-field prediction."""
     _flipped(axes, part, 1, **style)
@@ -146,11 +140,7 @@ def flipped_by_number(axes: Axes, part: xr.Dataset, colours: dict[str, str], **s
     whole_ticks(axes.xaxis)
 
 
-@draws(
-    "committed_minority",
-    view="fraction",
-    reads="n_committed: n_committed flipped; n_committed bound=low,high: interval; : mean_field",
-)
+@draws("committed_minority", view="fraction", reads=FLIPPED)
 def flipped_by_fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The same against the fraction of committed agents, the parameter of a bifurcation, into which it may be drawn."""
     _flipped(axes, part, int(part.attrs["option_n_agents"]), **style)
@@ -158,17 +148,15 @@ def flipped_by_fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], *
 
 
 def _flipped(axes: Axes, part: xr.Dataset, scale: int, **style: Any) -> None:
-    numbers = part["n_committed"].values / scale
-    low, high = part["interval"].transpose("bound", "n_committed").values
     label = f"runs that flip, N = {int(part.attrs['option_n_agents']):,}"
     look = {"color": "black", "marker": "s", "label": label, **style}  # folds are circles
-    error_bars(axes, numbers, part["flipped"].values, low, high, **look)
+    error_bars(axes, part["n_committed"].values / scale, part["flipped"], *part["interval"].values, **look)
     predicted = part["mean_field"].item() / scale
     if np.isfinite(predicted):
-        label = f"mean field, {predicted:.3g}"
-        named = label in axes.get_legend_handles_labels()[1]  # by another size in the same axes
-        axes.axvline(predicted, color=NEUTRAL, linestyle="--", label=None if named else label)
+        label = _once(axes, f"mean field, {predicted:.3g}")  # another size in the same axes may name it
+        axes.axvline(predicted, color=NEUTRAL, linestyle="--", label=label)
     else:
-        axes.plot([], [], " ", label=f"no mean-field prediction:\n{_wrapped(part.attrs['mean_field_reason'])}")
+        told = textwrap.fill(str(part.attrs["mean_field_reason"]), WIDTH)
+        note(axes, f"no mean-field prediction:\n{told}")
     # A bifurcation may be there already, whose axis holds another share
     show_shares(axes, axes.get_ylabel() or "fraction of runs that flip")

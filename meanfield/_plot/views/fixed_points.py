@@ -1,4 +1,4 @@
-"""Fixed points: on the line of two word shares, in the triangle of three, and as bars of shares."""
+"""Fixed points and basins of attraction: on the line of two word shares, in the triangle of three, and as bars."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from matplotlib.patches import Patch
 
 from meanfield._plot.registry import draws
 from meanfield._plot.views import simplex
-from meanfield._plot.words import word_colours, words_in
+from meanfield._plot.words import NEUTRAL, word_colours, words_in
 from meanfield._population.population import Population
 from meanfield.toolbox._errors import InputError
 
 FILLS = {"stable": "full", "unstable": "none", "marginal": "left"}
 LEAST_GAP = 0.04  # between neighbours on the line, for an arrow
 MOST_STATES = 12  # in a legend
+NOTHING = 1e-9
+LONG = 4  # attractors, from which on names are slanted
+ON_A_LINE = "fixed_point: stability convention label? branch?; fixed_point word!: word_share"
 
 
-@draws(
-    "fixed_points",
-    view="landscape",
-    reads="fixed_point: stability convention label? branch?; fixed_point word: word_share; word: word",
-)
+@draws("fixed_points", view="landscape", reads=ON_A_LINE)
 def landscape(
     axes: Axes,
     part: xr.Dataset,
@@ -44,34 +43,34 @@ def landscape(
     (line if len(words) == 2 else word_share)(axes, part, colours, **style)
 
 
-@draws(
-    "fixed_points",
-    "minimal_naming_game_fixed_points",
-    view="line",
-    reads="fixed_point: stability convention label? branch?; fixed_point word: word_share; word: word",
-)
+@draws("fixed_points", "minimal_naming_game_fixed_points", view="line", reads=ON_A_LINE)
 def line(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fixed points on the line of the first word's share, with arrows that follow the flow between them.
 
     Each closed class of memories has a line of its own.
     """
     first, second = _words(part, 2)
-    share = part["word_share"].isel(word=0).values
-    branch = _lines(part)
-    names = np.unique(branch)
-    rows = np.searchsorted(names, branch)
-    for row in range(len(names)):
+    share, stability = part["word_share"].isel(word=0).values, part["stability"].values
+    branch = part["branch"].values if "branch" in part else np.zeros(len(share), int)
+    if len(np.unique(branch[branch >= 0])) < 2:
+        branch = np.zeros_like(branch)  # exact corners lie on the line of the only closed class
+    names, rows = np.unique(branch, return_inverse=True)
+    for row, name in enumerate(names):
         axes.plot([0, 1], [row, row], color="0.75", linewidth=1, zorder=1)
-        if names[row] >= 0:
-            _arrows(axes, row, share[rows == row], part["stability"].values[rows == row])
-    draw_points(axes, share, rows, part["stability"].values, **style)
-    _conventions(axes, part, share, rows, colours)
-    axes.set_xlim(-0.03, 1.03)
-    axes.set_ylim(-0.75, len(names) - 0.25)
+        if name >= 0:
+            _arrows(axes, row, share[rows == row], stability[rows == row])
+    draw_points(axes, share, rows, stability, **style)
+    for x, row, name, status in zip(share, rows, _names_in(part), stability, strict=True):
+        above = status == "stable"
+        axes.annotate(
+            str(name), (x, row), xytext=(0, 8 if above else -8), textcoords="offset points",
+            ha="left" if x < 0.05 else "right" if x > 0.95 else "center", va="bottom" if above else "top",
+            color=colours.get(str(name), "0.15"),
+        )  # fmt: skip
     labels = ["exact consensus" if name < 0 else f"closed class {name}" for name in names]
     axes.set_yticks(range(len(names)) if len(names) > 1 else [], labels if len(names) > 1 else [])
     axes.spines[["left", "right", "top"]].set_visible(False)
-    axes.set_xlabel(f"share of {first}; the others say {second}")
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.75, len(names) - 0.25), xlabel=f"share of {first}; the others say {second}")
 
 
 def _words(part: xr.Dataset, number: int) -> tuple[str, ...]:
@@ -79,13 +78,6 @@ def _words(part: xr.Dataset, number: int) -> tuple[str, ...]:
     if len(words) != number:
         raise InputError(f"result has {len(words)} words: expected {number} for this view")
     return words
-
-
-def _lines(part: xr.Dataset) -> np.ndarray:
-    """The line of each fixed point; exact corners lie on the line of the closed class if there is only one."""
-    branch = part["branch"].values if "branch" in part else np.zeros(part.sizes["fixed_point"], int)
-    classes = np.unique(branch[branch >= 0])
-    return branch if len(classes) > 1 else np.zeros_like(branch)
 
 
 def draw_points(axes: Axes, x: np.ndarray, y: np.ndarray, stability: np.ndarray, **style: Any) -> None:
@@ -116,23 +108,12 @@ def _arrows(axes: Axes, row: int, share: np.ndarray, stability: np.ndarray) -> N
             )  # fmt: skip
 
 
-def _conventions(axes: Axes, part: xr.Dataset, share: np.ndarray, rows: np.ndarray, colours: dict[str, str]) -> None:
-    """The name of each fixed point: above those that are stable, below the others."""
-    for x, row, name, status in zip(share, rows, names_in(part), part["stability"].values, strict=True):
-        above = status == "stable"
-        axes.annotate(
-            str(name), (x, row), xytext=(0, 8 if above else -8), textcoords="offset points",
-            ha="left" if x < 0.05 else "right" if x > 0.95 else "center", va="bottom" if above else "top",
-            color=colours.get(str(name), "0.15"),
-        )  # fmt: skip
-
-
-def names_in(part: xr.Dataset) -> np.ndarray:
+def _names_in(part: xr.Dataset) -> np.ndarray:
     """The names of fixed points; conventions where a result has no others."""
     return part["label" if "label" in part else "convention"].values
 
 
-@draws("fixed_points", view="triangle", reads="fixed_point: stability; fixed_point word: word_share; word: word")
+@draws("fixed_points", view="triangle", reads="fixed_point: stability; fixed_point word!: word_share")
 def triangle(
     axes: Axes,
     part: xr.Dataset,
@@ -144,7 +125,7 @@ def triangle(
     """Fixed points in the triangle of three word shares; with the policy also the flow and the basins of attraction."""
     words = _words(part, 3)
     simplex.frame(axes, words, colours)
-    share, stability = part["word_share"].transpose("fixed_point", "word").values, part["stability"].values
+    share, stability = part["word_share"].values, part["stability"].values
     if policy is not None:
         response = simplex.one_response(policy, words)
         if (stable := stability == "stable").any():
@@ -158,52 +139,105 @@ def triangle(
     "fixed_points",
     "minimal_naming_game_fixed_points",
     view="word_share",
-    reads="fixed_point: stability convention label?; fixed_point word: word_share; word: word",
+    reads="fixed_point: stability convention label?; fixed_point word!: word_share",
 )
 def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Word shares of each fixed point as parts of a bar."""
-    both = zip(names_in(part), part["stability"].values, strict=True)
-    labels = [f"{name}, {status}" for name, status in both]
-    shares = dict(zip(words_in(part), part["word_share"].transpose("word", "fixed_point").values, strict=True))
-    _bars(axes, shares, colours, labels, part["stability"].values, **style)
+    _bars(axes, words_in(part), part["word_share"].values, colours, _names_in(part), part["stability"].values, **style)
     axes.set_xlabel("word share")
 
 
-@draws(
-    "reaction_fixed_points",
-    view="composition",
-    reads="fixed_point: fixed_point stability; fixed_point state: composition; state: state",
-)
+@draws("reaction_fixed_points", view="composition", reads="fixed_point!: stability; fixed_point state!: composition")
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of agents in each state at each fixed point as parts of a bar; unstable ones are hatched."""
-    states = [str(state) for state in part["state"].values]
-    fractions = dict(zip(states, part["composition"].transpose("state", "fixed_point").values, strict=True))
-    labels = [f"{k}, {status}" for k, status in zip(part["fixed_point"].values, part["stability"].values, strict=True)]
-    _bars(axes, fractions, word_colours([states]), labels, part["stability"].values, **style)
+    states = tuple(str(state) for state in part["state"].values)
+    names, status = part["fixed_point"].values, part["stability"].values
+    _bars(axes, states, part["composition"].values, word_colours([states]), names, status, **style)
     axes.set_xlabel("fraction of agents")
 
 
 def _bars(
     axes: Axes,
-    shares: dict[str, np.ndarray],
+    kinds: tuple[str, ...],
+    shares: np.ndarray,
     colours: dict[str, str],
-    labels: list[str],
+    names: np.ndarray,
     status: np.ndarray,
     **style: Any,
 ) -> None:
-    """Stacked bars, the first fixed point on top; those that are not stable are hatched."""
-    largest = sorted(shares, key=lambda name: -shares[name].max(initial=0))[:MOST_STATES]
-    left = np.zeros(len(labels))
-    for name, part in shares.items():
-        look = {"color": colours[name], "height": 0.7, "edgecolor": "white", **style}
-        bars = axes.barh(range(len(labels)), part, left=left, **look)
-        for bar, one in zip(bars, status, strict=True):
-            bar.set_hatch("" if one == "stable" else "///")
-        left += part
-    axes.set_yticks(range(len(labels)), labels)
+    """Stacked bars (fixed point, kind), the first fixed point on top; those that are not stable are hatched."""
+    hatches, rows = ["" if one == "stable" else "///" for one in status], np.arange(len(names))
+    for k, name in enumerate(kinds):
+        look = {"color": colours[name], "height": 0.7, "edgecolor": "white", "hatch": hatches, **style}
+        axes.barh(rows, shares[:, k], left=shares[:, :k].sum(1), **look)
+    axes.set_yticks(rows, [f"{name}, {one}" for name, one in zip(names, status, strict=True)])
     axes.invert_yaxis()
     axes.set_xlim(0, 1)
-    further = len(shares) - len(largest)
+    largest = np.argsort(-shares.max(0, initial=0), kind="stable")[:MOST_STATES]
+    further = len(kinds) - len(largest)
     title = f"{further} rarer ones have no label" if further else None
-    handles = [Patch(color=colours[name], label=name) for name in shares if name in largest]
+    handles = [Patch(color=colours[kinds[k]], label=kinds[k]) for k in sorted(largest)]
     axes.legend(handles=handles, title=title, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+@draws(
+    "basins", "reaction_basins", view="fraction", reads="attractor*: fraction standard_error convention? label? outcome"
+)
+def fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The fraction of starts that ends at each attractor, with its standard error where starts were drawn."""
+    if "convention" not in part:  # a reaction model has none
+        part = part.assign(convention=("attractor", [f"attractor {k}" for k in part["attractor"].values]))
+    shares, names, error = part["fraction"].values, _attractors(part), part["standard_error"].values
+    convention = part["convention"].values.tolist()
+    left_over = 1 - shares.sum()
+    if left_over > NOTHING:
+        shares, error = np.append(shares, left_over), np.append(error, np.nan)
+        names, convention = [*names, "at a saddle"], [*convention, ""]
+    filling = [colours.get(name, NEUTRAL) for name in convention]
+    axes.bar(range(len(shares)), shares, **{"yerr": error, "capsize": 4, "color": filling, **style})
+    axes.set_xticks(range(len(names)), names, rotation=30 if len(names) > LONG else 0)
+    drawn = part.attrs.get("option_family") == "dirichlet"
+    family = f"{int(part.attrs['option_starts']):,} random starts" if drawn else "starts between both consensus states"
+    axes.set(xlabel=f"attractor of {family}", ylabel="fraction of starts", ylim=(0, 1.05))
+
+
+@draws(
+    "basins",
+    view="separatrix",
+    reads="attractor: fraction convention label? outcome; boundary*: separatrix; word: word",
+)
+def separatrix(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The starts of the family 'consensus' on a line, with the separatrices where the attractor changes."""
+    family = part.attrs.get("option_family")
+    if family != "consensus":
+        raise InputError(f"result is of family = {family!r}: expected 'consensus', whose starts form a line")
+    ends = np.sort(part["separatrix"].values)
+    for number, (left, right) in enumerate(itertools.pairwise([0.0, *ends, 1.0])):
+        name, convention = _between(part, number, right - left)
+        axes.barh(0, right - left, left=left, height=0.5, **{"color": colours.get(convention, NEUTRAL), **style})
+        axes.text((left + right) / 2, 0.3, name, ha="center", va="bottom")
+    for place in ends:
+        axes.axvline(place, color="black", linestyle="--", label="separatrix" if place == ends[0] else None)
+        axes.annotate(f"{place:.3g}", (place, -0.3), xytext=(3, 0), textcoords="offset points", va="top")
+    first, second = words_in(part)
+    told = f"share of agents who remember {first} only;\nthe others remember {second} only"
+    axes.set(xlim=(0, 1), ylim=(-0.75, 1), yticks=[], xlabel=told)
+
+
+def _between(part: xr.Dataset, number: int, length: float) -> tuple[str, str]:
+    """The name and the convention of the attractor of this interval, where its length tells it."""
+    fits = np.flatnonzero(np.abs(part["fraction"].values - length) < NOTHING)
+    last = part.sizes["attractor"] - 1
+    if part.sizes["boundary"] == last and last - number in fits:
+        attractor = last - number  # of equal lengths: attractors come by falling share of the first word
+    elif len(fits) == 1:
+        attractor = int(fits[0])
+    else:
+        return "", ""
+    return _attractors(part)[attractor], str(part["convention"].values[attractor])
+
+
+def _attractors(part: xr.Dataset) -> list[str]:
+    """The name of each attractor, what trajectories do where they don't come to rest, or both."""
+    both = zip(_names_in(part), part["outcome"].values, strict=True)
+    return [str(name) if outcome == "steady" else f"{name}\n{outcome}".strip() for name, outcome in both]

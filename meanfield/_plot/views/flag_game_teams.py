@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield._plot.endpoints import draw_fractions, endpoint_name
+from meanfield._plot.curves import curve
 from meanfield._plot.intervals import error_bars, forest, name_rows
 from meanfield._plot.registry import draws
 from meanfield._plot.scales import show_shares, show_sizes, whole_ticks
 from meanfield._plot.words import NEUTRAL, PALETTE, model_name
 from meanfield.toolbox._errors import InputError
 
+COLOURS = {
+    "correct_consensus": "#0072b2",
+    "wrong_consensus": "#d55e00",
+    "polarization": "#e69f00",
+    "fragmentation": "#999999",
+}
 PREDICTION, MEASUREMENT = "black", "#d55e00"
 ACCURACIES = {
     "initial_accuracy": "isolated agents",
@@ -22,34 +29,32 @@ ACCURACIES = {
     "collective_accuracy": "agents in the end",
     "final_vote_accuracy": "their vote in the end",
 }
-UPLIFT = (("initial_accuracy", NEUTRAL, "initial"), ("collective_accuracy", PALETTE[0], "collective"))
+UPLIFT = {"initial_accuracy": (NEUTRAL, "initial"), "collective_accuracy": (PALETTE[0], "collective")}
 BINS = np.linspace(0, 1, 21)
+
+
+def endpoint_name(endpoint: object) -> str:
+    """An endpoint, or another column, in words."""
+    return str(endpoint).replace("_", " ")
 
 
 @draws(
     "mechanism1_simulation",
-    view="endpoints",
-    reads="endpoint: endpoint; endpoint ...: endpoint_fraction; endpoint bound ...: endpoint_interval; "
-    "bound=low,high: bound; ...: n_agents?",
-)
-@draws(
     "flag_game_accuracy",
     view="endpoints",
-    reads="endpoint: endpoint; endpoint ...: endpoint_fraction; endpoint bound ...: endpoint_interval; "
-    "bound=low,high: bound; ...: n_agents?",
+    reads="endpoint! ...: endpoint_fraction; endpoint bound=low,high ...: endpoint_interval; ...: n_agents?",
 )
 def endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of runs by endpoint with Wilson intervals, against N where there are several sizes."""
-    interval = part["endpoint_interval"].sel(bound=["low", "high"])
-    if "n_agents" in part.dims:
-        names = [str(name) for name in part["endpoint"].values]
-        fractions = {name: part["endpoint_fraction"].sel(endpoint=name).values for name in names}
-        ends = {name: interval.sel(endpoint=name).transpose("n_agents", "bound").values for name in names}
-        draw_fractions(axes, part["n_agents"].values, fractions, ends, **style)
+    names, fraction, interval = part["endpoint"].values, part["endpoint_fraction"], part["endpoint_interval"].values
+    if "n_agents" not in part.dims:
+        _rows(axes, [endpoint_name(name) for name in names], fraction, *interval.T, **style)
+        axes.set_xlabel("fraction of runs")
         return
-    low, high = interval.transpose("bound", "endpoint").values
-    _rows(axes, [endpoint_name(name) for name in part["endpoint"].values], part["endpoint_fraction"], low, high, style)
-    axes.set_xlabel("fraction of runs")
+    for name, one, ends in zip(names, fraction.values, interval, strict=True):
+        look = {"linestyle": "-", "color": COLOURS[str(name)], "label": endpoint_name(name), **style}
+        error_bars(axes, part["n_agents"], one, *ends, **look)
+    show_sizes(axes, part["n_agents"].values, "fraction of runs")
 
 
 @draws(
@@ -59,98 +64,75 @@ def endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
 )
 def accuracies(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Accuracies of agents and of their votes, isolated and in the end, with standard errors."""
-    value = np.stack([part[name].values for name in ACCURACIES])
-    error = np.stack([part[f"{name}_se"].values for name in ACCURACIES])
     if "n_agents" not in part.dims:
-        _rows(axes, list(ACCURACIES.values()), value, value - error, value + error, style)
+        value, error = (np.stack([part[f"{name}{end}"].values for name in ACCURACIES]) for end in ("", "_se"))
+        _rows(axes, list(ACCURACIES.values()), value, value - error, value + error, **style)
         axes.set_xlabel("accuracy ± standard error")
         return
-    sizes = part["n_agents"].values
-    for k, (mean, se, label) in enumerate(zip(value, error, ACCURACIES.values(), strict=True)):
+    for k, (name, label) in enumerate(ACCURACIES.items()):
         look = {"color": PALETTE[k], "label": label, "linestyle": "-", **style}
-        error_bars(axes, sizes, mean, mean - se, mean + se, **look)
-    show_sizes(axes, sizes)
-    show_shares(axes, "accuracy, ± SE")
+        error_bars(axes, part["n_agents"], part[name], part[f"{name}_se"], **look)
+    show_sizes(axes, part["n_agents"].values, "accuracy, ± SE")
 
 
 @draws(
     "flag_game_accuracy",
     view="uplift",
-    reads="n_agents: n_agents initial_accuracy initial_accuracy_se collective_accuracy collective_accuracy_se",
+    reads="n_agents!: initial_accuracy initial_accuracy_se collective_accuracy collective_accuracy_se",
 )
 def social_uplift(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Mean accuracy of agents, isolated and in the end, against N with standard errors; the uplift is shaded."""
     if "n_agents" not in part.coords:
         raise InputError("result has no n_agents: expected games that all agents decide, for this view")
-    sizes = np.atleast_1d(part["n_agents"].values)
-    means = []
-    for name, colour, label in UPLIFT:
-        mean, error = (np.atleast_1d(part[one].values) for one in (name, f"{name}_se"))
+    sizes = part["n_agents"].values
+    for name, (colour, label) in UPLIFT.items():
         look = {"color": colour, "label": label, "linestyle": "-", **style}
-        error_bars(axes, sizes, mean, mean - error, mean + error, **look)
-        means.append(mean)
-    axes.fill_between(sizes, *means, color=PALETTE[0], alpha=0.15, linewidth=0, label="social uplift")
-    show_sizes(axes, sizes)
-    show_shares(axes, "mean accuracy, ± SE")
+        error_bars(axes, sizes, part[name], part[f"{name}_se"], **look)
+    shade = {"color": PALETTE[0], "alpha": 0.15, "linewidth": 0, "label": "social uplift"}
+    axes.fill_between(sizes, *(part[name] for name in UPLIFT), **shade)
+    show_sizes(axes, sizes, "mean accuracy, ± SE")
 
 
-def _rows(
-    axes: Axes, names: list[str], value: np.ndarray | xr.DataArray, low: np.ndarray, high: np.ndarray, style: dict
-) -> None:
-    look = {"color": PALETTE[0], **style}
-    forest(axes, np.arange(len(names)), np.asarray(value), low, high, (0.0, 1.0), **look)
-    name_rows(axes, names)
-    axes.set_xlim(-0.03, 1.03)
+def _rows(axes: Axes, names: Sequence[str], value: Any, low: np.ndarray, high: np.ndarray, **style: Any) -> None:
+    forest(axes, range(len(names)), value, low, high, (0.0, 1.0), **{"color": PALETTE[0], **style})
+    name_rows(axes, names, xlim=(-0.03, 1.03))
 
 
-@draws("mechanism1_simulation", view="accuracy", reads="n_agents: n_agents collective_accuracy collective_accuracy_se")
+@draws("mechanism1_simulation", view="accuracy", reads="n_agents!: collective_accuracy collective_accuracy_se")
 def simulated_accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Collective accuracy against N with standard errors."""
-    value, error = (np.atleast_1d(part[name].values) for name in ("collective_accuracy", "collective_accuracy_se"))
-    sizes = np.atleast_1d(part["n_agents"].values)
-    error_bars(axes, sizes, value, value - error, value + error, **{"linestyle": "-", "color": PALETTE[0], **style})
-    show_sizes(axes, sizes)
-    show_shares(axes, "collective accuracy, ± SE")
+    value, error = part["collective_accuracy"], part["collective_accuracy_se"]
+    error_bars(axes, part["n_agents"], value, error, **{"linestyle": "-", "color": PALETTE[0], **style})
+    show_sizes(axes, part["n_agents"].values, "collective accuracy, ± SE")
 
 
 @draws("mechanism1_simulation", view="votes", by=("n_agents",), reads="run: truth_share")
 def votes(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The distribution over runs of the share that votes for the truth."""
     share = part["truth_share"].values
-    weight = np.full(share.shape, 1 / share.size)
-    axes.hist(share, BINS, weights=weight, **{"color": PALETTE[0], **style})
-    axes.set_xlim(-0.03, 1.03)
-    axes.set_xlabel("share of votes for the truth")
-    axes.set_ylabel("fraction of runs")
+    axes.hist(share, BINS, weights=np.full(share.shape, 1 / share.size), **{"color": PALETTE[0], **style})
+    axes.set(xlim=(-0.03, 1.03), xlabel="share of votes for the truth", ylabel="fraction of runs")
 
 
-@draws(
-    "team_composition",
-    view="accuracy",
-    by=("uptake",),
-    reads="number: number initial_accuracy collective_accuracy collective_accuracy_se",
-)
+PREDICTED = "number!: initial_accuracy collective_accuracy collective_accuracy_se"
+
+
+@draws("team_composition", view="accuracy", by=("uptake",), reads=PREDICTED)
 @draws(
     "team_composition_comparison",
     view="accuracy",
     by=("uptake",),
-    reads="number: number initial_accuracy collective_accuracy collective_accuracy_se "
-    "measured measured_se measured_initial",
+    reads=f"{PREDICTED} measured measured_se measured_initial",
 )
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Collective accuracy by the number of the second model: predicted, and measured if the result has it."""
-    number, predicted = part["number"].values, part["collective_accuracy"].values
-    error = 2 * part["collective_accuracy_se"].values
-    (line,) = axes.plot(number, predicted, **{"color": PREDICTION, "label": "predicted, ± 2 SE", **style})
-    shade = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0}
-    axes.fill_between(number, predicted - error, predicted + error, **shade)
-    before = {"color": line.get_color(), "linestyle": ":", "label": "before talk"}
-    axes.plot(number, part["initial_accuracy"], **before)
+    number, predicted, error = (part[name] for name in ("number", "collective_accuracy", "collective_accuracy_se"))
+    look = {"color": PREDICTION, "label": "predicted, ± 2 SE", **style}
+    line = curve(axes, number, predicted, (predicted - 2 * error, predicted + 2 * error), **look)
+    axes.plot(number, part["initial_accuracy"], color=line.get_color(), linestyle=":", label="before talk")
     if "measured" in part:
-        measured, se = part["measured"].values, part["measured_se"].values
-        error_bars(axes, number, measured, measured - se, measured + se, color=MEASUREMENT, label="measured, ± SE")
-        look = {"markersize": 4, "fillstyle": "none", "color": MEASUREMENT}
-        axes.plot(number, part["measured_initial"], "o", **look)
+        error_bars(axes, number, part["measured"], part["measured_se"], color=MEASUREMENT, label="measured, ± SE")
+        axes.plot(number, part["measured_initial"], "o", markersize=4, fillstyle="none", color=MEASUREMENT)
     _show_number(axes, part)
     show_shares(axes, "collective mean accuracy")
 
@@ -160,13 +142,12 @@ def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
     "team_composition_comparison",
     view="uplift",
     by=("uptake",),
-    reads="number: number social_uplift social_uplift_se",
+    reads="number!: social_uplift social_uplift_se",
 )
 def uplift(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Predicted collective less initial accuracy by the number of the second model, with standard errors."""
-    value, error = part["social_uplift"].values, part["social_uplift_se"].values
     look = {"linestyle": "-", "color": PREDICTION, **style}
-    error_bars(axes, part["number"].values, value, value - error, value + error, **look)
+    error_bars(axes, part["number"], part["social_uplift"], part["social_uplift_se"], **look)
     axes.axhline(0, color="0.6", linewidth=0.8)
     _show_number(axes, part)
     axes.set_ylabel("social uplift ± SE")
@@ -181,15 +162,13 @@ def _show_number(axes: Axes, part: xr.Dataset) -> None:
 @draws(
     "team_composition_comparison",
     view="mixed_gain",
-    reads="uptake: uptake mixed_gain mixed_gain_se measured_mixed_gain measured_mixed_gain_se",
+    reads="uptake!: mixed_gain mixed_gain_se measured_mixed_gain measured_mixed_gain_se",
 )
 def mixed_gain(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Gain in mean accuracy of mixed over pure teams by uptake, predicted and measured, with standard errors."""
-    uptake = np.atleast_1d(part["uptake"].values)
     for prefix, colour, label in (("", PREDICTION, "predicted"), ("measured_", MEASUREMENT, "measured")):
-        gain, error = (np.atleast_1d(part[f"{prefix}mixed_gain{end}"].values) for end in ("", "_se"))
+        gain, error = part[f"{prefix}mixed_gain"], part[f"{prefix}mixed_gain_se"]
         look = {"linestyle": "-", "color": colour, "label": f"{label}, ± SE", **style}
-        error_bars(axes, uptake, gain, gain - error, gain + error, **look)
+        error_bars(axes, part["uptake"], gain, error, **look)
     axes.axhline(0, color="0.6", linewidth=0.8)
-    axes.set_xlabel("uptake α")
-    axes.set_ylabel("gain of mixed over pure teams")
+    axes.set(xlabel="uptake α", ylabel="gain of mixed over pure teams")

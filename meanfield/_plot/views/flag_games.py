@@ -1,4 +1,4 @@
-"""Flag games run by run: answers of agents over time, at the start and in the end."""
+"""Flag games run by run: answers and leans of agents over time, at the start and in the end."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
+from meanfield._plot.curves import curve
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import show_shares, whole_ticks
+from meanfield._plot.runs import draw_lines, tell_lines
+from meanfield._plot.scales import show_shares, whole_bins, whole_ticks
 from meanfield._plot.words import NEUTRAL, PALETTE, model_name
 from meanfield.toolbox._errors import InputError
 
@@ -21,26 +23,21 @@ BINS = np.linspace(0, 1, 11)
 MIDDLE = (0.25, 0.75)
 BEFORE, AFTER = NEUTRAL, PALETTE[0]
 PROBES, TRUTH = {"report": "trajectories=True"}, {"truth": "truth"}
+REPORTS = "run agent: initial_report final_report; run: truth"
+PATHS = {"m_path": ("m, mean", PALETTE[0]), "q_path": ("q, mean", PALETTE[1])}
 
 
-@draws("gossip", view="accuracy", needs=TRUTH, reads="run agent: initial_report final_report; run: truth")
+@draws("gossip", view="accuracy", needs=TRUTH, reads=REPORTS)
 def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The distribution over runs of the share of agents with the true answer, at the start and in the end."""
-    shares = [_given(part[f"{when}_report"], part["truth"]) for when in ("initial", "final")]
+    shares = [(part[f"{when}_report"] == part["truth"]).mean("agent").values for when in ("initial", "final")]
     weights = [np.full(len(share), 1 / len(share)) for share in shares]
     look = {"color": [BEFORE, AFTER], "label": ["at the start", "in the end"], **style}
     axes.hist(shares, BINS, weights=weights, **look)
-    axes.set_xlim(-0.03, 1.03)
-    axes.set_xlabel("share of agents with the true answer")
-    axes.set_ylabel("fraction of runs")
+    axes.set(xlim=(-0.03, 1.03), xlabel="share of agents with the true answer", ylabel="fraction of runs")
 
 
-def _given(reports: xr.DataArray, answer: xr.DataArray) -> np.ndarray:
-    """The share of agents who give the answer of their run; shape (runs,)."""
-    return np.atleast_1d((reports == answer).mean("agent").values)
-
-
-@draws("gossip", view="reports", reads="run agent: initial_report final_report; run: truth?")
+@draws("gossip", view="reports", reads=f"{REPORTS}?")
 def reports(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares of answers of all runs and agents, at the start and in the end; rare answers count together."""
     before, after = part["initial_report"].values.ravel(), part["final_report"].values.ravel()
@@ -50,82 +47,76 @@ def reports(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
     for k, (values, colour, label) in enumerate(((before, BEFORE, "at the start"), (after, AFTER, "in the end"))):
         shares = [np.mean(values == name) for name in shown] + [np.isin(values, others).mean()] * bool(others)
         axes.barh(rows + 0.4 * (k - 0.5), shares, 0.4, **{"color": colour, "label": label, **style})
-    true = set(np.atleast_1d(part["truth"].values)) if "truth" in part else set()
+    true = set(part["truth"].values) if "truth" in part else set()
     marked = [f"{name} (true)" if true == {name} else name for name in shown]
     axes.set_yticks(rows, [*marked, f"{len(others)} others"] if others else marked)
     axes.invert_yaxis()
     axes.set_xlabel("share of answers")
 
 
-@draws(
-    "flag_game", view="answers", by=("run",), reads="agent: agent; agent probe: report; probe: step manager_decision?"
-)
-@draws("gossip", view="answers", by=("run",), needs=PROBES, reads="agent: agent; agent probe: report; probe: step")
+@draws("flag_game", view="answers", by=("run",), reads="agent! probe: report; probe: step manager_decision?")
+@draws("gossip", view="answers", by=("run",), needs=PROBES, reads="agent! probe: report; probe: step")
 def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The answer of each agent to each probe of one run; a manager has a row of its own."""
-    answered = part["report"].transpose("agent", "probe").values
-    rows = [str(agent) for agent in part["agent"].values]
+    answered, rows = part["report"].values, [str(agent) for agent in part["agent"].values]
     if "model" in part.coords and part["model"].dims == ("agent",):
         rows = [f"{agent} {model_name(model)}" for agent, model in zip(rows, part["model"].values, strict=True)]
     if "manager_decision" in part:
         answered, rows = np.vstack([answered, part["manager_decision"].values]), [*rows, "manager"]
     names = _by_number(answered[_there(answered)])
-    shades = [*PALETTE[: min(MOST, len(names))], *[NEUTRAL] * (len(names) > MOST)]
     number = {name: min(k, MOST) for k, name in enumerate(names)}
     cells = np.array([[number.get(one, np.nan) for one in row] for row in answered], dtype=float)
+    labels = _with_others(names)
+    shades = [*PALETTE[:MOST], NEUTRAL][: len(labels)]
     scale = {"cmap": ListedColormap(shades), "vmin": -0.5, "vmax": len(shades) - 0.5}
     axes.pcolormesh(part["step"], np.arange(len(rows)), cells, **{"shading": "nearest", **scale, **style})
-    labels = [*names[:MOST], f"{len(names) - MOST} others"]
-    patches = [Patch(color=shade, label=label) for shade, label in zip(shades, labels, strict=False)]
+    patches = [Patch(color=shade, label=label) for shade, label in zip(shades, labels, strict=True)]
     axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     if len(rows) <= MOST_NAMES:
         axes.set_yticks(range(len(rows)), rows)
     axes.invert_yaxis()
-    axes.set_xlabel("steps")
-    axes.set_ylabel("agent")
+    axes.set(xlabel="steps", ylabel="agent")
 
 
-@draws("gossip", "flag_game", view="shares", by=("run",), needs=PROBES, reads="agent probe: report; probe: step")
+@draws("gossip", "flag_game", view="shares", by=("run",), needs=PROBES, reads="probe agent: report; probe: step")
 def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of agents with each answer at each probe of one run; rare answers count together."""
-    answered = _carried(part["report"].transpose("probe", "agent").values[None])[0]
+    answered = _carried(part["report"].values[None])[0]
     names = _by_number(answered)
-    curves = {name: (answered == name).mean(-1) for name in names[:MOST]}
-    if names[MOST:]:
-        curves[f"{len(names) - MOST} others"] = np.isin(answered, names[MOST:]).mean(-1)
-    for label, share, colour in zip(curves, curves.values(), [*PALETTE[:MOST], NEUTRAL], strict=False):
-        axes.plot(part["step"], share, **{"color": colour, "label": label, **style})
-    axes.set_xlabel("steps")
-    show_shares(axes, "share of agents")
+    for k, label in enumerate(_with_others(names)):
+        counted = names[k : k + 1] if k < MOST else names[MOST:]
+        look = {"color": [*PALETTE[:MOST], NEUTRAL][k], "label": label, **style}
+        axes.plot(part["step"], np.isin(answered, counted).mean(-1), **look)
+    show_shares(axes, "share of agents", xlabel="steps")
 
 
-@draws("gossip", "flag_game", view="consensus", needs=PROBES, reads="run agent probe: report; probe: step; run: truth?")
+def _with_others(names: list[str]) -> list[str]:
+    """The most frequent answers, and the number of all others."""
+    return [*names[:MOST], *([f"{len(names) - MOST} others"] if len(names) > MOST else [])]
+
+
+@draws("gossip", "flag_game", view="consensus", needs=PROBES, reads="run probe agent: report; probe: step; run: truth?")
 def consensus(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of the most frequent and of the true answer by step: mean and middle half of the runs."""
-    answered = (
-        part["report"].transpose("run", "probe", "agent") if "run" in part.dims else part["report"].expand_dims("run")
-    )
-    values = _carried(answered.values)
-    curves = {"most frequent answer": (_most_frequent(values), AFTER)}
+    values = _carried(part["report"].values)
+    curves = {"most frequent answer": (_most_frequent(values), AFTER, "-")}
     if "truth" in part:
-        true = np.atleast_1d(part["truth"].values)[:, None, None]
-        curves["true answer"] = ((values == true).mean(-1), PALETTE[1])
-    for label, (share, colour) in curves.items():
-        (line,) = axes.plot(part["step"], share.mean(0), **{"color": colour, "label": label, **style})
-        middle = np.quantile(share, MIDDLE, axis=0)
-        axes.fill_between(part["step"], *middle, color=line.get_color(), alpha=0.2, linewidth=0)
-    axes.set_xlabel("steps")
-    show_shares(axes, "share of agents")
+        true = part["truth"].values[:, None, None]
+        curves["true answer"] = ((values == true).mean(-1), PALETTE[1], "--")  # often the same
+    for label, (share, colour, line) in curves.items():
+        look = {"color": colour, "linestyle": line, "label": label, **style}
+        curve(axes, part["step"], share.mean(0), np.quantile(share, MIDDLE, axis=0), **look)
+    show_shares(axes, "share of agents", xlabel="steps")
 
 
 @draws("gossip", "flag_game", view="steps", reads="run: steps stopped")
 def steps(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The number of steps that runs took, by whether consensus stopped them."""
-    played, stopped = np.atleast_1d(part["steps"].values), np.atleast_1d(part["stopped"].values).astype(bool)
+    played, stopped = part["steps"].values, part["stopped"].values.astype(bool)
     look = {"color": [AFTER, BEFORE], "label": ["stopped by consensus", "not stopped"], **style}
-    axes.hist([played[stopped], played[~stopped]], 20, stacked=True, **look)
-    axes.set_xlabel("steps played")
-    axes.set_ylabel("runs")
+    axes.hist([played[stopped], played[~stopped]], whole_bins(played, 20), stacked=True, **look)
+    whole_ticks(axes.xaxis, axes.yaxis)
+    axes.set(xlabel="steps played", ylabel="runs")
 
 
 @draws("flag_game", view="links", by=("run",), reads="agent source: messages? influence?")
@@ -134,19 +125,16 @@ def links(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     found = [name for name in ("messages", "influence") if name in part]
     if not found:
         raise InputError("result is a game with a manager: expected one in pairs or by broadcast, for this view")
-    values = part[found[0]].transpose("agent", "source")
+    values = part[found[0]]
     places = [np.arange(number) for number in values.shape[::-1]]
     mesh = axes.pcolormesh(*places, values, **{"shading": "nearest", "cmap": "viridis", "vmin": 0, **style})
-    axes.set_aspect("equal")
-    for axis in (axes.xaxis, axes.yaxis):
-        whole_ticks(axis)
-    axes.set_xlabel("source")
-    axes.set_ylabel("agent")
+    whole_ticks(axes.xaxis, axes.yaxis)
+    axes.set(aspect="equal", xlabel="source", ylabel="agent")
     axes.figure.colorbar(mesh, ax=axes, label=values.attrs["long_name"])
 
 
-draws("flag_game", view="reports", reads="run agent: initial_report final_report; run: truth?")(reports)
-draws("flag_game", view="accuracy", needs=TRUTH, reads="run agent: initial_report final_report; run: truth")(accuracy)
+draws("flag_game", view="reports", reads=f"{REPORTS}?")(reports)
+draws("flag_game", view="accuracy", needs=TRUTH, reads=REPORTS)(accuracy)
 
 
 def _there(answered: np.ndarray) -> np.ndarray:
@@ -171,3 +159,38 @@ def _most_frequent(answered: np.ndarray) -> np.ndarray:
     _, numbers = np.unique(answered.astype(str), return_inverse=True)
     numbers = numbers.reshape(answered.shape)
     return (numbers[..., None] == numbers[..., None, :]).mean(-1).max(-1)
+
+
+@draws(
+    "mechanism1_simulation",
+    view="lean",
+    by=("n_agents",),
+    needs={"m_path": "trajectories=True"},
+    reads="run round!: m_path q_path",
+)
+def lean(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Truth minus rival m and commitment q of [002] Eq. 8 over time: runs as thin lines, and their means."""
+    _draw_lean(axes, part, part["round"].values, **style)
+
+
+@draws(
+    "gossip",
+    view="lean",
+    needs={"m_path": "trajectories=True and a rival"},
+    reads="run probe: m_path q_path; probe: step; : n_agents",
+)
+def lean_of_gossip(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Truth minus rival m and commitment q of [002] Eq. 8 over time: runs as thin lines, and their means."""
+    _draw_lean(axes, part, part["step"].values / int(part["n_agents"]), **style)
+
+
+def _draw_lean(axes: Axes, part: xr.Dataset, time: np.ndarray, **style: Any) -> None:
+    """The paths of runs, which keep their last values after the end, and their means."""
+    axes.axhline(0, color=NEUTRAL, linewidth=0.8)
+    runs = {name: part[name].to_pandas().ffill(axis=1).to_numpy() for name in PATHS}
+    for name, (_, colour) in PATHS.items():
+        draw_lines(axes, time, runs[name], colour)
+    for name, (label, colour) in PATHS.items():
+        axes.plot(time, runs[name].mean(0), **{"color": colour, "linewidth": 2, "label": label, **style})
+    tell_lines(axes, len(runs["m_path"]))
+    axes.set(xlim=(0, time[-1]), ylim=(-1.05, 1.05), xlabel="time t/N", ylabel="lean m, commitment q")

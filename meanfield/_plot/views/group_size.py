@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from scipy.special import ndtr, ndtri
 
+from meanfield._plot.curves import note
 from meanfield._plot.intervals import error_bars
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import show_sizes, size_colours, size_label
-from meanfield._plot.words import NEUTRAL, model_name, words_in
+from meanfield._plot.scales import plain_log, show_sizes, size_colours, size_label
+from meanfield._plot.words import NEUTRAL, in_braces, model_name, words_in
 from meanfield.toolbox._errors import InputError
 
 # κ is ordered, so the colours are too; yellow, hard to see on white, is left out, and black is the theory.
@@ -37,7 +37,7 @@ class Bias(NamedTuple):
     kappa: float
 
 
-def deviations(law: xr.Dataset, sizes: np.ndarray) -> np.ndarray:
+def _deviations(law: xr.Dataset, sizes: np.ndarray) -> np.ndarray:
     """κ√N - c/√N of one policy."""
     correction = np.nan_to_num(law["correction"].item()) if "correction" in law else 0.0
     return law["kappa"].item() * np.sqrt(sizes) - correction / np.sqrt(sizes)
@@ -46,8 +46,8 @@ def deviations(law: xr.Dataset, sizes: np.ndarray) -> np.ndarray:
 @draws(
     "group_size_law",
     view="size",
-    reads="n_agents: n_agents probability; n_agents word: word_probability?; "
-    ": kappa correction? n_critical strong_word attractors?; word: word word_kappa?",
+    reads="n_agents!: probability; word n_agents: word_probability?; "
+    ": kappa correction? n_critical strong_word attractors?; word!: word_kappa?",
 )
 def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability Φ(κ√N - c/√N) of the strong word against the number of agents, and the critical size.
@@ -61,13 +61,21 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
     else:
         numbers = part["attractors"].item() if "attractors" in part else 2
         several = {"word_kappa", "word_probability"} <= set(part) and max(numbers, part.sizes["word"]) > 2
+        first, last = float(sizes.min()), float(sizes.max())
+        if first == last:  # a decade each way, so that its place on the law is seen
+            first, last = max(1.0, first / 10), 10 * last
         if several:
+            each = part["word_probability"].values
             _draw_words(axes, part, colours, **style)
         else:
-            _draw_law(axes, part, str(part["strong_word"].item()), colours, **style)
-        sizes = np.array(_ends(sizes))
+            each = chance[None]
+            word, grid = str(part["strong_word"].item()), np.geomspace(first, last, POINTS)
+            label = f"{_over(words_in(part), word)}, κ = {_number(part['kappa'].item())}"
+            look = {"color": colours.get(word, NEUTRAL), "label": label, **style}
+            _law(axes, grid, ndtr(_deviations(part, grid)), sizes, chance, **look)
+            axes.ticklabel_format(axis="y", useOffset=False)
+        sizes = np.array([first, last])
         critical = part["n_critical"].item()
-        each = part["word_probability"].transpose("word", "n_agents").values if several else chance[None]
         if np.isfinite(critical) and critical > 0 and np.isclose(each, chance).all(1).any():
             level = 100 * float(part.attrs["option_level"])
             axes.axvline(critical, color=NEUTRAL, linestyle=":", label=f"{level:g} % from N = {critical:,.0f} on")
@@ -77,32 +85,26 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
     axes.set_ylabel(f"chance that the {which} is ahead" if ahead else f"chance to end at the {which}")
 
 
-@draws("group_size_law", view="memory", reads="n_agents: n_agents; round: round?; n_agents round: still_ahead?")
+@draws("group_size_law", view="memory", reads="n_agents! round: still_ahead?; round: round?")
 def memory_of_majority(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability that the weak word, once ahead, is ahead some rounds later, for each number of agents."""
     if "still_ahead" not in part:
         raise InputError("result has no still_ahead: expected one of group_size_law(policy, rounds=...)")
-    rounds, still = part["round"].values, part["still_ahead"].transpose("n_agents", "round").values
+    still = part["still_ahead"].values
     known = np.flatnonzero(np.isfinite(still).any(1))
     chosen = known[np.unique(np.linspace(0, len(known) - 1, min(MANY, len(known))).round().astype(int))]
     for k, colour in zip(chosen, size_colours(len(chosen)), strict=True):
         label = size_label(int(part["n_agents"].values[k]))
-        axes.plot(rounds, still[k], **{"color": colour, "label": label, **style})
+        axes.plot(part["round"], still[k], **{"color": colour, "label": label, **style})
     if not len(known):
         _without_law(axes, part, "not drawn")
-    axes.set_xlabel("rounds later")
-    axes.set_ylabel("chance that the weak word is still ahead")
+    axes.set(xlabel="rounds later", ylabel="chance that the weak word is still ahead")
 
 
-def _draw_law(axes: Axes, part: xr.Dataset, word: str, colours: dict[str, str], **style: Any) -> None:
-    """Φ(κ√N - c/√N) as a line, and the numbers of agents of the result as points on it."""
-    sizes = part["n_agents"].values
-    grid = np.geomspace(*_ends(sizes), POINTS)
-    label = f"{over(words_in(part), word)}, κ = {_number(part['kappa'].item())}"
-    look = {"color": colours.get(word, NEUTRAL), "label": label, **style}
-    (line,) = axes.plot(grid, ndtr(deviations(part, grid)), **look)
-    axes.plot(sizes, part["probability"], color=line.get_color(), marker=".", linestyle="none")
-    axes.ticklabel_format(axis="y", useOffset=False)
+def _law(axes: Axes, grid: np.ndarray, law: np.ndarray, sizes: np.ndarray, chance: np.ndarray, **look: Any) -> None:
+    """A law as a line, and the numbers of agents of the result as points on it."""
+    (line,) = axes.plot(grid, law, **look)
+    axes.plot(sizes, chance, color=line.get_color(), marker=".", linestyle="none")
 
 
 def _draw_words(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
@@ -110,20 +112,14 @@ def _draw_words(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
     sizes = part["n_agents"].values
     grid = np.geomspace(sizes.min(), sizes.max(), POINTS)
     for number, word in enumerate(words_in(part)):
-        chance, kappa = (part[name].isel(word=number).values for name in ("word_probability", "word_kappa"))
+        chance, kappa = part["word_probability"].values[number], float(part["word_kappa"][number])
         if np.isnan(kappa):
             continue
-        quantile = ndtri(np.clip(chance, *CLIPPED))
-        label = word if kappa == 0 else f"{word}, κ = {_number(float(kappa))}"
-        look = {"color": colours.get(word, NEUTRAL), "label": label, **style}
-        (line,) = axes.plot(grid, ndtr(np.interp(np.sqrt(grid), np.sqrt(sizes), quantile)), **look)
-        axes.plot(sizes, chance, color=line.get_color(), marker=".", linestyle="none")
-
-
-def _ends(sizes: np.ndarray) -> tuple[float, float]:
-    """The ends of the line: around one number of agents a decade each way, so that its place on the law is seen."""
-    first, last = float(sizes.min()), float(sizes.max())
-    return (first, last) if len(sizes) > 1 else (max(1.0, first / 10), 10 * last)
+        quantile = np.interp(np.sqrt(grid), np.sqrt(sizes), ndtri(np.clip(chance, *CLIPPED)))
+        label = word if kappa == 0 else f"{word}, κ = {_number(kappa)}"
+        _law(
+            axes, grid, ndtr(quantile), sizes, chance, **{"color": colours.get(word, NEUTRAL), "label": label, **style}
+        )
 
 
 def _without_law(axes: Axes, part: xr.Dataset, what: str) -> None:
@@ -132,48 +128,43 @@ def _without_law(axes: Axes, part: xr.Dataset, what: str) -> None:
     axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", va="center")
 
 
-@draws(
-    "collective_bias",
-    view="size",
-    by=(),
-    reads="n_agents: n_agents; pair: kappa correction? applies strong_word model; pair n_agents: simulated; "
-    "pair n_agents bound=low,high: interval; pair word: word_label",
+OF_PAIRS = (
+    "pair: kappa correction? applies strong_word model; pair n_agents!: simulated; "
+    "pair bound=low,high n_agents: interval; pair word: word_label"
 )
+
+
+@draws("collective_bias", view="size", by=(), reads=OF_PAIRS)
 def bias_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of runs that end at the strong word against the number of agents, over the lines Φ(κ√N)."""
     sizes = part["n_agents"].values
+    grid = np.geomspace(sizes.min(), sizes.max(), POINTS)
     for one in _each(part):
         if np.isfinite(one.kappa):
-            grid = np.geomspace(sizes.min(), sizes.max(), POINTS)
-            axes.plot(grid, ndtr(deviations(one.numbers, grid)), color=one.colour, linewidth=0.9, zorder=1)
+            axes.plot(grid, ndtr(_deviations(one.numbers, grid)), color=one.colour, linewidth=0.9, zorder=1)
         _points(axes, sizes, one, **style)
     show_sizes(axes, sizes)
     _finish(axes, part)
 
 
-@draws(
-    "collective_bias",
-    view="collapse",
-    by=(),
-    reads="n_agents: n_agents; pair: kappa correction? applies strong_word model; pair n_agents: simulated; "
-    "pair n_agents bound=low,high: interval; pair word: word_label",
-)
+@draws("collective_bias", view="collapse", by=(), reads=OF_PAIRS)
 def bias_collapse(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The same fractions against κ√N, where all policies with a law share the line Φ."""
     name = "κ√N - c/√N" if part.attrs.get("option_order") == 2 else "κ√N"
     places, apart = [], []
     for one in _each(part):
         if np.isfinite(one.kappa):
-            places.append(deviations(one.numbers, part["n_agents"].values))
+            places.append(_deviations(one.numbers, part["n_agents"].values))
             _points(axes, places[-1], one, **style)
         else:
             apart.append(one.label)
     if places:
         grid = np.geomspace(np.min(places) / 1.1, np.max(places) * 1.1, POINTS)
         axes.plot(grid, ndtr(grid), color="black", linewidth=1.1, zorder=3, label=f"Φ({name})")  # above the points
-        _logarithmic(axes, "x")
+        axes.set_xscale("log")
+        plain_log(axes.xaxis)
     for label in apart:
-        axes.plot([], [], " ", label=f"not drawn: {label}")
+        note(axes, f"not drawn: {label}")
     axes.set_xlabel(name)
     _finish(axes, part)
 
@@ -187,23 +178,18 @@ def _each(part: xr.Dataset) -> Iterator[Bias]:
     shades = iter(KAPPAS(np.linspace(1, FIRST_COLOUR, max(has_line.sum(), 1))))
     for k in order.tolist():
         one = part.isel(pair=k)
+        model = f"{model_name(one['model'].item())}: " if several else ""
+        simulated = "" if one["simulated"].notnull().any() else ", no runs"
+        value = "no law" if np.isnan(kappa[k]) or not one["applies"].item() else _number(kappa[k])
+        words = _over(tuple(map(str, one["word_label"].values)), str(one["strong_word"].item()))
         colour = tuple(next(shades)) if has_line[k] else NEUTRAL
-        yield Bias(one, _label(one, several=several), colour, float(kappa[k]) if has_line[k] else np.nan)
+        yield Bias(one, f"{model}{words}, {value}{simulated}", colour, float(kappa[k]) if has_line[k] else np.nan)
 
 
-def _label(one: xr.Dataset, *, several: bool) -> str:
-    words = tuple(map(str, one["word_label"].values))
-    model = f"{model_name(one['model'].item())}: " if several else ""
-    kappa, strong = one["kappa"].item(), str(one["strong_word"].item())
-    simulated = "" if one["simulated"].notnull().any() else ", no runs"
-    value = "no law" if np.isnan(kappa) or not one["applies"].item() else _number(kappa)
-    return f"{model}{over(words, strong)}, {value}{simulated}"
-
-
-def over(words: tuple[str, ...], strong: str) -> str:
+def _over(words: tuple[str, ...], strong: str) -> str:
     """The strong over the weak word; both in braces where neither is strong."""
     if strong not in words:
-        return "{" + ", ".join(words) + "}"
+        return in_braces(words)
     return f"{strong} over {', '.join(word for word in words if word != strong)}"
 
 
@@ -212,9 +198,8 @@ def _number(kappa: float) -> str:
 
 
 def _points(axes: Axes, x: np.ndarray, one: Bias, **style: Any) -> None:
-    low, high = one.numbers["interval"].transpose("bound", "n_agents").values
     look = {"color": one.colour, "markersize": 4, "label": one.label, **style}
-    error_bars(axes, x, one.numbers["simulated"].values, low, high, **look)
+    error_bars(axes, x, one.numbers["simulated"], *one.numbers["interval"].values, **look)
 
 
 def _finish(axes: Axes, part: xr.Dataset) -> None:
@@ -249,34 +234,18 @@ def critical_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style
         look = {"color": "C0", "marker": "^", "linestyle": "none", "markerfacecolor": "white"}
         look |= {"label": "larger than simulated", **style}
         axes.plot(predicted[open_ended], below[open_ended], **look)
-    names = [", ".join(map(str, words)) for words in part["word_label"].transpose("pair", "word").values]
-    for k, name in enumerate(names):
-        if known[k] or open_ended[k]:
-            place = (predicted[k], found[k] if known[k] else below[k])
+    drawn, height = known | open_ended, np.where(known, found, below)
+    for k, name in enumerate(", ".join(map(str, words)) for words in part["word_label"].values):
+        if drawn[k]:
             look = {"textcoords": "offset points", "fontsize": "x-small", "rotation": 45}
-            axes.annotate(name, place, xytext=(2, 4), **look)
+            axes.annotate(name, (predicted[k], height[k]), xytext=(2, 4), **look)
         else:
-            axes.plot([], [], " ", label=f"not drawn: {{{name}}}")
-    _diagonal(axes, np.concatenate([predicted[known | open_ended], found[known], below[open_ended]]))
-    axes.set_xlabel("critical size by the group-size law")
-    axes.set_ylabel("critical size of simulated groups")
-
-
-def _diagonal(axes: Axes, sizes: np.ndarray) -> None:
-    if not len(sizes):
-        return
-    ends = (sizes.min() / 1.5, sizes.max() * 1.5)
-    axes.plot(ends, ends, color="0.5", linewidth=1, linestyle="--", label="equal", zorder=1)
-    _logarithmic(axes, "x", "y")
-    axes.set_xlim(ends)
-    axes.set_ylim(ends)
-
-
-def _logarithmic(axes: Axes, *names: Literal["x", "y"]) -> None:
-    """Logarithmic axes with labels in plain digits, also at 2 and 5, since values need not span a decade."""
-    for name in names:
-        axes.set(**{f"{name}scale": "log"})
-        axis = axes.xaxis if name == "x" else axes.yaxis
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
-        axis.set_minor_formatter(NullFormatter())
+            note(axes, f"not drawn: {{{name}}}")
+    if drawn.any():
+        sizes = np.concatenate([predicted[drawn], height[drawn]])
+        ends = (sizes.min() / 1.5, sizes.max() * 1.5)
+        axes.plot(ends, ends, color="0.5", linewidth=1, linestyle="--", label="equal", zorder=1)
+        axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+        plain_log(axes.xaxis)
+        plain_log(axes.yaxis)
+    axes.set(xlabel="critical size by the group-size law", ylabel="critical size of simulated groups")

@@ -1,4 +1,4 @@
-"""Checks of language models: questions about the prompt, generated words, and warnings about policies."""
+"""Checks of language models: questions about the prompt, generated words, warnings, and other ways of asking."""
 
 from __future__ import annotations
 
@@ -8,28 +8,26 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
+from scipy.stats import norm
 
-from meanfield._plot.intervals import error_bars
+from meanfield._plot.curves import note, words_drawn
+from meanfield._plot.intervals import error_bars, name_rows
 from meanfield._plot.registry import draws
 from meanfield._plot.scales import show_shares, whole_ticks
-from meanfield._plot.words import NEUTRAL, PALETTE, words_in
+from meanfield._plot.words import NEUTRAL, PALETTE
+from meanfield.toolbox._errors import InputError
 
 # The groups of questions of [004] Table S2
 CATEGORIES = {"Rules": PALETTE[0], "Time": PALETTE[1], "State": PALETTE[2]}
 P_VALUES = np.linspace(0, 1, 21)  # an alarm is the first bin
 DEVIATIONS = 4.0  # that a histogram shows at least
-MODEL_AND_PAIR = ("model", "pair")
+SEEN = 1e-3  # a narrower part is no bar
 
 
-@draws(
-    "comprehension",
-    view="accuracy",
-    reads="question: question category accuracy standard_error; question agent: malformed",
-)
+@draws("comprehension", view="accuracy", reads="question!: category accuracy standard_error; question agent: malformed")
 def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The accuracy of answers to each kind of question with standard errors, and the share not in the format."""
-    place = np.arange(part.sizes["question"])
-    categories = [str(name) for name in part["category"].values]
+    place, categories = np.arange(part.sizes["question"]), [str(name) for name in part["category"].values]
     look = {"color": [CATEGORIES[name] for name in categories], "capsize": 3, **style}
     axes.bar(place, part["accuracy"], 0.7, yerr=part["standard_error"], **look)
     malformed = part["malformed"].mean("agent")
@@ -40,86 +38,91 @@ def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     show_shares(axes, "accuracy")
 
 
-@draws(
-    "generation_test",
-    view="shares",
-    reads="state word: count q; state word bound: share_interval; word: word; bound=low,high: bound",
-)
+@draws("generation_test", view="shares", reads="state word!: count q; word bound=low,high state: share_interval")
 def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of each word among generated ones against its probability in the policy, with exact intervals."""
-    words = words_in(part)
-    drawn = part["count"].sum("word")
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
-    for number, word in enumerate(words[:1] if len(words) == 2 else words):
-        one = part.isel(word=number)
-        low, high = one["share_interval"].sel(bound=["low", "high"]).transpose("bound", "state").values
+    found = part["count"] / part["count"].sum("word")
+    for number, word in enumerate(words_drawn(part)):
         look = {"color": colours[word], "label": word, "markersize": 3, "linewidth": 0.8, **style}
-        error_bars(axes, one["q"].values, (one["count"] / drawn).values, low, high, **look)
+        interval = part["share_interval"].values[number]
+        error_bars(axes, part["q"].isel(word=number), found.isel(word=number), *interval, **look)
     axes.set_xlabel("probability in the policy")
     show_shares(axes, f"generated, {100 * part.attrs['option_share_level']:g} % interval")
 
 
-@draws(
-    "generation_test",
-    view="p_values",
-    reads="state: p_value; bound=low,high: bound alarm_interval; : expected_alarms",
-)
+@draws("generation_test", view="p_values", reads="state: p_value; bound=low,high: alarm_interval; : expected_alarms")
 def p_values(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The p-values of exact tests of each memory state, and how many false alarms are expected."""
-    p = part["p_value"].values
-    axes.hist(p[~np.isnan(p)], P_VALUES, **{"color": "0.75", **style})
-    low, high = part["alarm_interval"].sel(bound=["low", "high"]).values
+    axes.hist(part["p_value"].dropna("state"), P_VALUES, **{"color": "0.75", **style})
     label = f"false alarms, {100 * part.attrs['option_alarm_level']:g} %"
-    middle, expected = [P_VALUES[:2].mean()], np.atleast_1d(part["expected_alarms"].values)
-    error_bars(axes, np.array(middle), expected, np.array([low]), np.array([high]), color=PALETTE[1], label=label)
+    middle, ends = [P_VALUES[:2].mean()], part["alarm_interval"].values[:, None]
+    error_bars(axes, middle, [part["expected_alarms"].item()], *ends, color=PALETTE[1], label=label)
+    whole_ticks(axes.yaxis)
     axes.margins(y=0.25)  # for the legend
-    axes.set_xlabel("p-value of the exact test")
-    axes.set_ylabel("memory states")
+    axes.set(xlabel="p-value of the exact test", ylabel="memory states")
 
 
-@draws("generation_test", view="deviations", reads="state word: deviation; word: word")
+@draws("generation_test", view="deviations", reads="state word!: deviation")
 def deviations(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Deviations of the first word's count in standard deviations, beside the normal distribution."""
-    z = part["deviation"].isel(word=0).values
-    z = z[~np.isnan(z)]
+    z = part["deviation"].isel(word=0).dropna("state").values
     edge = max(DEVIATIONS, float(np.abs(z).max(initial=0)))
     bins, grid = np.linspace(-edge, edge, 25), np.linspace(-edge, edge, 200)
     axes.hist(z, bins, **{"color": "0.75", **style})
-    axes.plot(
-        grid,
-        z.size * (bins[1] - bins[0]) * np.exp(-(grid**2) / 2) / np.sqrt(2 * np.pi),
-        color="black",
-        label="normal law",
-    )
+    axes.plot(grid, z.size * (bins[1] - bins[0]) * norm.pdf(grid), color="black", label="normal law")
+    whole_ticks(axes.yaxis)
     axes.margins(y=0.2)
-    axes.set_xlabel("deviation in standard deviations")
-    axes.set_ylabel("memory states")
+    axes.set(xlabel="deviation in standard deviations", ylabel="memory states")
 
 
-@draws("policy_check", view="warnings", by=(), reads="check: check; policy check: warning; policy: policy model? pair?")
+@draws("policy_check", view="warnings", by=(), reads="policy! check!: warning; policy: model? pair?")
 def warnings(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """A cell for each policy and check, filled where there is a warning."""
-    warned = part["warning"].transpose("policy", "check").values != ""
+    warned = part["warning"].values != ""
     mesh = {"cmap": "Oranges", "vmin": 0, "vmax": 1.5, "edgecolors": "0.8", "linewidth": 0.5, **style}
     axes.pcolormesh(warned.astype(float), **mesh)
-    known = [part[dim].values for dim in MODEL_AND_PAIR if dim in part.coords]
+    known = [part[dim].values for dim in ("model", "pair") if dim in part.coords]
     names = [" ".join(map(str, labels)) for labels in zip(*known, strict=True)] if known else part["policy"].values
     axes.set_yticks(np.arange(len(warned)) + 0.5, names)
     checks = [str(one).replace("_", " ") for one in part["check"].values]
-    axes.set_xticks(np.arange(warned.shape[1]) + 0.5, checks, rotation=30, ha="right")
+    axes.set_xticks(np.arange(len(checks)) + 0.5, checks, rotation=30, ha="right")
     axes.invert_yaxis()
     axes.set_xlabel(f"warnings (filled): {warned.sum()}")
 
 
-@draws("policy_check", view="captured_mass", by=(), reads="policy: policy lowest_mass median_mass")
+@draws("policy_check", view="captured_mass", by=(), reads="policy!: lowest_mass median_mass")
 def checked_mass(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The lowest and the median captured mass of each policy, and the least that passes."""
-    for name, marker, label in (("lowest_mass", "v", "lowest"), ("median_mass", "o", "median")):
+    for label, marker in (("lowest", "v"), ("median", "o")):
         look = {"color": PALETTE[0], "marker": marker, "linestyle": "none", "label": label, **style}
-        axes.plot(part["policy"], part[name], **look)
+        axes.plot(part["policy"], part[f"{label}_mass"], **look)
     if unknown := int(part["median_mass"].isnull().sum()):
-        axes.plot([], [], " ", label=f"not recorded: {unknown}")
+        note(axes, f"not recorded: {unknown}")
     axes.axhline(part.attrs["option_least_mass"], color=NEUTRAL, linestyle=":", label="least that passes")
     whole_ticks(axes.xaxis)
-    axes.set_xlabel("number of the policy")
-    show_shares(axes, "captured mass")
+    show_shares(axes, "captured mass", xlabel="number of the policy")
+
+
+@draws("robustness", view="explained", reads="conclusion!: lowest highest; part! conclusion: explained")
+def explained(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The part of the variance of each conclusion that each factor explains, with its range over all combinations."""
+    if part["explained"].isnull().all():
+        raise InputError("result has no number in explained: expected one at least")
+    rows, left = np.arange(part.sizes["conclusion"]), np.zeros(part.sizes["conclusion"])
+    for number, (name, width) in enumerate(zip(part["part"].values, part["explained"].values, strict=True)):
+        if not (width > SEEN).any():
+            continue
+        colour = NEUTRAL if name == "interactions" else PALETTE[number % len(PALETTE)]
+        axes.barh(rows, width, **{"left": left, "height": 0.7, "color": colour, "label": str(name), **style})
+        left = left + np.nan_to_num(width)
+    names = [
+        f"{str(name).replace('_', ' ')}\n{_range(f'{low:.3g}', f'{high:.3g}')}"
+        for name, low, high in zip(*(part[one].values for one in ("conclusion", "lowest", "highest")), strict=True)
+    ]
+    name_rows(axes, names, xlim=(0, 1), xlabel="part of the variance over all combinations")
+
+
+def _range(low: str, high: str) -> str:
+    """A range; NaN where no combination has the conclusion."""
+    return "there is none" if low == "nan" else low if low == high else f"{low} to {high}"

@@ -9,6 +9,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield._plot.registry import Draw, draws
+from meanfield._plot.views.bifurcations import LINES
+from meanfield._plot.views.fixed_points import FILLS
 from meanfield._plot.words import NEUTRAL, PALETTE
 
 PHASES = {
@@ -19,28 +21,23 @@ PHASES = {
     "m": "mean m",
     "q": "mean q",
 }
-FILLS = {"stable": "full", "unstable": "none", "marginal": "left"}
-LINES = {"stable": "-", "unstable": "--", "marginal": ":"}
 
 
 def _phase_view(name: str) -> Draw:
     """A view for one column."""
 
-    @draws("random_field_phase_diagram", view=name, reads=f"J: J; n_agents: n_agents; J n_agents: {name}")
     def phase(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-        values = part[name].transpose("J", "n_agents")
         sizes = part["n_agents"].values
         places = np.arange(len(sizes))  # a cell must be as wide for N = 4 as for N = 128
         # m is positive where the truth wins, and blue as in the maps of fields.
         scale = {"cmap": "RdBu", "vmin": -1} if name == "m" else {"cmap": "viridis", "vmin": 0}
-        mesh = axes.pcolormesh(places, part["J"], values, **{"shading": "nearest", "vmax": 1, **scale, **style})
+        mesh = axes.pcolormesh(places, part["J"], part[name], **{"shading": "nearest", "vmax": 1, **scale, **style})
         axes.set_xticks(places, [f"{n:g}" for n in sizes])
-        axes.set_xlabel("number of agents N")
-        axes.set_ylabel("coupling J (nat)")
+        axes.set(xlabel="number of agents N", ylabel="coupling J (nat)")
         axes.figure.colorbar(mesh, ax=axes, label=PHASES[name])
 
     phase.__doc__ = f"The {PHASES[name]} by the number of agents and the coupling."
-    return phase
+    return draws("random_field_phase_diagram", view=name, reads=f"J! n_agents!: {name}")(phase)
 
 
 for _name in PHASES:
@@ -56,32 +53,21 @@ def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     """Solutions m against the coupling: full lines are stable, dashed ones unstable, dots are folds."""
     coupling, m, stable = part["J"].values, part["m"].values, part["stable"].values.astype(bool)
     pitchfork, most = float(part["pitchfork_J"]), part.attrs["option_max_J"]
-    if not np.isnan(pitchfork):
-        _centre(axes, min(pitchfork, most), most, **style)
-    for chosen, line, label in ((stable, "-", "stable"), (~stable, "--", "unstable")):
-        look = {"color": PALETTE[0], "linestyle": line, "label": label, **style}
-        axes.plot(*_without_others(coupling, m, chosen), **look)
+    full, dashed = ({"color": PALETTE[0], "linestyle": line, **style} for line in ("-", "--"))
+    if not np.isnan(pitchfork):  # the solution m = 0 of a symmetric law is stable below the pitchfork
+        end = min(pitchfork, most)
+        axes.plot([0, end], [0, 0], **full)
+        axes.plot([end, most], [0, 0], **dashed)
+    there = np.isfinite(coupling)
+    for chosen, look in ((stable, {**full, "label": "stable"}), (~stable, {**dashed, "label": "unstable"})):
+        # A line through these points only; it also takes the first point after each of its pieces.
+        shown = there & (chosen | np.r_[False, chosen[:-1]] & np.r_[False, there[:-1]])
+        axes.plot(np.where(shown, coupling, np.nan), np.where(shown, m, np.nan), **look)
     if part.sizes["fold"]:
         axes.plot(part["fold_J"], part["fold_m"], "o", color="black", label="fold")
     if pitchfork <= most:
         axes.plot(pitchfork, 0, "D", color="black", label=f"pitchfork, {part['pitchfork_kind'].item()}")
-    axes.set_xlim(0, most)
-    axes.set_ylim(-1.05, 1.05)
-    axes.set_xlabel("coupling J (nat)")
-    axes.set_ylabel("truth minus rival, m")
-
-
-def _without_others(coupling: np.ndarray, m: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A line through these points only; it also takes the first point after each of its pieces."""
-    there = np.isfinite(coupling)
-    shown = there & (chosen | np.r_[False, chosen[:-1]] & np.r_[False, there[:-1]])
-    return np.where(shown, coupling, np.nan), np.where(shown, m, np.nan)
-
-
-def _centre(axes: Axes, pitchfork: float, most: float, **style: Any) -> None:
-    """The solution m = 0 of a symmetric law, stable below the pitchfork."""
-    axes.plot([0, pitchfork], [0, 0], **{"color": PALETTE[0], **style})
-    axes.plot([pitchfork, most], [0, 0], **{"color": PALETTE[0], "linestyle": "--", **style})
+    axes.set(xlim=(0, most), ylim=(-1.05, 1.05), xlabel="coupling J (nat)", ylabel="truth minus rival, m")
 
 
 @draws("random_field_fixed_points", view="solutions", reads="fixed_point: stability m q")
@@ -93,10 +79,7 @@ def solutions(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
         if here.sizes["fixed_point"]:
             look = {"marker": "o", "linestyle": "none", "color": PALETTE[0], "fillstyle": fill, "markersize": 9}
             axes.plot(here["m"], here["q"], **{**look, "label": status, **style})
-    axes.set_xlim(-1.05, 1.05)
-    axes.set_ylim(-0.03, 1.03)
-    axes.set_xlabel("truth minus rival, m")
-    axes.set_ylabel("commitment q")
+    axes.set(xlim=(-1.05, 1.05), ylim=(-0.03, 1.03), xlabel="truth minus rival, m", ylabel="commitment q")
 
 
 @draws("random_field_fixed_points", view="levels", reads="fixed_point: stability m")

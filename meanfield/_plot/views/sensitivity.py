@@ -15,7 +15,6 @@ from meanfield._plot.words import cut_words, word_colours, words_in
 from meanfield.core._space import MemorySpace
 from meanfield.toolbox._arguments import whole_number
 from meanfield.toolbox._errors import InputError
-from meanfield.toolbox._labels import canonical_order
 
 BARS = 12
 FEWEST_ROWS = 4
@@ -33,8 +32,9 @@ LOWERS, _, RAISES = mpl.colormaps["RdBu"]([0.1, 0.5, 0.9])
 @draws("sensitivity", view="derivative", by=("model", "pair", "component"), reads="state ...: derivative; word: word")
 def derivative(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
     """The derivatives of largest size with respect to P(first word), of three words or more of each, by memory."""
-    _bars(axes, part, "derivative", number, colours, **style)
-    axes.set_xlabel(f"d {_quantity(part)} / d P({_said(part, 'derivative')})")
+    said = _bars(axes, part, "derivative", number, colours, **style)
+    of = str(part.attrs["of"])
+    axes.set_xlabel(f"d {QUANTITIES.get(of, of).format(first=words_in(part)[0])} / d P({said})")
 
 
 @draws("sensitivity", view="contribution", reads="state: contribution?; word: word")
@@ -52,34 +52,24 @@ def change(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int
 
     Of three words or more the change of each is drawn, in its colour.
     """
-    _bars(axes, canonical_order(part, "result"), "change", number, colours, **style)
-    axes.set_xlabel(f"change of P({_said(part, 'change')})")
+    axes.set_xlabel(f"change of P({_bars(axes, part, 'change', number, colours, **style)})")
 
 
 @draws("reaction_sensitivity", view="derivative", by=(), reads="move: source target side channel; move ...: derivative")
 def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
     """The moves whose rates count most, with the derivative by the logarithm of each; of a composition, by state."""
-    whole = part["derivative"].transpose("move", ...)
-    values = whole.values.reshape(whole.sizes["move"], -1)
+    values = part["derivative"].values.reshape(part.sizes["move"], -1)
     shown = np.argsort(-np.abs(values).max(1), kind="stable")[: whole_number("number", number, 1)]
-    named = [str(state) for state in part["state"].values] if "state" in whole.dims else []
+    named = [str(state) for state in part["state"].values] if "state" in part["derivative"].dims else []
     _grouped(axes, values[shown], named, word_colours([named]), **style)
-    moves = part.isel(move=shown)
-    channels = [f", channel {c}" if c >= 0 else "" for c in moves["channel"].values]
-    sides = zip(moves["source"].values, moves["target"].values, moves["side"].values, channels, strict=True)
-    axes.set_yticks(range(len(shown)), [f"{a} → {b}\n{side}{channel}" for a, b, side, channel in sides])
+    columns = (part[name].values[shown] for name in ("source", "target", "side", "channel"))
+    moves = [
+        f"{a} → {b}\n{side}" + (f", channel {c}" if c >= 0 else "") for a, b, side, c in zip(*columns, strict=True)
+    ]
+    axes.set_yticks(range(len(shown)), moves)
     axes.invert_yaxis()
     of = "leading eigenvalue" if part.attrs["of"] == "eigenvalue" else "fraction of agents"
     axes.set_xlabel(f"d {of} / d log rate")
-
-
-def _quantity(part: xr.Dataset) -> str:
-    of = str(part.attrs["of"])
-    return QUANTITIES.get(of, of).format(first=words_in(part)[0])
-
-
-def _said(part: xr.Dataset, column: str) -> str:
-    return "word" if "word" in part[column].dims else words_in(part)[0]
 
 
 def _grouped(axes: Axes, values: np.ndarray, named: Sequence[str], colours: dict[str, str], **style: Any) -> None:
@@ -93,14 +83,18 @@ def _grouped(axes: Axes, values: np.ndarray, named: Sequence[str], colours: dict
     axes.axvline(0, color="0.3", linewidth=0.8)
 
 
-def _bars(axes: Axes, part: xr.Dataset, column: str, number: int, colours: dict[str, str], **style: Any) -> None:
-    """Horizontal bars of the largest values, the first on top; of each word in its colour where they have words."""
-    values = part[column].transpose("state", ...).values.reshape(part.sizes["state"], -1)
+def _bars(axes: Axes, part: xr.Dataset, column: str, number: int, colours: dict[str, str], **style: Any) -> str:
+    """Horizontal bars of the largest values, the first on top; of each word in its colour where they have words.
+
+    Returns the word that the values are about.
+    """
+    words, of_words = words_in(part), "word" in part[column].dims
+    values = part[column].values.reshape(part.sizes["state"], -1)
     axes.locator_params(axis="x", nbins=5)  # signed numbers of two digits are wide
     sizes = np.abs(values).max(1)
     ranked = np.argsort(-sizes, kind="stable")
     shown = ranked[: max(1, min(whole_number("number", number, 1), np.count_nonzero(sizes)))]
-    _grouped(axes, values[shown], words_in(part) if "word" in part[column].dims else (), colours, **style)
+    _grouped(axes, values[shown], words if of_words else (), colours, **style)
     axes.set_yticks(range(len(shown)), [_memory(part, state) for state in shown.tolist()], fontsize="small")
     axes.set_ylim(max(len(shown), FEWEST_ROWS) + 0.3, -0.6)  # a row is left for the remark below
     axes.set_ylabel("memory, oldest first")
@@ -109,11 +103,12 @@ def _bars(axes: Axes, part: xr.Dataset, column: str, number: int, colours: dict[
         largest = np.nan_to_num(others).max()
         text = f"{len(others)} others " + (f"at most {largest:.2g}" if largest else "are 0")
         axes.text(0.98, 0.02, text, transform=axes.transAxes, ha="right", va="bottom")
+    return "word" if of_words else words[0]
 
 
 def _memory(part: xr.Dataset, state: int) -> str:
-    words, states = words_in(part), part.sizes["state"]
-    space = MemorySpace.from_sizes(states, len(words))
+    words = words_in(part)
+    space = MemorySpace.from_sizes(part.sizes["state"], len(words))
     memory, words = space.memory(state), cut_words(words, LETTERS // (2 * min(space.memory_length, IN_A_LINE)))
     pairs = [f"{words[own]}/{words[partner]}" for own, partner in memory]
     lines = [", ".join(pairs[k : k + IN_A_LINE]) for k in range(0, len(pairs), IN_A_LINE)]

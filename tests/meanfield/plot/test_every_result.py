@@ -12,6 +12,7 @@ import xarray as xr
 
 import meanfield
 from _drawn_results import RESULTS
+from _drawn_results import drawn as drawn_result
 from meanfield._plot import registry
 from meanfield._plot.plot import _dataset
 
@@ -35,7 +36,7 @@ VIEWS = [
 
 @cache
 def results(kind: str) -> list[xr.Dataset]:
-    return [_dataset(make()) for make in RESULTS[kind]]
+    return [_dataset(drawn_result(kind, number)) for number in range(len(RESULTS[kind]))]
 
 
 def drawn_of(result: xr.Dataset, kind: str, view: str) -> set[str]:

@@ -17,7 +17,7 @@ import xarray as xr
 
 import meanfield
 import validation
-from _metastable import follower
+from _drawn_results import drawn
 from _paths import ROOT
 from _policies import random_policy
 from meanfield import InputError
@@ -60,7 +60,7 @@ def test_a_dollar_in_a_word_is_no_mathematics():
         axes.figure.savefig(BytesIO())
         assert axes.get_title() == "{$\\x$, b_{}"
         plt.close(axes.figure)
-    axes = meanfield.plot(meanfield.lifetime(follower(0.02), n_agents=[10, 40]))
+    axes = meanfield.plot(drawn("lifetime"))
     axes.figure.canvas.draw()
     assert "10^{" in axes.get_yticklabels()[0].get_text() and axes.get_yticklabels()[0].get_parse_math()
 

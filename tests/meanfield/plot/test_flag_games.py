@@ -8,6 +8,7 @@ import xarray as xr
 from matplotlib.colors import to_rgba
 
 import meanfield
+from _drawn_results import drawn
 from meanfield import InputError
 from meanfield._plot.words import NEUTRAL, PALETTE
 
@@ -136,3 +137,36 @@ def test_steps_by_their_end(gossip):
     stopped, played = ([bar.get_height() for bar in one] for one in axes.containers)
     assert (stopped[0], played[-1], sum(stopped), sum(played)) == (1, 1, 1, 1)
     assert axes.get_legend_handles_labels()[1] == ["stopped by consensus", "not stopped"]
+
+
+def leans(axes, runs):
+    """The lines of the runs of m and of q, and the two means."""
+    _, *lines = axes.lines
+    return np.array([line.get_ydata() for line in lines[: 2 * runs]]).reshape(2, runs, -1), lines[2 * runs :]
+
+
+def test_each_size_has_the_leans_of_its_runs_and_their_means():
+    simulation = drawn("mechanism1_simulation")
+    panels = np.ravel(meanfield.plot(simulation, view="lean", linestyle="--"))
+    assert [axes.get_title() for axes in panels] == ["N = 4", "N = 16"]
+    for axes, size in zip(panels, simulation["n_agents"].values, strict=True):
+        runs, means = leans(axes, 6)
+        paths = [simulation[name].sel(n_agents=size).values for name in ("m_path", "q_path")]
+        np.testing.assert_allclose(runs, paths)
+        for mean, path, label in zip(means, paths, ("m, mean", "q, mean"), strict=True):
+            np.testing.assert_allclose(mean.get_xydata(), np.column_stack([np.arange(17), path.mean(0)]))
+            assert (mean.get_label(), mean.get_linestyle()) == (label, "--")
+        assert axes.get_xlim() == (0, 16) and axes.get_xlabel() == "time t/N"
+    with pytest.raises(InputError, match=r"result has no m_path, expected one made with trajectories=True$"):
+        meanfield.plot(simulation.drop_vars("m_path"), view="lean")
+
+
+def test_leans_of_gossip_keep_their_last_values():
+    result = drawn("gossip")
+    runs, means = leans(meanfield.plot(result, view="lean"), 4)
+    assert result["m_path"].isnull().any() and not np.isnan(runs).any(), "some runs stop early"
+    kept = result["m_path"].to_pandas().ffill(axis=1).to_numpy()
+    np.testing.assert_allclose(runs[0], kept)
+    np.testing.assert_allclose(means[0].get_xydata(), np.column_stack([result["step"] / 4, kept.mean(0)]))
+    alone = meanfield.plot(result.isel(run=3), view="lean").lines[1]
+    np.testing.assert_allclose(alone.get_ydata(), kept[3])

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 import meanfield
+from _drawn_results import drawn
 from _labelled_calls import conformist
 
 
@@ -48,20 +49,26 @@ def test_attractors_without_a_lifetime_say_why(lifetimes):
 
 
 @pytest.mark.parametrize("view", ["stationary", "rates"])
-def test_rates_of_populations_are_drawn(view):
-    population = meanfield.Population(conformist(), committed={"a": 0.02})
-    rates = meanfield.transition_rates(population, n_agents=[5, 10])
-    labels = [line.get_label() for line in meanfield.plot(rates, view=view).lines]
-    assert len(labels) == 2 and labels[0].startswith("a 0.")
+def test_rates_have_a_line_for_each_attractor(view):
+    found = drawn("transition_rates", 1)
+    first, second, *_ = meanfield.plot(found, view=view).lines
+    assert first.get_label().startswith("a 0.995") and second.get_label().startswith("b 0.995")
+    out = found["log_rate"].isel(fixed_point=0, next_fixed_point=-1)
+    expected = found["stationary"].isel(fixed_point=0) if view == "stationary" else np.exp(out)
+    np.testing.assert_allclose(first.get_ydata(), expected)
 
 
 def test_rates_too_small_to_draw_are_told():
-    found = meanfield.transition_rates(conformist(), n_agents=[10, 20, 100, 1000])
+    found = drawn("transition_rates")
+    sizes = found["n_agents"].values
     axes = meanfield.plot(found, view="rates")
-    assert [line.get_label().split("\n")[-1] for line in axes.lines] == ["below 1e-15 from N = 100 on"] * 2
-    assert [line.get_xdata().tolist() for line in axes.lines] == [[10, 20]] * 2 and axes.get_xlim()[1] < 100
-    (text,) = meanfield.plot(found.isel(n_agents=[2, 3]), view="rates").texts
-    assert text.get_text().count("below 1e-15 from N = 100 on") == 2
+    for line, (start, end) in zip(axes.lines, ((0, -1), (-1, 0)), strict=True):
+        shown = found["log_rate"].isel(fixed_point=start, next_fixed_point=end).values >= np.log(1e-15)
+        assert line.get_label().split("\n")[-1] == f"below 1e-15 from N = {sizes[~shown].min()} on"
+        assert line.get_xdata().tolist() == sizes[shown].tolist()
+    assert axes.get_xlim()[1] < 100
+    (text,) = meanfield.plot(found.isel(n_agents=[-2, -1]), view="rates").texts
+    assert text.get_text().count(f"below 1e-15 from N = {sizes[-2]:,} on") == 2
 
 
 @pytest.mark.slow

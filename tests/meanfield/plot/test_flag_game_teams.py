@@ -8,8 +8,9 @@ import xarray as xr
 
 import meanfield
 import validation
+from _drawn_results import drawn
 from meanfield import InputError
-from meanfield._plot.endpoints import COLOURS
+from meanfield._plot.views.flag_game_teams import COLOURS
 from validation.flag_game import accuracy
 
 ANSWERS = np.array([list("TTTT"), list("TTRR"), list("RRRR"), list("TRST")])
@@ -83,31 +84,10 @@ def test_uplift_is_shaded_between_accuracies(scored):
         meanfield.plot(scored.drop_vars("n_agents"), view="uplift")
 
 
-@pytest.fixture
-def teams() -> xr.Dataset:
-    over, number = ("uptake", "number"), np.arange(4)
-    values = np.stack([0.5 + 0.1 * number, 0.9 - 0.1 * number])
-    names = ("initial_accuracy", "collective_accuracy", "social_uplift")
-    columns = {name: (over, values - 0.1 * k) for k, name in enumerate(names)}
-    columns |= {f"{name}_se": (over, values / 50) for name in names}
-    attrs = {"kind": "team_composition", "models": ["gpt-4o", "gpt-5.4"], "option_n_agents": 3}
-    return xr.Dataset(columns, {"uptake": [0.25, 1.0], "number": number}, attrs)
-
-
-def compared(teams: xr.Dataset) -> xr.Dataset:
-    over = ("uptake", "number")
-    measured = {"measured": 0.4, "measured_se": 0.05, "measured_initial": 0.3}
-    gains = {"mixed_gain": [0.1, 0.2], "mixed_gain_se": [0.01, 0.02]}
-    gains |= {f"measured_{name}": [0.3, 0.4] for name in gains}
-    result = teams.assign({name: (over, np.full((2, 4), value)) for name, value in measured.items()})
-    return result.assign({name: ("uptake", value) for name, value in gains.items()}).assign_attrs(
-        kind="team_composition_comparison"
-    )
-
-
-def test_composition_predicted_and_measured(teams):
-    panels = meanfield.plot(compared(teams), color="tab:purple")
-    assert [one.get_title() for one in panels] == ["uptake 0.25", "uptake 1"]
+def test_composition_predicted_and_measured():
+    teams = drawn("team_composition_comparison")
+    panels = meanfield.plot(teams, color="tab:purple")
+    assert [one.get_title() for one in panels] == ["uptake 0.5", "uptake 0.9"]
     predicted, before, *_ = panels[1].lines
     one = teams.isel(uptake=1)
     np.testing.assert_allclose(predicted.get_ydata(), one["collective_accuracy"])
@@ -116,15 +96,20 @@ def test_composition_predicted_and_measured(teams):
     band = panels[1].collections[0].get_paths()[0].vertices[:, 1]
     ends = one["collective_accuracy"] + 2 * one["collective_accuracy_se"] * xr.DataArray([-1, 1], dims="end")
     assert {round(end, 9) for end in ends.values.ravel()} <= {round(end, 9) for end in band}
-    np.testing.assert_allclose(bars_of(panels[1].containers[0]), [[0.35, 0.45]] * 4)
-    assert panels[0].get_xlabel() == "GPT-5.4 among 3 agents"
-    assert not meanfield.plot(teams)[0].containers, "a prediction alone has no measured points"
+    measured = np.column_stack([one["measured"] - one["measured_se"], one["measured"] + one["measured_se"]])
+    np.testing.assert_allclose(bars_of(panels[1].containers[0]), measured)
+    assert panels[0].get_xlabel() == "GPT-5.4 among 2 agents"
+    alone = meanfield.plot(drawn("team_composition"))[0]
+    assert not alone.containers, "a prediction alone has no measured points"
 
 
-def test_uplift_and_gain_of_mixed_teams(teams):
+def test_uplift_and_gain_of_mixed_teams():
+    teams = drawn("team_composition_comparison")
     axes = meanfield.plot(teams, view="uplift")[0]
     np.testing.assert_allclose(axes.containers[0].lines[0].get_ydata(), teams["social_uplift"][0])
-    axes = meanfield.plot(compared(teams), view="mixed_gain")
+    axes = meanfield.plot(teams, view="mixed_gain")
     assert [one.get_label() for one in axes.containers] == ["predicted, ± SE", "measured, ± SE"]
-    np.testing.assert_allclose(axes.containers[0].lines[0].get_xydata(), [[0.25, 0.1], [1, 0.2]])
-    np.testing.assert_allclose(bars_of(axes.containers[0]), [[0.09, 0.11], [0.18, 0.22]])
+    for bars, name in zip(axes.containers, ("mixed_gain", "measured_mixed_gain"), strict=True):
+        gain, error = teams[name], teams[f"{name}_se"]
+        np.testing.assert_allclose(bars.lines[0].get_xydata(), np.column_stack([[0.5, 0.9], gain]))
+        np.testing.assert_allclose(bars_of(bars), np.column_stack([gain - error, gain + error]))
