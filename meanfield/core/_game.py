@@ -12,6 +12,7 @@ The functions of `meanfield.core` differentiate H; nothing else in this package 
 
 import abc
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -21,6 +22,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from meanfield.core._groups import Array, Hearing
+
+# One program of a call by itself, in place of one for each of its operations; within another program nothing changes
+compiled = partial(eqx.filter_jit, inline=True)
 
 
 class Flow(eqx.Module):
@@ -380,6 +384,7 @@ def keep(said: Float[Array, "*species states words"]) -> Float[Array, "*species 
     return jnp.concatenate([said[..., : n_kept - full.shape[-2], :], longest], axis=-2)
 
 
+@compiled
 def word_share(game: WordGame, x: Float[Array, "*species states"]) -> Float[Array, " words"]:
     """Q_w = Σ_mi x_m(i) q_m(i, w) + c_w, the probability that a random agent says word w.
 

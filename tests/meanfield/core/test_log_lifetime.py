@@ -68,7 +68,8 @@ def test_of_one_dimension_all_is_known():
     assert np.isnan(whole(theta + np.array([3.0, 0.0]), 0.0)[0]), "the path is not that of this game"
 
 
-@pytest.mark.parametrize("meet", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["pairs", "functions"])
+@pytest.mark.slow
+@pytest.mark.parametrize("meet", [True, False], ids=["pairs", "functions"])
 def test_epidemics_last_as_in_the_closed_form(meet):
     """Pairs of two different agents gain a factor exp(1 - 1/R)."""
     R, N = 2.0, 50.0
