@@ -12,8 +12,8 @@ The functions of `meanfield.core` differentiate H; nothing else in this package 
 
 import abc
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -23,8 +23,22 @@ from jaxtyping import Float, Int
 
 from meanfield.core._groups import Array, Hearing
 
-# One program of a call by itself, in place of one for each of its operations; within another program nothing changes
-compiled = partial(eqx.filter_jit, inline=True)
+T = TypeVar("T", bound=Callable)
+
+
+def compiled(function: T) -> T:
+    """A function of a game as one program where it is called by itself; within another program nothing changes.
+
+    Games that hold functions are left as they are: each new function would be a new program, and be kept.
+    """
+    program = eqx.filter_jit(function, inline=True)
+
+    @wraps(function)
+    def call(game: "Flow", *arguments: Any, **options: Any) -> Any:
+        one = function if any(map(callable, jax.tree.leaves(game))) else program
+        return one(game, *arguments, **options)
+
+    return cast(T, call)
 
 
 class Flow(eqx.Module):
