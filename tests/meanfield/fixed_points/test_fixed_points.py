@@ -13,6 +13,7 @@ from _battery import FAMILIES, memories, policy_of
 from _policies import drift, loyal_policy, majority_policy, random_policy
 from meanfield import MemorySpace, make_policy
 from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.stationary_kernel import eliminate
 from meanfield._fixed_points.stationary_law import StationaryLaw
 from meanfield._numerics.roots import all_roots
 from meanfield.toolbox import space_of
@@ -111,6 +112,13 @@ def test_stationary_law_is_that_of_the_kernel(size, concentration):
         p = law.composition(Q)
         np.testing.assert_allclose(p @ A, p, rtol=1e-9)
         np.testing.assert_allclose(law.word_share(Q[None])[0], p @ q, rtol=1e-12)
+
+
+def test_elimination_takes_transient_and_empty_states():
+    chain = np.array([[0.0, 0, 0, 0], [0, 0.5, 0.5, 0], [0, 0.2, 0.8, 0], [0, 0.1, 0, 0.9]])
+    law = np.empty(4)
+    eliminate(chain, law, 1)
+    np.testing.assert_allclose(law, [0, 2 / 7, 5 / 7, 0], atol=1e-15)
 
 
 def test_more_noise_than_promised_ends_the_search():

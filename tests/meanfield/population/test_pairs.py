@@ -133,6 +133,7 @@ def test_names_of_words_do_not_matter():
     np.testing.assert_allclose(ours, theirs.sel(word=ours.word), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_derivatives():
     start = meanfield.consensus(POLICY, "b").values
 
