@@ -118,6 +118,13 @@ def test_next_to_no_lean_has_the_next_order_of_a_little_more():
     assert corrections[1] == pytest.approx(between, abs=0.002)
 
 
+def test_order_1_leaves_c_out():
+    policy = meanfield.make_policy(LEANING, ["A", "B"])
+    first, second = (meanfield.group_size_law(policy, n_agents=[10], order=order) for order in (1, 2))
+    assert first["kappa"] == second["kappa"] and first["correction"] == 0 != second["correction"]
+    assert first["attractors"] == 1
+
+
 def test_populations_of_two_models_with_committed_agents():
     """Against simulated groups: 20,000 runs of 40 agents, 4 of them committed to B."""
     policies = [meanfield.make_policy(q, ["A", "B"]) for q in (LEANING, 1 - LEANING[[0, 4, 3, 2, 1]] / 2)]
