@@ -8,9 +8,11 @@ from scipy.special import ndtr
 
 import meanfield
 import validation
-from _policies import majority, relabelled
+from _policies import linearised_drift, majority, relabelled
 from meanfield import MemorySpace, group_size_law, make_policy
 from meanfield._finite_size import least_action_path as _least_action_path
+from meanfield._finite_size.law_path import unstable_direction
+from meanfield.toolbox import as_population
 
 # κ of GPT-4o, converged in step, end time and messages to 1e-6. Simulations approach them as κ - c/N: for {woman, man}
 # 0.02588 ± 0.00007 at N = 1,600; for {African, White}, of c = 0.22, 0.2063 ± 0.0005 at N = 100 and 0.2077 ± 0.0009 at
@@ -79,6 +81,19 @@ def test_mixed_attractors_are_reserved():
     law = group_size_law(majority(0.53, fidelity=0.97))
     assert law["strong_word"].item() == "a", "the word that leads at the attractor"
     assert "noise keeps a part of the agents off the convention" in law.attrs["reason"]
+
+
+def test_unstable_direction_is_a_left_eigenvector():
+    """wᵀJv = λ wᵀv for tangent v."""
+    policy = majority(0.53)
+    q, points = policy["q"].values, meanfield.fixed_points(policy)
+    saddle = points["composition"].values[1]
+    values, (left,) = unstable_direction(as_population(policy).mixture, saddle[None])
+    assert values[0] == pytest.approx(points["eigenvalue"].values[1], abs=1e-9)
+    assert values[1] < 1e-9
+    v = np.random.default_rng(1).standard_normal(len(q))
+    v -= v.mean()
+    assert left @ linearised_drift(v, saddle, q) == pytest.approx(values[0] * (left @ v), abs=1e-8)
 
 
 @pytest.mark.parametrize(
