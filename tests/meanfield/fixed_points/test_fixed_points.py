@@ -314,6 +314,15 @@ def test_words_that_are_never_said_make_no_fixed_points_of_rounding(length, seed
     assert points["residual"].max() < 1e-11
 
 
+def test_laws_that_underflow_are_no_numbers():
+    policy = policy_of(FAMILIES["exact_corners"](np.random.default_rng([1, 2, 3, 116]), 2, 3), "rare")
+    q, space = policy["q"].values, MemorySpace(2, 3)
+    laws = np.empty((2, space.n_full // 2))
+    law = StationaryLaw(q, space, closed_classes(q, space, heard=(0, 1))[0])
+    law._eliminate(expit(np.array([[100.0, -100.0], [400.0, -400.0]])), laws)
+    assert laws[0].sum() == pytest.approx(1) and np.isnan(laws[1]).any()
+
+
 def test_iteration_that_ends_without_eigenvectors_is_replaced():
     """ARPACK can't order the Schur form of this matrix, all of whose eigenvalues but one are alike."""
     policy = policy_of(FAMILIES["constant"](np.random.default_rng([1, 2, 5, 713]), 2, 5), "constant")
