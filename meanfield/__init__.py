@@ -26,11 +26,11 @@ their eigenvalues and a stability table. Results are datasets of xarray with lab
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from meanfield.toolbox._hidden import warn_of_hidden_packages
 from meanfield.toolbox._lazy_door import lazy_door
-from meanfield.toolbox._rooms import warn_of_hidden_rooms
 
 __version__ = version("meanfield-llm")
-warn_of_hidden_rooms("policy_extraction", "theory", "validation", "paper_figs")
+warn_of_hidden_packages("policy_extraction", "theory", "validation", "paper_figs")
 
 if TYPE_CHECKING:
     from meanfield import core as core

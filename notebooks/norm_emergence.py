@@ -105,8 +105,8 @@ pd.concat(tables, names=["behaviour"]).round(3)
 # %% [markdown]
 # ## Sensitivity
 #
-# Which probabilities speed the norm of tipping up? Those of the check of a norm that was heard: if one of them grows by
-# a tenth, 70 % accept 'for' half an hour earlier.
+# Which probabilities speed the norm of tipping up? The check of a norm that was heard: if one of its probabilities
+# grows by a tenth, 70 % accept 'for' half an hour earlier.
 
 
 # %%

@@ -105,9 +105,9 @@ _ = axis.set(xlabel="P(his), measured", ylabel="P(his), not measured: median and
 # %% [markdown]
 # ## Any analysis, with its interval
 #
-# Policies drawn from the posterior agree with every answer. What they differ in is what the missing prompts could still
-# say. The goal was the share in the long run. The first rounds hang on memories that are not full, which
-# have no weight in it and are known less well.
+# Policies drawn from the posterior agree with every answer. They differ where prompts are missing. The goal was the
+# share in the long run. The first rounds depend on memories that are not full, which have no weight in it and are known
+# less well.
 
 # %%
 times = np.linspace(0, 20, 41)
@@ -125,7 +125,7 @@ def ahead(policy):
     return law["probability"].item() if law["strong_word"] == "his" else 1 - law["probability"].item()
 
 
-print("chance that 'his' is ahead among 100 agents:")
+print("probability that 'his' is ahead among 100 agents:")
 print(
     "from eight draws", np.round([ahead(draw) for draw in draws[:8]], 3), "from all prompts", round(ahead(gallery), 3)
 )
@@ -134,7 +134,7 @@ print(
 # ## Stopped, and gone on
 #
 # Answers are stored as they come. A measurement that ended at its budget goes on where it was, and pays only for
-# what is new, and for a few prompts that try how the model answers.
+# new prompts, and for a few that try how the model answers.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:

@@ -48,7 +48,7 @@ axis.plot(direct["n_agents"], direct, "o", label="100,000 runs")
 chances, errors = (np.array([one[name].item() for one in rare]) for name in ("probability", "relative_error"))
 where = [one["n_agents"].item() for one in rare]
 axis.errorbar(where, chances, yerr=2 * errors * chances, fmt="s", label="splitting")
-axis.set(xscale="log", yscale="log", xlabel="agents", ylabel="chance of 'more'")
+axis.set(xscale="log", yscale="log", xlabel="agents", ylabel="probability of 'more'")
 axis.legend()
 
 exact = {order: meanfield.group_size_law(policy, n_agents=where, order=order) for order in (1, 2)}
@@ -60,7 +60,7 @@ pd.DataFrame(table, index=pd.Index(where, name="agents"))
 # %% [markdown]
 # ## How long a convention lives
 #
-# Published policies hardly ever err at a consensus, so that it lasts for ever. Let agents answer at random once in ten
+# Published policies hardly ever err at a consensus, so that it lasts forever. Let agents answer at random once in ten
 # times. Their conventions then end after a time that grows as prefactor · exp(N · barrier).
 
 # %%
@@ -114,8 +114,8 @@ memories = changed[["memory", "change", "cost"]].isel(state=slice(6)).to_datafra
 memories.set_index("memory")[["change", "cost"]].round(6)
 
 # %% [markdown]
-# `change` is that of the probability of 'woman'. The changed policy is an ordinary one. Do simulated groups do what is
-# predicted?
+# `change` belongs to the probability of 'woman'. The changed policy is an ordinary one. Do simulated groups follow the
+# prediction?
 
 # %%
 ends = {}

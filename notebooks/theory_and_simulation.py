@@ -15,7 +15,7 @@
 # # Theory and simulation
 #
 # The rate equation describes infinitely many agents, and corrections to it describe N agents. Exact simulations of
-# groups show how good both are. SmolLM2's policies come with the package; [004] publishes those of larger models.
+# groups show how good both are. SmolLM2's policies come with the package; [004] publishes policies of larger models.
 
 # %%
 import matplotlib.pyplot as plt

@@ -32,7 +32,7 @@ policy = meanfield.datasets.smollm2().sel(pair="his/her")
 # ## Rules for a table
 #
 # Each rule adds to the log-odds of 'his': win-stay lose-shift looks at the last interaction, 'primacy' at the oldest
-# one, 'majority' at all that was heard, and 'counts' at all that was said and heard. What part of the table's
+# one, 'majority' at all that was heard, and 'counts' at all that was said and heard. Which part of the table's
 # information do they explain, weighted by the memories that agents really have?
 
 # %%

@@ -1,5 +1,5 @@
 """Figures and tables of the papers: items of each paper, which simulate what they need, and scripts that read files."""
 
-from meanfield.toolbox import require_rooms
+from meanfield.toolbox import require_packages
 
-require_rooms("policy_extraction", "theory", "validation")
+require_packages("policy_extraction", "theory", "validation")

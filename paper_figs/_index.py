@@ -1,4 +1,4 @@
-"""The page that shows all drawn items, with what the paper shows and what differs."""
+"""The page that shows all drawn items, with the paper's result and the differences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
 
 def write_index(entries: Sequence[Entry], out: Path, quick: bool) -> Path:
     """Write `index.html` with a thumbnail, a caption, what the paper shows and what differs for each entry."""
-    effort = "<p>Numbers in the texts are those of seed 1 and all runs.</p>"
+    effort = "<p>Numbers in the texts are from seed 1 and all runs.</p>"
     effort += "<p>Drawn with a tenth of the runs that are stated.</p>" if quick else ""
     body = effort + "\n".join(_article(entry) for entry in entries)
     page = (

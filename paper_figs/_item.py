@@ -29,7 +29,7 @@ class Item(NamedTuple):
     shows: str  # what the paper shows, in one sentence
     numbers: Callable[[Study], xr.Dataset] | None = None
     draw: Callable[[xr.Dataset], Figure | pd.DataFrame] | None = None
-    differs: str = ""  # what is not as in the paper
+    differs: str = ""  # differences from the paper
     reason: str = ""
 
     @property
@@ -52,14 +52,14 @@ def items() -> tuple[Item, ...]:
 
 
 def _place(item: Item) -> tuple[object, ...]:
-    """Figures before equations before tables, those of the text before those of the supplement, then by number."""
+    """Figures before equations before tables, the text before the supplement, then by number."""
     kind, _, number = item.number.rpartition(" ")
     letters = number.rstrip("0123456789")
     return item.paper, kind, letters, int(number.removeprefix(letters) or 0)
 
 
 def chosen(papers: Sequence[str], only: Sequence[str]) -> list[Item]:
-    """The items of these papers, or those of them with these numbers; InputError for what there is not."""
+    """The items of these papers, or only those with these numbers; InputError for an unknown paper or number."""
     known = sorted({item.paper for item in items()})
     for paper in papers:
         if paper not in known:

@@ -20,14 +20,14 @@ from paper_figs._style import styled
 def publish(found: Iterable[Item], study: Study, out: Path, say: Callable[[str], None] = print) -> list[Entry]:
     """Write each item's numbers and drawing into `out`, by paper, and an index of all of them.
 
-    What was computed before with the same data and settings is read from `out`; drawings are made anew. An item that
+    Earlier results with the same data and settings are read from `out`; drawings are made anew. An item that
     can't be made is an entry of the index with its reason. The index also shows what earlier calls drew.
     """
     made: dict[Item, Entry] = {}
     for item in found:
         made[item] = _entry(item, study, out)
         say(f"[{item.paper}] {item.number}: {made[item].reason or item.title}")
-        # After each, so that the index holds what is there when the work is interrupted
+        # After each, so that the index is complete when the work is interrupted
         write_index([entry for one in items() if (entry := made.get(one) or _earlier(one, out))], out, study.quick)
     return list(made.values())
 

@@ -1,4 +1,4 @@
-"""Sources of the papers' figures: policies, numbers of runs, and a folder that keeps what was computed."""
+"""Sources of the papers' figures: policies, numbers of runs, and a folder that keeps results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NotAtHandError(Exception):
 
 @dataclass(frozen=True)
 class Study:
-    """The data at hand and the effort; what is computed is kept in `folder` and found there the next time.
+    """The data at hand and the effort; results are kept in `folder` and found there the next time.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Study:
     seed
         Of all simulations.
     progress
-        Show what is being computed.
+        Show progress.
     """
 
     given: xr.Dataset | None
@@ -57,7 +57,7 @@ class Study:
             raise InputError(f"policies have {self.policies.sizes['word']} words: expected two, as in the paper")
 
     def runs(self, number: int) -> int:
-        """That many runs, or a tenth of them."""
+        """The number of runs, or a tenth of it."""
         return max(1, number // 10) if self.quick else number
 
     @property
@@ -133,5 +133,5 @@ class Study:
 
 
 def digest(table: pd.DataFrame) -> str:
-    """A hash of what a table holds, for `Study.kept`."""
+    """A hash of the values of a table, for `Study.kept`."""
     return hashlib.sha256(table.to_csv(index=False, lineterminator="\n").encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Chance to end at the strong word: against N as in [004] Fig. 3, and against κ√N, where all pairs share Φ(κ√N).
+"""Probability of ending at the strong word against N, as in [004] Fig. 3, and against κ√N: all pairs share Φ(κ√N).
 
 python -m paper_figs.group_size_collapse group_size.nc group_size_law.png
 """

@@ -1,9 +1,9 @@
 """From a language model to a policy: the probability of each word in every memory state of the naming game.
 
-A record holds what was measured, log-probabilities over the whole vocabulary. A policy is a softmax of a record over
+A record holds the measured log-probabilities over the whole vocabulary. A policy is a softmax of a record over
 the words at some temperature. PyTorch and transformers are imported only when a model runs.
 
-Rooms: `prompts` (templates, payoffs, orders), `backends` (local weights, servers, tables), `measuring` (records,
+Packages: `prompts` (templates, payoffs, orders), `backends` (local weights, servers, tables), `measuring` (records,
 variants, sampling), `checks` (comprehension, generation, live populations), `flag_game` and `norms`.
 """
 

@@ -1,14 +1,14 @@
 """Stochastic simulation of finite populations, and its comparison with mean-field theory.
 
-Rooms: `naming_game`, `minimal_naming_game`, `flag_game`, `reactions` (any population protocol), `populations` (that
+Packages: `naming_game`, `minimal_naming_game`, `flag_game`, `reactions` (any population protocol), `populations` (that
 were really run) and `comparison`. The naming game's five main functions are also here.
 """
 
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox import lazy_door, require_rooms
+from meanfield.toolbox import lazy_door, require_packages
 
-require_rooms("theory")
+require_packages("theory")
 
 if TYPE_CHECKING:
     from validation import comparison as comparison

@@ -1,4 +1,4 @@
-"""Brings what is kept elsewhere into the site: notebooks, changes, how to work on the project."""
+"""Brings pages that are kept elsewhere into the site: notebooks, changes, how to work on the project."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from sphinx.roles import XRefRole
 
 
 class Name(XRefRole):
-    """The role of what stands between single backticks, which need not be a name."""
+    """The role of text between single backticks, which need not be a name."""
 
     def process_link(self, env: BuildEnvironment, refnode: nodes.Element, explicit: bool, title: str, target: str):
         refnode["optional"] = True

@@ -11,7 +11,7 @@ from types import ModuleType
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-ROOMS = ("meanfield", "policy_extraction", "theory", "validation")
+PACKAGES = ("meanfield", "policy_extraction", "theory", "validation")
 NOT_FOR_USERS = {
     *("meanfield.cli", "meanfield.toolbox", "policy_extraction.rebuild_gallery"),
     *("theory.pairs", "theory.streams", "theory.toolbox"),
@@ -24,30 +24,30 @@ WHAT_IT_IS = {
 }
 
 
-def doors(name: str) -> list[str]:
+def packages(name: str) -> list[str]:
     """The public packages and modules in this one, itself first."""
     folders = getattr(importlib.import_module(name), "__path__", ())
     inner = [f"{name}.{found.name}" for found in pkgutil.iter_modules(folders)]
     inner = [one for one in inner if not one.rpartition(".")[2].startswith("_") and one not in NOT_FOR_USERS]
-    return [name, *(door for one in inner for door in doors(one))]
+    return [name, *(package for one in inner for package in packages(one))]
 
 
-def public_names(door: ModuleType) -> list[str]:
+def public_names(package: ModuleType) -> list[str]:
     """Functions, classes and constants of a package, without the packages in it."""
-    names = [name for name in getattr(door, "__all__", dir(door)) if not name.startswith("_")]
-    if not hasattr(door, "__path__"):  # a module: what it imports is not its own
-        return sorted(name for name in names if getattr(getattr(door, name), "__module__", "") == door.__name__)
-    return sorted(name for name in names if is_ours(getattr(door, name)) and not is_shown_above(door, name))
+    names = [name for name in getattr(package, "__all__", dir(package)) if not name.startswith("_")]
+    if not hasattr(package, "__path__"):  # a module: its imports are not its own
+        return sorted(name for name in names if getattr(getattr(package, name), "__module__", "") == package.__name__)
+    return sorted(name for name in names if is_ours(getattr(package, name)) and not is_shown_above(package, name))
 
 
 def is_ours(thing: object) -> bool:
     """Whether it was made here, or is a number: packages without `__all__` also hold what they import."""
-    return not inspect.ismodule(thing) and getattr(thing, "__module__", ROOMS[0]).partition(".")[0] in ROOMS
+    return not inspect.ismodule(thing) and getattr(thing, "__module__", PACKAGES[0]).partition(".")[0] in PACKAGES
 
 
-def is_shown_above(door: ModuleType, name: str) -> bool:
+def is_shown_above(package: ModuleType, name: str) -> bool:
     """Whether an outer package has this class too: Sphinx describes each class once."""
-    thing, outer = getattr(door, name), door.__name__
+    thing, outer = getattr(package, name), package.__name__
     while inspect.isclass(thing) and (outer := outer.rpartition(".")[0]):
         if getattr(importlib.import_module(outer), name, None) is thing:
             return True
@@ -66,13 +66,13 @@ def write(app: Sphinx, config: Config) -> None:
     folder.mkdir(exist_ok=True)
     pages = set()
     lines = ["# Reference", "", "Every public name, by package. Names in `code` link to their pages.", ""]
-    for room in ROOMS:
-        found = [door for door in doors(room) if public_names(importlib.import_module(door))]
-        for door in found:
-            keep(folder / f"{door}.rst", page(door))
-            pages |= {f"{door}.{name}.rst" for name in public_names(importlib.import_module(door))}
+    for outermost in PACKAGES:
+        found = [package for package in packages(outermost) if public_names(importlib.import_module(package))]
+        for package in found:
+            keep(folder / f"{package}.rst", page(package))
+            pages |= {f"{package}.{name}.rst" for name in public_names(importlib.import_module(package))}
         entries = "\n".join(found)
-        lines += [f"## {WHAT_IT_IS[room]}", "", f"```{{toctree}}\n:maxdepth: 1\n\n{entries}\n```", ""]
+        lines += [f"## {WHAT_IT_IS[outermost]}", "", f"```{{toctree}}\n:maxdepth: 1\n\n{entries}\n```", ""]
     lines += ["## Bibliography", "", "```{bibliography}\n:all:\n```", ""]
     keep(folder / "index.md", "\n".join(lines))
     for left_over in folder.glob("names/*.rst"):
@@ -81,7 +81,7 @@ def write(app: Sphinx, config: Config) -> None:
 
 
 def keep(path: Path, text: str) -> None:
-    """Writes what has changed only, so that unchanged pages are not built again."""
+    """Writes changed pages only, so that unchanged ones are not built again."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Docstrings say what a function returns in sentences; numpydoc expects a type first, and the annotation has it."""
+"""Docstrings describe results in sentences; numpydoc expects a type first, and the annotation has it."""
 
 from __future__ import annotations
 

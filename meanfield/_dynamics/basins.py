@@ -168,17 +168,17 @@ def basins(
 
     Returns
     -------
-    Dataset over `attractor`, by falling share of the first word, with
+    Dataset over `attractor`, in order of decreasing share of the first word, with
 
     - `fraction` and its `standard_error` (binomial; NaN for 'consensus');
-    - `word_share` (word) of all agents, `convention` of the uncommitted, and `label`, which names the leading word in
-      any case ('mostly A (0.97)');
+    - `word_share` (word) of all agents, `convention` of the uncommitted, and `label`, which always names the leading
+      word ('mostly A (0.97)');
     - `outcome`: 'steady'; 'marginal' for fixed points with a leading eigenvalue 0, one entry for each convention;
       otherwise the outcome in `solve`, one entry for each;
     - `separatrix` (boundary), empty for 'dirichlet'. A start that ends at a saddle lies on a separatrix and counts for
       no attractor.
 
-    For a reaction model by falling fraction of the family, with `composition` (attractor, state) in place of word
+    For a reaction model in order of decreasing fraction, with `composition` (attractor, state) in place of word
     shares, conventions and separatrices.
 
     Raises
@@ -188,7 +188,7 @@ def basins(
 
     See Also
     --------
-    fixed_points : the attractors themselves, and what separates them
+    fixed_points : the attractors themselves, and the saddles between them
     group_size_law : which of two attractors a finite group reaches
 
     Examples

@@ -14,7 +14,7 @@ SLOW_TRANSIENT = "slow transient"
 
 # Observation windows: the longer one is for slow cycles, too few of which fit into the shorter one
 WINDOWS = (np.linspace(0.0, 200.0, 2001), np.linspace(0.0, 2000.0, 2001))
-# A word share of smaller amplitude is what a tolerance of 1e-8 leaves.
+# Word shares of smaller amplitude are errors of a tolerance of 1e-8.
 SMALLEST_AMPLITUDE = 1e-6
 # An oscillation that loses no more than this from one half of the time of observation to the other counts as sustained.
 LOSS = 0.01

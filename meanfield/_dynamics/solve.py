@@ -250,7 +250,7 @@ def _label(
         "composition": (COMPOSITION_DIMS, x, "fraction of agents in each state at the end", "1"),
         "residual": ((), courses.residual, "max |dx/dt| at the end", "1/time"),
         "end_time": ((), courses.time, "time at the end", "half rounds"),
-        "outcome": ((), outcome, "what becomes of the trajectory", "1"),
+        "outcome": ((), outcome, "how the trajectory ends", "1"),
         "steady": ((), (outcome == STEADY).astype(float), "whether the trajectory ends there", "1"),
         "period": ((), period, "period of the limit cycle", "half rounds"),
         **{name: ((), names[name], what, "1") for name, (_, what) in NAMES.items()},

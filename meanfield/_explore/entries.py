@@ -17,11 +17,11 @@ from meanfield.toolbox._arguments import is_number
 from meanfield.toolbox._errors import InputError
 
 LONGEST_MEMORY = 6
-SAME = 1e-9  # of probabilities: what rounded log-probabilities may leave between them and the policy
+SAME = 1e-9  # of probabilities: the difference that rounded log-probabilities may make
 
 
 def entries_of(policies: xr.Dataset | Iterable[xr.Dataset]) -> list[dict[str, Any]]:
-    """An entry for each policy, of what JSON can hold: names, words, H, probabilities, temperature, log-odds and κ.
+    """An entry for each policy, in types of JSON: names, words, H, probabilities, temperature, log-odds and κ.
 
     Policies of the same name are numbered. InputError if there is no policy.
     """

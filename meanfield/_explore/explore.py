@@ -14,7 +14,7 @@ from meanfield.toolbox._files import check_writable, whole_file
 
 
 def explore(policies: xr.Dataset | Iterable[xr.Dataset], path: str | os.PathLike[str] = "explorer.html") -> Path:
-    """Write a page for a browser that shows what populations of these agents do, and return its path.
+    """Write a page for a browser that shows the behaviour of populations of these agents, and return its path.
 
     The page is one file. It needs no server and no network, and shows the flow on the line of word shares with fixed
     points and basins, the rate equation from chosen starts, N agents that are really simulated beside it, the

@@ -1,7 +1,7 @@
 """Contribution of the fluctuations of fields about a path to a probability: the determinant det₂(1 - K).
 
-K is the covariance of the fields of one agent at two times, and det₂(1 - K) = det(1 - K) exp(tr K). A trapezoidal
-rule makes it finite, with averages at t = t', where K jumps. What single nodes contribute beyond tr K² is taken out, so
+K is the covariance of the fields of one agent at two times, and det₂(1 - K) = det(1 - K) exp(tr K). A trapezoidal rule
+makes it finite, with averages at t = t', where K jumps. The contribution of single nodes beyond tr K² is taken out, so
 that det₂ = 1 on a path without momentum, as it must be. Errors are even powers of the step.
 """
 

@@ -67,23 +67,23 @@ def group_size_law(
     Φ is the normal distribution function. κ measures how strongly a population prefers its strong convention: κ²/2 is
     the least action of a fluctuation that takes it from empty memories over the saddle to the other attractor. It is
     the exact rate at which the probability of the weak word falls with N. For weak noise κ√N is the number of standard
-    deviations by which noise must push N agents. So it is with two attractors and one saddle between them.
+    deviations by which noise must push N agents. All this holds for two attractors with one saddle between them.
 
-    With more attractors or words the rate equation still leads to one of them, the strong one, and each other has its
-    κ. Where saddles connect the attractors as a tree, as for two words, one is reached if the saddle before it is
-    crossed and none beyond; where probabilities of few agents add up to more than 1, they are divided by their sum.
+    With more attractors or words the rate equation still leads to one attractor, the strong one, and each of the others
+    has its κ. Where saddles connect the attractors as a tree, as for two words, one is reached if the saddle before it
+    is crossed and none beyond; where probabilities of few agents add up to more than 1, they are divided by their sum.
     Where the basins of up to four attractors meet, as for three words, weak noise is normal in two or three dimensions,
     and the rate equation tells where each point leads. Against 200,000 simulated runs of 24 policies of three words
     probabilities were within 0.018 at N = 24 and 0.006 at N = 100; of four words within 0.023 and 0.013.
 
-    With one attractor no group ends anywhere. Then it is the probability that at a random moment the word that leads at
-    the attractor is ahead, Q > 1/2 with a tie as half, and κ²/2 the least action that brings a population from the
-    attractor to Q = 1/2. The path is followed as the end moves away from the attractor; whether another one has less
-    action is not checked. Where the other word, the weak one, is ahead, it is ahead t rounds later with the probability
+    With one attractor no group settles. The result is then the probability that the word that leads at the attractor is
+    ahead at a random moment, Q > 1/2 (a tie counts half), and κ²/2 is the least action that brings a population from
+    the attractor to Q = 1/2. The path is followed as the end moves away from the attractor; whether another one has
+    less action is not checked. If the weak word is ahead, it is ahead again t rounds later with the probability
 
         s(t) = 1 - 2 T(z, √[(1 - ρ)/(1 + ρ)]) / Φ(-z),   z = κ√N - c/√N,
 
-    with Owen's function T and the correlation ρ(t) of word shares in linear noise. In between it may have fallen back.
+    with Owen's function T and the correlation ρ(t) of word shares in linear noise. It may have fallen back in between.
     s goes from 1 to Φ(-z); the side is forgotten in the time τ = ∫ [s - Φ(-z)] dt / Φ(z).
 
     Order 1 leaves c out. For the eleven pairs of GPT-4o it differs from simulated probabilities by at most 0.025 at N =
@@ -105,11 +105,11 @@ def group_size_law(
     n_agents
         Distinct population sizes N ≥ 2. Default: 48 of them from 2 to 100,000.
     level
-        Chance that defines the critical size, between 1/2 and 1.
+        Probability that defines the critical size, between 1/2 and 1.
     order
         1 or 2.
     rounds
-        Increasing numbers of rounds t from 0 on, at which to tell s of one attractor. Default: it is not told.
+        Increasing numbers of rounds t ≥ 0 at which to compute s, for one attractor. Default: none.
     progress
         Show a progress bar. Default: on a terminal.
 
@@ -117,7 +117,7 @@ def group_size_law(
     -------
     Dataset with
 
-    - `kappa`, `correction` = c and `correction_error`, the numerical error of c, not of the law; both are 0 for
+    - `kappa`, `correction` = c and `correction_error`, the numerical error of c; both are 0 for
       order 1 and for infinite κ;
     - `probability` over `n_agents`, of the strong attractor, and `log_weak_probability`, the natural logarithm of
       1 - `probability`;
@@ -126,11 +126,10 @@ def group_size_law(
       more than two attractors `kappa` is the least of them, and `correction` belongs to it;
     - `n_critical`, the size from which on the probability is at least `level`: κ√N - c/√N = Φ⁻¹(level) for two
       attractors;
-    - `attractors`, their number; with 1 it is the probability of being ahead; 0 if there is no law;
+    - `attractors`, their number; with 1 the probability is of being ahead; 0 if there is no law;
     - `strong_word`, the word that leads at the attractor which the rate equation reaches from empty memories; '' if
       there is no law, or agents treat both words alike, so that κ = 0;
-    - `success_rate`, how often two agents say the same at the attractors, the smallest: 1 less what noise keeps off the
-      conventions;
+    - `success_rate`, the probability that two agents say the same word, at the attractor where it is smallest;
     - `distance` and `sigma`, with κ = distance/σ. For weak noise, the distance is the share of agents who would turn an
       infinite population if they started with memories of the weak word only, and σ/√N is the standard deviation of the
       noise in the same unit. Both are NaN if κ is infinite or 0, and unless there are two attractors of two words;
@@ -140,10 +139,10 @@ def group_size_law(
     attrs["applies"] is 1 if there is such a law. Otherwise it is 0, the numbers are NaN and attrs["reason"] says why.
     If c is not found, `correction` is NaN and counts as 0, and attrs["reason"] says so. In a stack both are variables.
 
-    Small groups of one attractor stay longer at a consensus that is hardly ever left than the law says, and for ever at
-    one that never is: the law then holds until all agree, and attrs["reason"] says so. Where answers have few different
-    probabilities, as with memories of one interaction, Q is a sum of few numbers; the probability was off by up to 0.08
-    for ten agents with sharp answers.
+    With one attractor, small groups stay at a consensus that is hardly ever left longer than the law says, and forever
+    at one that is never left: the law then holds until all agree, and attrs["reason"] says so. Where answers have few
+    different probabilities, as with memories of one interaction, Q is a sum of few numbers; the probability was off by
+    up to 0.08 for ten agents with sharp answers.
 
     Raises
     ------
@@ -153,9 +152,9 @@ def group_size_law(
 
     See Also
     --------
-    validation.collective_bias : the law beside simulated runs
+    validation.collective_bias : comparison with simulated runs
     finite_size : mean and variance over time
-    sensitivity : which memories κ hangs on
+    sensitivity : the memories on which κ depends
 
     Examples
     --------
@@ -197,17 +196,17 @@ def group_size_law(
     sizes = validate_sizes(n_agents)
     level = real_number("level", level)
     if not 0.5 < level < 1:
-        raise InputError(f"level = {level}: expected a chance between 1/2 and 1, as in 0.99")
+        raise InputError(f"level = {level}: expected a probability between 1/2 and 1, as in 0.99")
     order = whole_number("order", order, 1, 2)
     if rounds is not None:
         rounds = increasing_times(rounds, "rounds")
         sizes_and_rounds = f"n_agents has {len(sizes)} sizes and rounds {len(rounds)}"
         check_memory(BYTES * len(sizes) * len(rounds), sizes_and_rounds, "fewer")
     games = as_games(policy)
-    models = [policy] if isinstance(policy, Population) else [*each_policy(policy)]
+    populations = [games.population] if games.population else [as_population(one) for one in each_policy(policy)]
     hidden = None if progress is None else not progress
-    with tqdm(desc="paths and orders", total=order * len(models), disable=hidden, leave=False) as bar:
-        laws = [_law_of(model, order, bar) for model in models]
+    with tqdm(desc="paths and orders", total=order * len(populations), disable=hidden, leave=False) as bar:
+        laws = [_law_of(population, order, bar) for population in populations]
     columns = [
         {**_columns(law, words, sizes, level), **_memory(law, sizes, rounds)}
         for law, words in zip(laws, games.words, strict=True)
@@ -220,21 +219,20 @@ def group_size_law(
     return games.stamped(result, "group_size_law", level=level, order=order)
 
 
-def _law_of(model: xr.Dataset | Population, order: int, bar: tqdm) -> _Law:
-    found = law_path(model) if len(as_population(model).words) == 2 else NoPath("", several=True)
+def _law_of(population: Population, order: int, bar: tqdm) -> _Law:
+    found = law_path(population) if len(population.words) == 2 else NoPath("", several=True)
     bar.update()
-    law = _to_order(model, found, order)
+    law = _to_order(population, found, order)
     bar.update(order - 1)
     return law
 
 
-def _to_order(model: xr.Dataset | Population, found: LawPath | NoPath, order: int) -> _Law:
-    population = as_population(model)
+def _to_order(population: Population, found: LawPath | NoPath, order: int) -> _Law:
     if isinstance(found, NoPath):
         if found.attractor is not None:
             return _majority(population, found, found.attractor, order)
         if found.several:
-            return _several(model, order)
+            return _several(population, order)
         if np.isnan(found.kappa):
             return _unknown(found.reason)
         assert found.points is not None
@@ -265,9 +263,9 @@ def _unknown(reason: str) -> _Law:
     return _Law(np.nan, reason, attractors=0, correction=np.nan, error=np.nan)
 
 
-def _several(model: xr.Dataset | Population, order: int) -> _Law:
+def _several(population: Population, order: int) -> _Law:
     """The law of more than two attractors or words."""
-    population, points = as_population(model), fixed_points(model)
+    points = fixed_points(population)
     status = points["stability"].values.tolist()
     n_attractors = status.count("stable")
     if "marginal" in status:
@@ -287,9 +285,7 @@ def _several(model: xr.Dataset | Population, order: int) -> _Law:
     if law.sectors is not None:
         reason += ", whose basins meet at one fixed point: the rate equation tells where weak noise leads"
     for number in law.linear:
-        reason += (
-            f"; to {'/'.join(leaders[number])!r} κ is that of linear noise, since no path over the saddle was found"
-        )
+        reason += f"; to {'/'.join(leaders[number])!r} κ is from linear noise, since no path over the saddle was found"
     ends = [points.isel(fixed_point=number) for number in law.kappas()]
     reason += _mixed(population.words, ends)
     twice = [word for word in population.words if sum(leaders[number] == (word,) for number in law.kappas()) > 1]
@@ -346,11 +342,11 @@ def _columns(law: _Law, words: tuple[str, ...], sizes: np.ndarray, level: float)
         "kappa": ((), law.kappa, "kappa"),
         "correction": ((), law.correction, "c, which moves the law by c/√N"),
         "correction_error": ((), law.error, "numerical error of c"),
-        "probability": (("n_agents",), chance, "predicted chance of the strong word"),
-        "log_weak_probability": (("n_agents",), log_weak, "logarithm of the chance of the others"),
-        "word_probability": (("n_agents", "word"), each, "predicted chance of the word"),
+        "probability": (("n_agents",), chance, "predicted probability of the strong word"),
+        "log_weak_probability": (("n_agents",), log_weak, "logarithm of the probability of the others"),
+        "word_probability": (("n_agents", "word"), each, "predicted probability of the word"),
         "word_kappa": (("word",), _kappas(law, words), "kappa of the word"),
-        "n_critical": ((), _critical_size(law, level), f"group size with a chance of {level:g}"),
+        "n_critical": ((), _critical_size(law, level), f"group size with a probability of {level:g}"),
         "distance": ((), law.distance, "distance to the saddle's stable manifold"),
         "sigma": ((), law.sigma, "noise across the saddle's stable manifold, for one agent"),
         "success_rate": ((), law.success_rate, "success rate at the attractors, the smallest"),
@@ -392,7 +388,7 @@ def _memory(law: _Law, sizes: np.ndarray, rounds: np.ndarray | None) -> Columns:
         still, forgotten = still_ahead(z, rho), memory_rounds(z, law.correlation)
     return {
         "correlation": (("round",), rho, "correlation of word shares so many rounds apart"),
-        "still_ahead": (("n_agents", "round"), still, "chance that the weak word is still ahead later"),
+        "still_ahead": (("n_agents", "round"), still, "probability that the weak word is still ahead later"),
         "memory_rounds": (("n_agents",), forgotten, "time in which the side is forgotten", "rounds"),
     }
 

@@ -182,10 +182,10 @@ def _why_no_attractor(model: Model, word: str) -> str:
         return f"there is no consensus on {word!r} with agents committed to another word"
     leaves = 1 - population.mixture.q[:, population.space.consensus_state(number), number].min()
     if leaves > CONSENSUS_RESIDUAL:
-        return f"the consensus on {word!r} is no fixed point (its agents say something else with chance {leaves:.2g})"
+        return f"the consensus on {word!r} is no fixed point (agents say something else with probability {leaves:.2g})"
     eigenvalue = spectrum(model, state, k=1)["eigenvalue"].item()
     if eigenvalue < 0:
-        return f"the consensus on {word!r} is only near an attractor (its agents err with chance {leaves:.2g})"
+        return f"the consensus on {word!r} is only near an attractor (agents err with probability {leaves:.2g})"
     return f"the consensus on {word!r} is unstable (leading eigenvalue {eigenvalue:.2g})"
 
 

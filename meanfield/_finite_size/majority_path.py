@@ -105,14 +105,14 @@ def majority_path(
     share = float((attractor * said).sum()) / uncommitted
     half = (0.5 - float(mixture.committed[word])) / uncommitted  # at which both words are said alike
     if variance <= 0 and abs(share - half) < ROUNDING:
-        return MajorityPath(0.0, 0.0, 0.0, ", where every agent says either word with chance 1/2")
+        return MajorityPath(0.0, 0.0, 0.0, ", where every agent says either word with probability 1/2")
     if share > 1 - FLOOR:
         return MajorityPath(np.inf, 0.0, 0.0, ", where agents never say any other word")
     if half <= 0:
         return MajorityPath(np.inf, 0.0, 0.0, ", with half of the agents or more committed to its word")
     least = float((mixture.share * said[:, -mixture.space.n_full :].min(1)).sum()) / uncommitted
     if least > half:
-        reason = f", and agents say the majority word with chance {least:.3g} or more in every memory"
+        reason = f", and agents say the majority word with probability {least:.3g} or more in every memory"
         return MajorityPath(np.inf, 0.0, 0.0, reason)
     mesh = _mesh(FORGOTTEN / decay)
     if mesh is None:

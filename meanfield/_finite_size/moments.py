@@ -38,11 +38,11 @@ STEP = 0.2  # over the fastest rate, of fifth order: halving it changes the mome
 BLOCK = 25  # steps of one call of a program
 RANK = 36  # of the correlations, at first
 MOST_RANK = 512
-# Largest neglected eigenvalue of the correlations, relative to the largest kept: what is neglected may grow again
+# Largest neglected eigenvalue of the correlations, relative to the largest kept: neglected ones may grow again
 NEGLECTED = 1e-9
 SPLINE = 7  # degree, between the steps
 MOST_STATES = 100  # at order 2, where a step takes S⁴ operations: a minute for 30 rounds of 85 states
-MAX_NUMBERS = 2**26  # steps times states: 0.5 GB for what drives V, and as much for its spline
+MAX_NUMBERS = 2**26  # steps times states: 0.5 GB for the source of V, and as much for its spline
 WEAK = 0.2  # correction of the mean in standard deviations; in simulations these were right to 25 % below
 KNOWN = 1e-9  # variance, below which rounding may tell
 LOBATTO = np.array([0.0, (1 - 5**-0.5) / 2, (1 + 5**-0.5) / 2, 1.0])  # nodes of Lobatto's rule with four points
@@ -302,7 +302,7 @@ def _moments(
     pause: float,
     bar: tqdm,
 ) -> tuple[np.ndarray, ...]:
-    """Times of the steps, and what is seen of x, of V, and its variance then, each (steps + 1, observables)."""
+    """Times of the steps, and the observables of x and of V with their variances, each (steps + 1, observables)."""
     tests = np.random.default_rng(0).standard_normal((min(n_tests, x.size), *x.shape))
     rows, weights = _at_start(x)
     path, variances, pushes = [], [], []

@@ -17,7 +17,7 @@ l·x(T) has for T → ∞. The saddle-point approximation that is uniform in θ 
 
     P(strong) = Φ(√N κ - c/√N) + O(N^-3/2),   κ²/2 = -Λ at Λ' = 0,   c = -log(ω/κ)/κ,   ω² = θ² Λ'' det₂(1 - K) e^(-2μ).
 
-Λ'' det(1 - K) is one determinant, bordered by the covariances of fields and l (`fluctuations`). What T leaves out
+Λ'' det(1 - K) is one determinant, bordered by the covariances of fields and l (`fluctuations`). The error of T
 falls like exp(-λT), and is extrapolated from two T.
 """
 

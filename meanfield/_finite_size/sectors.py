@@ -14,7 +14,7 @@ fraction of 1/R for each of R rays
     P = 1/R Σ [Q(d/2, N r²/2) - Q(d/2, N r'²/2)],   Q(1, z) = exp(-z),
 
 with the regularised incomplete gamma function Q. For one straight border of two dimensions this is Craig's integral for
-Φ(-κ√N). What is left out is of order 1/√N.
+Φ(-κ√N). The error is of order 1/√N.
 """
 
 from __future__ import annotations

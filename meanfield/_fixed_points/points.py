@@ -28,7 +28,7 @@ LEAST_SLIP = np.exp(-MAX_LOGIT)
 MAX_SUPPORTS = 64  # faces of the simplex that are searched, some seconds each
 MAX_WORK = 10**7  # multiplications for a Jacobian at one of 400 starts
 FIRST_LOOK = 1e-6  # accuracy of g, which is enough where no two roots are about to merge
-ROUNDING = 1e-14  # of g, five times what is seen for H = 1 to 8
+ROUNDING = 1e-14  # of g, five times the error seen for H = 1 to 8
 # Rounding in the stationary distribution stays orders of magnitude below; a larger residual is no fixed point.
 MAX_RESIDUAL = 1e-9
 COMPOSITION_ERROR = 1e-12  # relative, of stationary distributions and of a root in logit Q that is not about to merge

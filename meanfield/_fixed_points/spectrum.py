@@ -42,15 +42,16 @@ MARGIN = 10.0  # between the error to first order and the one reported
 def spectrum(
     policy: xr.Dataset | Population | ReactionModel, composition: xr.DataArray | np.ndarray, *, k: int | None = None
 ) -> xr.Dataset:
-    """Leading eigenvalues of the reduced Jacobian, by falling real part.
+    """Leading eigenvalues of the reduced Jacobian, in order of decreasing real part.
 
-    For policies J = A(Q)ᵀ - I + (∂A/∂Q ᵀ x) qᵀ on perturbations with Σε = 0: [004] Eqs. 34-38 for any composition x.
+    For policies J = A(Q)ᵀ - I + (∂A/∂Q ᵀ x) qᵀ acts on perturbations with Σε = 0: [004] Eqs. 34-38, for any
+    composition x.
     For a reaction model J acts on perturbations that keep the mass of each conserved class and leave empty classes
     empty.
 
     Matrix-free Arnoldi iteration finds the eigenvalues, or LAPACK where J is small. Near λ = -1 J is almost defective,
-    since agents forget everything in H interactions; what float64 can't resolve there is computed in extended
-    precision, which lists an eigenvalue with several eigenvectors once.
+    since agents forget everything in H interactions; eigenvalues that float64 can't resolve are computed in
+    extended precision, where an eigenvalue with several eigenvectors is listed once.
 
     Parameters
     ----------
@@ -163,7 +164,7 @@ def leading_eigenvalues(
     dense = matrix.size <= max(DENSE_SIZE, 4 * k)
     pairs = _dense_pairs(matrix.apply(np.eye(matrix.size)).T, k) if dense else _arnoldi(matrix, k)
     errors = np.array([_error(matrix, pair) for pair in pairs])
-    # Stability hangs on how |Re λ| compares with what counts as marginal
+    # Stability depends on how |Re λ| compares with the bound for marginal
     decided = [abs(abs(pair.value.real - 1) - MARGINAL) > error for pair, error in zip(pairs, errors, strict=True)]
     if not (errors <= ENOUGH).all() or not all(decided):
         extended, better = _extended(mixture, x, space, k)

@@ -76,7 +76,7 @@ def sweep(law, heard, said, work):
     Flows that differ only in their oldest interaction have the same successors.
     """
     W = len(heard)
-    D = W * W  # as many flows, of which J have different ends, share successors: W divides J
+    D = W * W  # flows that share their successors; J of them have different ends, and W divides J
     J = len(law) // D
     steps, flows = 1, W
     while flows < len(law):

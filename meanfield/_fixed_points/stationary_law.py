@@ -105,7 +105,8 @@ class StationaryLaw:
         if not converged.all():
             if len(self._class) > LAST_RESORT_FLOWS:
                 raise ConvergenceError(
-                    f"no stationary law at Q = {Q[~converged][0]} after {max_cycles} cycles; a shorter memory may help",
+                    f"no stationary distribution at Q = {Q[~converged][0]} after {max_cycles} cycles; "
+                    "a shorter memory may help",
                     best=laws,
                 )
             slow = laws[~converged]

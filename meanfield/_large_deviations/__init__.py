@@ -1,1 +1,1 @@
-"""Rare events among many agents: the likeliest way out of an attractor, and how long it takes."""
+"""Rare events among many agents: the likeliest escape path from an attractor, and how long it takes."""

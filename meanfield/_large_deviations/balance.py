@@ -22,7 +22,7 @@ def balanced(rates: Rates, add: np.ufunc = np.logaddexp) -> Law:
     """Logarithms of the stationary distribution of a chain in which every place is reached from every other.
 
     The state reduction of Grassmann, Taksar and Heyman (Oper. Res. 33, 1107 (1985)) adds, multiplies and divides, but
-    never subtracts: no digits are lost. With `np.maximum` as the sum, rates exp(-NΔ) given as -Δ have laws
+    never subtracts: no digits are lost. With `np.maximum` as the sum, rates exp(-NΔ) given as -Δ have distributions
     exp(N · result) to leading order.
     """
     rates = rates.copy()

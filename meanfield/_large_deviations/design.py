@@ -51,17 +51,17 @@ def design(
     word: str | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """The smallest change of a policy that gives a collective quantity a value.
+    """The smallest change of a policy that gives a collective quantity a wanted value.
 
-    A change costs Σ_i m_i KL(q'(i) || q(i)). The Kullback-Leibler divergence says how unlike the answers in memory i
-    are before and after, and the weight m_i how often agents have this memory where the quantity is decided: at the
+    A change costs Σ_i m_i KL(q'(i) || q(i)). The Kullback-Leibler divergence measures how much the answers in memory i
+    change, and the weight m_i is the fraction of agents with this memory where the quantity is decided: at the
     fixed point or the fold of the changed policy, or averaged over its path of least action, with times weighted by
-    their part of the action. So the cost is the relative entropy for each answer given there, by which the changed
-    agents could be told from the original ones.
+    their part of the action. So the cost is the relative entropy per answer: the evidence by which one could tell
+    the changed agents from the original ones.
 
     The result is stationary, found from the original policy: q'(w | i) ∝ q(w | i) exp(μ g_iw/m_i) with one μ for all
-    memories and the derivative g of the quantity at q'. To first order no policy nearby with the same value costs less
-    with these weights. Whether a quite different one does is not checked. Answers of probability 0 stay at 0: their
+    memories and the derivative g of the quantity at q'. To first order no nearby policy with the same value costs less
+    with these weights. Whether a very different one does is not checked. Answers of probability 0 stay at 0: their
     first appearance would cost infinitely much.
 
     Parameters
@@ -72,11 +72,11 @@ def design(
         A quantity of `sensitivity`, 'kappa', 'barrier', 'word_share', 'eigenvalue' or 'critical_mass', or a function
         of the array q (state, word) that JAX can differentiate; then all memories have the same weight.
     value
-        Value wanted; a word share and a critical mass lie between 0 and 1, a barrier above 0. κ, from -1/2 on, counts
-        as negative where the other word than now is strong: with κ = -0.1, N agents with empty memories end at the
+        Value wanted; a word share and a critical mass lie between 0 and 1, a barrier above 0. κ ≥ -1/2 is
+        negative where the word that is weak now becomes strong: with κ = -0.1, N agents with empty memories end at the
         other word with the probability Φ(0.1 √N), and with 0 an infinite population stands at the boundary between both
-        words. A convention of N agents lives `factor` times as long, but for its prefactor, with a barrier larger by
-        log(factor)/N.
+        words. With a barrier larger by log(factor)/N a convention of N agents lives `factor` times as long, up
+        to the change of the prefactor.
     fixed_point, word
         As for `sensitivity`. The changed policy has as many fixed points, or attractors, as before.
     progress
@@ -96,7 +96,7 @@ def design(
     - `derivative` and `derivative_after`, before and after, as in `sensitivity`;
     - for 'kappa' `strong_word`, by the original policy, and `other_word`.
 
-    attrs["residual"] is what a further iteration would change, relative to the whole change.
+    attrs["residual"] is the change by a further iteration, relative to the whole change.
 
     Raises
     ------
@@ -104,8 +104,7 @@ def design(
         If `sensitivity` has no such derivative for this policy, an argument is out of range, or `value` differs from
         the policy's by less than ten times the error of a barrier.
     ConvergenceError
-        If there is no such change, or none is found, in a number of iterations that is bounded; its `best` is the value
-        before.
+        If no such change exists, or none is found in a bounded number of iterations; its `best` is the value before.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""The ways out of the attractors of a policy, a population or a reaction model."""
+"""The escape paths of the attractors of a policy, a population or a reaction model."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def escape_path(
     saddle: int | None = None,
     masses: Sequence[float] | np.ndarray | None = None,
 ) -> xr.Dataset:
-    """The likeliest way in which chance takes many agents to a saddle, from the attractor beside it or empty memories.
+    """The likeliest path by which noise takes many agents to a saddle, from the attractor beside it or empty memories.
 
     N agents follow a trajectory x(t) with a probability of exp(-N S) to leading order. The path of least action S obeys
     Hamilton's equations
@@ -75,7 +75,7 @@ def escape_path(
     Raises
     ------
     InputError
-        If there is no such attractor or saddle, or no way out of it (`lifetime` lists the reasons).
+        If there is no such attractor or saddle, or no escape path (`lifetime` lists the reasons).
 
     See Also
     --------

@@ -46,7 +46,7 @@ class Extinction(NamedTuple):
     saddle: Vector  # the fixed point with empty states
     saddle_number: int
     decay: float  # rate of the slowest mode at the attractor
-    downhill: Any  # as of an exit, where rates are functions, or None
+    downhill: Any  # as in an exit, where rates are functions, or None
     duration: float
     obstacle: str  # why no path is computed, or ''
 

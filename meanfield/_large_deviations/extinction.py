@@ -17,7 +17,7 @@ while along the path to this p it is |det₂(1 - K)|^-½ times the exponential. 
 and recoveries at n it gives √(2π/N) R₀/(R₀ - 1)² exp(1 - 1/R₀ + N (log R₀ + 1/R₀ - 1)).
 
 Where agents who are sure to die out, and all others, relax at a rate rλ, the path ends at sξ + O(s^r): there is none
-for r < 1, and where r is little more than 1 what is left out falls with N^(1-r) only.
+for r < 1, and where r is little more than 1 the error falls with N^(1-r) only.
 """
 
 from __future__ import annotations

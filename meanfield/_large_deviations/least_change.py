@@ -190,5 +190,5 @@ class LeastChange:
 
 
 def _centred(logits: Policy, q: Policy) -> Policy:
-    """Less their mean over the words of each memory."""
+    """The values minus their mean over the words of each memory."""
     return logits - (q * logits).sum(1, keepdims=True)

@@ -34,16 +34,16 @@ def lifetime(
     masses: Sequence[float] | np.ndarray | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """The mean time for which N agents stay at each attractor before chance takes them away.
+    """The mean time for which N agents stay at each attractor before noise takes them away.
 
     It grows as prefactor · exp(N · barrier). The barrier is the least action of a fluctuation that takes the population
-    from the attractor to the saddle (see `escape_path`). The prefactor counts how wide the ways are: it follows from
-    the fluctuations about the path. In an extinction agents leave states for good, though the rate equation leads back
-    to them, as at the end of an epidemic: it takes prefactor · exp(N · barrier)/√N. Where several ways lead out, their
-    rates add. All this holds for pairs of distinct agents that meet at random; the error of a lifetime is of relative
-    order 1/N, so it means little below N · barrier of about 2. Where agents have two states and change one at a time,
-    the lifetime is that of the exact chain of N agents: the mean time from the number nearest to the attractor until
-    that of another attractor, or the end, is reached.
+    from the attractor to the saddle (see `escape_path`). The prefactor counts the paths next to it: it follows from the
+    fluctuations about the path. In an extinction agents leave states for good, though the rate equation leads back to
+    them, as at the end of an epidemic: it takes prefactor · exp(N · barrier)/√N. The rates of several escape paths add
+    up. All this holds for pairs of distinct agents that meet at random; the error of a lifetime is of relative order
+    1/N, so it means little below N · barrier of about 2. Where agents have two states and change one at a time, the
+    exact chain of N agents gives the lifetime: the mean time from the number nearest to the attractor to the number
+    nearest to another attractor, or to the end.
 
     Parameters
     ----------
@@ -61,15 +61,15 @@ def lifetime(
     -------
     Dataset over `fixed_point`, the attractors by their numbers in `fixed_points`, with
 
-    - `lifetime` (n_agents) = 1/Σ exp(-NΔ)/(prefactor · N^power), over all ways out, or that of the exact chain, in
+    - `lifetime` (n_agents) = 1/Σ exp(-NΔ)/(prefactor · N^power), over all escape paths, or from the exact chain, in
       rounds (for a reaction model in its unit of time); infinite beyond 1e308, NaN where N agents of an exact chain do
       not tell the attractor from where they go;
-    - `barrier` Δ of the lowest way out and `barrier_error`, an estimate of its error; infinite at an attractor that is
-      never left;
-    - `prefactor` of this way, in the same unit of time, `prefactor_error`, relative, and `power`: it is multiplied
+    - `barrier` Δ of the lowest escape path and `barrier_error`, an estimate of its error; infinite at an attractor that
+      is never left;
+    - `prefactor` of this path, in the same unit of time, `prefactor_error`, relative, and `power`: it is multiplied
       by N to this power, 0 over a saddle and -1/2 in an extinction;
-    - `saddle`, the number of its saddle among the fixed points, or of that where agents have died out; -1 if there is
-      none; `transition_rates` has them all;
+    - `saddle`, the number of its saddle among the fixed points, or of the one where agents have died out; -1 if there
+      is none; `transition_rates` has them all;
     - `reason`, why numbers are missing, or '';
     - `word_share`, `convention` and `label`, or `composition`, of the attractor.
 
@@ -77,7 +77,7 @@ def lifetime(
     if the rate equation leads to it from no saddle, if a fixed point is marginal, if no path is found, if agents of a
     reaction model have more than 64 states there (700 in an extinction; with rates that are functions more than 20
     directions), or if the last agents die out faster than the others relax, as in one of two independent epidemics. One
-    way out that is not known makes the lifetime NaN. The prefactor is found for memories of any length; in an
+    unknown escape path makes the lifetime NaN. The prefactor is found for memories of any length; in an
     extinction the others have to relax 1.5 times as fast as the last agents die out. There is none where the path may
     reach the saddle sideways, along a direction in which fluctuations fade more slowly than the unstable one grows: the
     action has no second derivatives there.

@@ -55,7 +55,7 @@ def sensitivity(
     fixed_point: int | xr.DataArray | np.ndarray | None = None,
     word: str | None = None,
 ) -> xr.Dataset:
-    """The derivative of a collective quantity with respect to what agents say in each memory, or to rates of moves.
+    """The derivative of a collective quantity by the choice probabilities in each memory, or by rates of moves.
 
     dq(i) raises the probability of the first word in memory i by dq and lowers the second's by as much. With more
     than two words, dq(i, w) raises that probability and lowers all others by equal parts. Derivatives are exact
@@ -105,9 +105,9 @@ def sensitivity(
     ------
     InputError
         If the policy has more than two words for 'kappa', 'barrier' or 'critical_mass', an argument is missing or out
-        of place, there are not two attractors with a finite κ, no fold or no way out over a single saddle, the fixed
-        point is marginal or its leading eigenvalue not simple, or agents have several sets of memories that they never
-        leave.
+        of place, there are not two attractors with a finite κ, no fold or no escape path over a single saddle, the
+        fixed point is marginal or its leading eigenvalue not simple, or agents have several sets of memories that they
+        never leave.
 
     See Also
     --------
@@ -120,7 +120,7 @@ def sensitivity(
     >>> round(change.attrs["value"], 3)
     0.526
     >>> top = change.isel(state=change["derivative"].argmax("state"))
-    >>> top["memory"].item(), top["derivative"].round(4).item()  # more "his" here makes most of it everywhere
+    >>> top["memory"].item(), top["derivative"].round(4).item()  # "his" here raises its share most
     ('his/his his/his his/his his/his his/his', 0.0028)
 
     In an epidemic with the recovery rate 0.5 half of the agents are ill; x = 1 - recovery / infection, per logarithm:

@@ -39,7 +39,7 @@ def transition_rates(
     masses: Sequence[float] | np.ndarray | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Rates at which chance takes N agents from each attractor to each other one, and their stationary distribution.
+    """Rates at which noise takes N agents from each attractor to each other one, and their stationary distribution.
 
     From one side of a saddle with one unstable direction the rate equation leads to one attractor, from the other side
     to another. N agents go from the first to the second at the rate
@@ -49,7 +49,7 @@ def transition_rates(
     a sum over the saddles between them, with barrier Δ and prefactor T as for `lifetime`. Over long times the
     population is a Markov chain of attractors with these rates, whose stationary distribution π obeys Σ_i π_i k_ij =
     π_j Σ_i k_ji. Rates and probabilities are right up to factors 1 + O(1/N) and mean little where NΔ is below about 2.
-    Where agents have two states and change one at a time, the rates are those of the exact chain, as for `lifetime`.
+    Where agents have two states and change one at a time, the rates come from the exact chain, as for `lifetime`.
 
     Parameters
     ----------
@@ -76,13 +76,13 @@ def transition_rates(
     - `saddle` (fixed_point, next_fixed_point), its number among the fixed points, or -1;
     - `lifetime` (fixed_point, n_agents), the inverse of the rate over all saddles and of all extinctions;
     - `stationary` (fixed_point, n_agents), the fraction of time that N agents spend at each attractor in the long run;
-    - `potential` (fixed_point): `stationary` falls as exp(-N · potential), which is 0 at the commonest attractor;
+    - `potential` (fixed_point): `stationary` falls as exp(-N · potential); 0 at the commonest attractor;
     - `reason` (fixed_point, next_fixed_point), why numbers are missing or rates 0, or '';
     - `word_share`, `convention` and `label`, or `composition`, of the attractor.
 
-    Where there is no prefactor (`lifetime` says when) `rate`, `lifetime` and `stationary` are NaN, but
-    `barrier` and `potential` are known. attrs["reason"] says why `stationary` or `potential` is missing, as where
-    agents die out for good, or is ''.
+    Where there is no prefactor (see `lifetime`), `rate`, `lifetime` and `stationary` are NaN, but
+    `barrier` and `potential` are known. attrs["reason"] says why `stationary` or `potential` is missing, for
+    example because agents die out for good, or is ''.
     attrs["method"] tells which theory applied; attrs["completeness"] is from `fixed_points`: an attractor that its
     search misses is missing here.
 
@@ -137,7 +137,7 @@ def transition_rates(
         "saddle": (over, pairs.saddle, "number of the saddle"),
         "lifetime": ((over[0], "n_agents"), lifetimes, "mean lifetime", unit),
         "stationary": ((over[0], "n_agents"), stationary, "fraction of time in the long run"),
-        "potential": (over[:1], potential, "fall of the stationary law with N"),
+        "potential": (over[:1], potential, "fall of the stationary distribution with N"),
         "reason": (over, pairs.reason.astype(str), "why numbers are missing or rates are 0"),
     }
     numbers = np.array(ground.attractors, int)

@@ -65,7 +65,7 @@ def transported(path: Path, ends: Ends) -> Prefactor | None:
 
 
 def _integral(path: Path, ends: Ends, nodes: slice) -> tuple[float, float] | None:
-    """∫ [tr H_xp + ½ tr(H_pp Z) - H₁] dt from some of the nodes, and what is integrated at the last.
+    """∫ [tr H_xp + ½ tr(H_pp Z) - H₁] dt from some of the nodes, and the integrand at the last.
 
     Where agents die out it is -∫ [½ tr(H_xx W) + H₁] dt.
     """

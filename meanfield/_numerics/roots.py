@@ -61,7 +61,7 @@ def all_roots(
     The sign of the interpolant is certain where it is larger than its error. Its extrema and the ends of its pieces are
     samples. Two samples of opposite and certain signs with none of uncertain sign between them hold one root, if the
     interpolant is almost straight as long as it is smaller than its error. Pieces on which that does not settle the
-    number of roots are halved until they are exact up to rounding; what is not settled then is a stretch. Therefore the
+    number of roots are halved until they are exact up to rounding; pieces not settled then are stretches. Therefore the
     slopes at roots alternate in sign, except across a stretch.
 
     `function` maps arguments (n,) to finite values (n,), with errors below `tolerance`; `exact` is the same function

@@ -24,7 +24,7 @@ from meanfield.toolbox._columns import Columns
 from meanfield.toolbox._errors import InputError
 
 EDGE = 45.9  # |logit Q| beyond which an equilibrium is taken for the consensus at which the curve ends
-NOTHING = 1e-9  # what is called 0 of a parameter known to 1e-10
+NOTHING = 1e-9  # a parameter below this is 0; it is known to 1e-10
 SAME_SHARE = 1e-6  # difference of word shares, or relative one of fractions, that is taken for none
 NEAR = 1e-2  # Σ s|x - y| within which a trajectory ends at a fixed point
 GRID = 200  # points of logit Q along the old state's path
@@ -55,16 +55,15 @@ def critical_mass(
 ) -> xr.Dataset:
     """The fraction of committed agents, or of a second model, at which an old state of a two-word population vanishes.
 
-    The fraction is the whole one, not what comes on top: agents of the population who are committed to `word` already,
-    or are of the last policy, count towards it, and `already_there` is their fraction. Those committed to the other
-    word stay what they are.
+    The fraction is the total: agents of the population who are already committed to `word`, or already have the last
+    policy, count towards it, and `already_there` is their fraction. Agents committed to the other word stay committed.
 
     The old state is followed along c(Q) (see `bifurcation`) from c = 0 to the fold where c turns back; beyond it the
     population leaves the state. A loss of stability before the fold is not reported; `bifurcation` shows it.
 
-    On a graph (`Population` with a `degree`) the old state is the one to which agreement on the other word leads. It is
-    followed as `word` is said more and more, in the pair approximation as attrs["method"] tells, and its first fold is
-    the only one listed.
+    On a graph (`Population` with a `degree`) the old state is the one reached from agreement on the other word. It is
+    followed as `word` is said more and more, in the pair approximation (see attrs["method"]), and only its first fold
+    is listed.
 
     Parameters
     ----------
@@ -84,9 +83,9 @@ def critical_mass(
     - `old_word_share` (word), the word share of the old state at fraction 0;
     - `fold_parameter` (fold) and `fold_word_share` (fold, word), all folds of the diagram.
 
-    attrs["counts"] says what is counted. attrs["transition"] is 'fold'; 'continuous' if the state merges with the new
-    consensus; 'pitchfork' if it meets a state that is an equilibrium at every fraction, or is such a state and turns
-    unstable; or 'none'. attrs["reason"] explains it. In a stack transition and reason are variables.
+    attrs["counts"] says which agents are counted. attrs["transition"] is 'fold'; 'continuous' if the state merges with
+    the new consensus; 'pitchfork' if it meets a state that is an equilibrium at every fraction, or is such a state and
+    turns unstable; or 'none'. attrs["reason"] explains it. In a stack transition and reason are variables.
 
     Raises
     ------

@@ -63,7 +63,7 @@ class Changes:
         wrong = np.flatnonzero(~np.isfinite(slopes).all(1))
         if wrong.size:
             steep = " and ".join(self._rule(r) for r in wrong)
-            raise InputError(f"{steep} at {self._shown(x)}: expected a finite derivative, as of a smooth function")
+            raise InputError(f"{steep} at {self._shown(x)}: expected a finite derivative")
         return slopes
 
     def checked(self, x: Float[np.ndarray, "batch states"]) -> Float[np.ndarray, "batch rates"]:

@@ -46,7 +46,7 @@ def consensus(policy: xr.Dataset | Population, word: str) -> xr.DataArray:
     --------
     >>> policy = meanfield.datasets.smollm2().sel(pair="his/her")
     >>> said = meanfield.consensus(policy, "her") @ policy["q"]
-    >>> said.values.round(3)  # of his and her: one agent in six breaks the convention in its next interaction
+    >>> said.values.round(3)  # of 'his' and 'her': one agent in six breaks the convention in its next interaction
     array([0.158, 0.842])
     """
     population = as_population(policy)

@@ -210,7 +210,8 @@ class Population:
 
         Examples
         --------
-        One agent in ten has nine times as many neighbours as the others, and so takes part in half of what is said:
+        One agent in ten has nine times as many neighbours as the others, and so takes part in half of all
+        conversations:
 
         >>> policy = meanfield.make_policy(np.array([0.5, 0.9, 0.5, 0.5, 0.1]), ["A", "B"])
         >>> anywhere, hubs = (

@@ -161,10 +161,10 @@ class ReactionModel:
             two that meet, on the left and as many on the right; for births and deaths add a state of empty places. An
             agent that both sides have stays what it is. Names begin with no digit and have no '+'.
         rates
-            One for each rule, in their order, or one for all; at least 0, per unit of time. That of a rule of one agent
-            may be a function f of the composition, ``lambda x: 2 * x["I"] ** 2``: with x[name] the fraction of all
-            agents in a state, in the order of `states`, N x_A f(x) agents go from A to B per unit of time. Functions
-            are smooth, and written with `jax.numpy`.
+            One for each rule, in their order, or one for all; at least 0, per unit of time. The rate of a rule of one
+            agent may be a function f of the composition, ``lambda x: 2 * x["I"] ** 2``: with x[name] the fraction of
+            all agents in a state, in the order of `states`, N x_A f(x) agents go from A to B per unit of time.
+            Functions are smooth, and written with `jax.numpy`.
         states
             Their order. Default: that in which the rules name them.
         time_unit

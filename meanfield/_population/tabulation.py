@@ -146,7 +146,7 @@ def _distribution(value: Any, name: str, words: Sequence[str]) -> np.ndarray:
 
 
 def _columns(table: pd.DataFrame, words: Sequence[str]) -> tuple[list[Any], np.ndarray]:
-    """The memories in a table, and what is said in them."""
+    """The memories in a table, and the probabilities of words in them."""
     given = [word for word in words if word in table.columns]
     pairs = [(f"own_{k}", f"partner_{k}") for k in range(1, table.shape[1] // 2 + 1)]
     pairs = [pair for pair in pairs if set(pair) <= set(table.columns)]

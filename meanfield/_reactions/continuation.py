@@ -31,7 +31,7 @@ from meanfield._reactions.roots import closed_face, closed_faces
 from meanfield._reactions.search import search
 
 # Values of the parameter at which fixed points are searched for; bifurcations are more likely at round numbers. Those
-# near the ends find what is lost by a few committed agents.
+# near the ends find states that a few committed agents destroy.
 SLICES = np.append((np.arange(5) + 0.4638) / 5, [0.0046, 0.9954])
 SMALL_DIFFERENCE = 1e-7  # of s, for a derivative whose error Newton's method corrects
 DIFFERENCE = 1e-4  # of z, for second derivatives that only speed Newton's method
@@ -44,7 +44,7 @@ SAME = 1e-6  # as in `search`
 EMPTY = 1e-9  # fraction of agents below which nobody is in a state
 NEAR_BORDER = 1e-4  # of z; at the border of a face the equations of two branches are solved
 FEW = 1e-3  # fraction of agents from which on a branch goes straight to the border
-LEFT = 1e-6  # what is left of the fewest agents where a step has left the face
+LEFT = 1e-6  # part of the fewest agents that a step which leaves the face keeps
 AT_BORDER = 1e-2  # eigenvalue where a branch reaches it, and the error of the place
 FINEST = 1e-3  # step in units of the largest within which several bifurcations are one
 ROUNDING = 1e-13  # of fractions of agents

@@ -88,7 +88,7 @@ def share_text(share: float) -> str:
 
 
 def describe_stability(table: xr.Dataset) -> list[str]:
-    """One sentence for each policy: what a large population does from empty memories, and why.
+    """One sentence for each policy: where a large population with empty memories ends, and why.
 
     Parameters
     ----------

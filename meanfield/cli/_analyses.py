@@ -53,7 +53,7 @@ def _winners(times: xr.Dataset) -> Iterator[str]:
 def _chances(rare: xr.Dataset) -> Iterator[str]:
     chance, error, (low, high) = rare["probability"].item(), rare["relative_error"].item(), rare["interval"].values
     name = " ".join(str(rare[one].item()) for one in ("model", "pair") if one in rare.coords)
-    told = f"{name}, N = {rare['n_agents'].item():,}: ends at {rare['word'].item()} with chance {chance:.3g}"
+    told = f"{name}, N = {rare['n_agents'].item():,}: ends at {rare['word'].item()} with probability {chance:.3g}"
     told += f" ({rare['interval'].attrs['long_name']} {low:.3g} to {high:.3g})" if high == high else ""
     yield told + (f", relative error {error:.2g}" if error == error else "")
     if rare.attrs["reason"]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meanfield.toolbox import require_rooms
+from meanfield.toolbox import require_packages
 
 if TYPE_CHECKING:
     import xarray as xr
 
 try:
-    require_rooms("policy_extraction", "theory", "validation", "paper_figs")
+    require_packages("policy_extraction", "theory", "validation", "paper_figs")
 except ImportError as error:
     sys.exit(f"meanfield: {error}")
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")

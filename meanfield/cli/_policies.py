@@ -96,7 +96,7 @@ def measure(
     out: Out,
     memory_length: Annotated[int, typer.Option("--memory-length", "-H", help="H, interactions remembered.")] = 5,
     goal: Annotated[
-        str, typer.Option(help="What is to be known: kappa, strong word, eigenvalue, critical_mass or word_share.")
+        str, typer.Option(help="The quantity to measure: kappa, strong word, eigenvalue, critical_mass or word_share.")
     ] = "kappa",
     word: Annotated[str | None, typer.Option(help="Word of the committed agents, for critical_mass.")] = None,
     tolerance: Annotated[

@@ -49,7 +49,7 @@ def action(game: Game, path: Any) -> Float[Array, ""]:
     """
     shape = (-1, *game.classes.shape)
     x, p = (filled(np.nan_to_num(path[name].values.reshape(shape)), "edge") for name in ("composition", "momentum"))
-    if isinstance(game, WordGame):  # fractions of each species stay, and what is conjugate to them: share · p
+    if isinstance(game, WordGame):  # fractions of each species stay, and their momenta: share · p
         share = jnp.maximum(game.share, jnp.finfo(game.share.dtype).tiny)[..., None]
         x, p = share * x, jax.lax.stop_gradient(share) / share * p
     done = tilt(game, x, p, filled(path["weight"].values))

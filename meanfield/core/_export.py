@@ -155,7 +155,7 @@ def _digest(data: bytes) -> str:
 
 @contextmanager
 def _quiet_loader() -> Iterator[None]:
-    """Pass on what is written to the process's standard error, except for lines of XLA's loader.
+    """Pass on the process's standard error, except for lines of XLA's loader.
 
     It reports tuning flags that the same processor had set when the program was compiled.
     """

@@ -57,8 +57,8 @@ def sweep(
 ) -> tuple[Array, ...]:
     """Logarithms of the new fields at the nodes, the strength s, S, and u and v at the nodes.
 
-    Logarithms of fields are those at nodes and middles in turn, with a node at every whole τ, and `pace` is dt/dτ at
-    the beginning, middle and end of each step; the first `n_steps` count. The momentum at the end is base + s·left,
+    Logarithms of fields are given at nodes and middles alternately, with a node at every whole τ, and `pace` is dt/dτ
+    at the beginning, middle and end of each step; the first `n_steps` count. The momentum at the end is base + s·left,
     `level` is l·x* and `width` is lᵀDl/2λ. A `strength` of NaN is found from the condition at the end, without a base.
     `bend` has the terms of higher order in s, of exp(momentum) and of S, and the largest s for which they hold. Where
     fields leave all bounds some numbers are not finite.
@@ -301,7 +301,7 @@ def influences(
     size = basis.shape[1]
 
     def made(u: Array, v: Array) -> Array:
-        """Change of u by each field, less its mean over each class."""
+        """Change of u by each field, minus its mean over each class."""
         after = jax.jacrev(lambda v: game.fields(u, v) @ basis)(v)
         present = _positive(game.masses(u * v))
         return after - jax.vmap(lambda one: game.masses(one * v) / present * u)(after)
@@ -407,7 +407,7 @@ def met_others_of_rates(
     pairs = ReactionGame(*arrays[:7])
 
     def gained(x: Array, p: Array) -> Array:
-        def met(x: Array) -> Array:  # what is quadratic in x
+        def met(x: Array) -> Array:  # the quadratic terms in x
             return pairs.hamiltonian(2 * x, p) / 2 - pairs.hamiltonian(x, p)
 
         return met(x) - x @ jax.vmap(met)(jnp.eye(len(x), dtype=x.dtype))
@@ -437,8 +437,8 @@ def met_others(
 ) -> Float[Array, " nodes"]:
     """Gain of agents per unit of time, of order 1, from not meeting themselves, at the nodes of a path.
 
-    With B the pairing it is g·Bg less the mean of the same of a single agent; 0 for agents of one class. `members` is 1
-    for the states of each class and 0 elsewhere. Each agent without a state has one field that is its own partner.
+    With B the pairing it is g·Bg minus the mean of the same of a single agent; 0 for agents of one class. `members` is
+    1 for the states of each class and 0 elsewhere. Each agent without a state has one field that is its own partner.
     """
     game: Any = game_of(arrays)
     partners = pairing(arrays)

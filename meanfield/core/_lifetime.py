@@ -7,7 +7,7 @@ leave the attractor, and H₁ since agents do not meet themselves, a lifetime's 
 
 with E = log 2π/λ over a saddle. In an extinction, whose path ends as x* + sξ and p* + sl, it is the limit s → 0 with
 E = ½ log 2π/(l·ξ - l·Σl) - log λs. One of the basis is dz/dt; the others are kept orthogonal to it and to ∇H, so that
-no error grows. The trace is integrated as a determinant, that of δp' = -H_xp δp by the same steps as V: both err alike
+no error grows. The trace is integrated as the determinant of δp' = -H_xp δp, by the same steps as V: both err alike
 where agents rest.
 
 The path solves equations of collocation between its linearised ends, and follows the game by a step of Newton's method.
@@ -47,8 +47,8 @@ def log_lifetime(
 ) -> Float[Array, ""]:
     """The logarithm of the mean time after which N agents leave an attractor by a path, with its derivatives.
 
-    It is N · barrier + log(prefactor · N^power), as in `meanfield.lifetime`, for one way out. First derivatives by the
-    game are exact: the path, its ends and the fluctuations about it follow the game. Second derivatives are wrong.
+    It is N · barrier + log(prefactor · N^power), as in `meanfield.lifetime`, for one escape path. First derivatives by
+    the game are exact: the path, its ends and the fluctuations about it follow the game. Second derivatives are wrong.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def log_lifetime(
     -------
     The logarithm of a time in rounds, for a reaction model in its unit of time. NaN where the path reaches its saddle
     sideways, or is not the game's; without meaning in other cases in which `meanfield.lifetime` knows no prefactor.
-    Rates exp(-value) of several ways out add up. For agents in two states who change one at a time
+    Rates exp(-value) of several paths add up. For agents in two states who change one at a time
     `meanfield.lifetime` takes the exact chain, from which the value differs by the order of 1/N.
 
     Raises

@@ -16,7 +16,7 @@ rates, and for words
 
     S = Σ_ab k_ab k_baᵀ - τFFᵀ,   k_ab = Σ_i x_i q_a(i) (e_Γ(i,a,b) - x).
 
-What it feeds is forgotten. So G is kept in factors, which move like perturbations of x and are compressed each time.
+Its source is forgotten. So G is kept in factors, which move like perturbations of x and are compressed each time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from meanfield.core._rates import drift, jacobian_product, noise_product
 STAGES = len(diffrax.Tsit5.tableau.a_lower)
 *EARLIER, LAST = (np.pad(row, (0, STAGES - len(row))) for row in diffrax.Tsit5.tableau.a_lower)
 WEIGHTS = np.array([np.zeros(STAGES), *EARLIER])
-# Lobatto's rule of four points for what is fed in during a step: the weight of its ends, and the points within
+# Lobatto's rule of four points for the source during a step: the weight of its ends, and the points within
 FEW = 4
 END, INNER = 1 / 12, np.array([(1 - 5**-0.5) / 2, (1 + 5**-0.5) / 2])
 

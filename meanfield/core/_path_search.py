@@ -113,7 +113,7 @@ class Ending(NamedTuple):
     bend: Bend | None = None
 
     def rest(self, strength: float) -> float:
-        """A(s), the action after the end, less the action of a path on which l·x is at its level."""
+        """A(s), the action after the end, minus the action of a path on which l·x is at its level."""
         rest = strength**2 * self.width / 2
         if self.bend is not None:
             rest -= float(strength ** np.arange(2, len(self.bend.action) + 2) @ self.bend.action)
@@ -182,7 +182,7 @@ class PathProblem:
     Parameters
     ----------
     arrays
-        Those of the game: three of a `WordGame`, seven of a `ReactionGame`.
+        Arrays of the game: three of a `WordGame`, seven of a `ReactionGame`.
     ending, mesh
         Where the path ends, and its times.
     start
@@ -290,7 +290,7 @@ class PathProblem:
     ) -> Instanton | None:
         """The instanton by Newton's method, or None if it does not converge within about so many evaluations.
 
-        The inverse of the Jacobian is approximately that of the problem `before`, whose fields were `moved`.
+        The inverse of the Jacobian starts as an approximation from the problem `before`, whose fields were `moved`.
         """
         if before is not None:
             same = before.mesh is self.mesh
@@ -299,7 +299,7 @@ class PathProblem:
             found = newton(self.evaluate, start, tolerance, most, self.inverse)
             if found is not None or self.evaluations - used >= most:
                 return found
-            self.inverse = Inverse()  # that of another path may mislead
+            self.inverse = Inverse()  # the inverse of another path may mislead
         return newton(self.evaluate, start, tolerance, most, self.inverse)
 
 
@@ -432,7 +432,7 @@ def newton(
 
 
 class Inverse:
-    """The inverse of the Jacobian on the vectors whose products with it, or with that of a problem before, are known.
+    """The inverse of the Jacobian on vectors with known products with it, or with the Jacobian of an earlier problem.
 
     Elsewhere it is 1.
     """

@@ -89,7 +89,7 @@ def _smoothed(g: Function, C: Function | Array) -> Function:
 
 
 def _symmetric(tensor: Array) -> Array:
-    """The sum over which axis is the first; those of three are alike but for the first."""
+    """The sum over the choices of the first axis; tensors of three axes are symmetric in the other two."""
     return sum((jnp.moveaxis(tensor, 0, axis) for axis in range(1, tensor.ndim)), tensor)
 
 

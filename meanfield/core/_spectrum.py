@@ -46,7 +46,7 @@ class Eigenvalues(NamedTuple):
 def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenvalues:
     """The k eigenvalues of J = ∂F/∂x with the largest real parts, on perturbations that keep every class's mass.
 
-    k is at most the number of states less the number of classes, else ValueError. ConvergenceError where Arnoldi
+    k is at most the number of states minus the number of classes, else ValueError. ConvergenceError where Arnoldi
     iteration does not tell the leading eigenvalues from others close to them.
 
     LAPACK for small games, else Arnoldi iteration on products with J and Jᵀ (scipy). Runs on the host; `eigenvalue` is
@@ -135,7 +135,7 @@ def eigenvalue(game: Game, x: Float[Array, ...], left: Float[Array, ...], right:
     """l·J(x)r, the eigenvalue that belongs to these eigenvectors, with its derivative by the game and by x.
 
     By perturbation theory dλ = l·dJ r for a simple eigenvalue with l·r = 1: vectors are constants. Vectors are real;
-    for a complex pair Re λ is the value for the real parts of both less that for their imaginary parts. Put x =
+    for a complex pair Re λ is the value for the real parts of both minus that for their imaginary parts. Put x =
     `fixed_point` (…) inside the differentiated function for the total derivative at a fixed point that moves.
 
     Examples

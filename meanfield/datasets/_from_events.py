@@ -229,7 +229,7 @@ def _words(
     if words is not None and (isinstance(words, str) or not _all_texts(words)):
         raise InputError(f"words = {shown(words)}: expected a list of words, or a mapping of answers to words")
     sides, missing = ("said", "heard"), (*NO_ANSWER, *missing)
-    expected = f"{EXPECTED_WORD}, and missing=[…] lists what is no answer"
+    expected = f"{EXPECTED_WORD}, and missing=[…] lists texts that are no answer"
     if words is None:
         said = {cell for side in sides for cell in texts_in(log[side])}
         names = {word: word for word in sorted(said - {*missing}) if _is_word(word)}
@@ -267,7 +267,7 @@ def _tell_doubtful(options: tuple[str, ...], counts: np.ndarray) -> None:
         if len(some) > 1 or not key
     ]
     if told:
-        remedy = "words={'a': 'A', …} maps answers to options, words=[…] lists all options, missing=['?'] what is none"
+        remedy = "words={'a': 'A', …} maps answers to options, words=[…] lists all options, missing=['?'] no answers"
         warnings.warn(f"options are kept as they are, and {'; '.join(told)}: {remedy}", stacklevel=4)
 
 

@@ -330,7 +330,7 @@ def numbers_of(complaints: Complaints, table: pd.DataFrame, column: str, decimal
 
 
 def codes_of(cells: pd.Series, words: Mapping[str, int]) -> np.ndarray:
-    """The code of each text in a column, MISSING for no cell, UNKNOWN for another text or what is no text."""
+    """The code of each text in a column, MISSING for no cell, UNKNOWN for another text or no text."""
     codes, values = _distinct(cells)
     found = [
         words.get(one, UNKNOWN) if isinstance(one, str) else (MISSING if is_missing(one) else UNKNOWN) for one in values

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from meanfield.toolbox._hidden import require_packages as require_packages
 from meanfield.toolbox._lazy_door import lazy_door as lazy_door
-from meanfield.toolbox._rooms import require_rooms as require_rooms
 
 if TYPE_CHECKING:
     from meanfield._finite_size.law_path import signed_kappa as signed_kappa

@@ -46,7 +46,7 @@ KINDS = {
 
 
 def expect(dataset: object, kind: str, name: str) -> xr.Dataset:
-    """`dataset` if it is a result of this kind; otherwise InputError names its maker and what is wrong."""
+    """`dataset` if it is a result of this kind; otherwise InputError names its maker and the mistake."""
     maker, needs, dims = KINDS[kind]
     if not isinstance(dataset, xr.Dataset):
         wrong = f"it is a {type(dataset).__name__}"

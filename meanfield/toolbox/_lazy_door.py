@@ -1,4 +1,4 @@
-"""Lazy doors: packages whose names are imported on first use."""
+"""Packages whose names are imported on first use."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def lazy_door(
     """`__getattr__`, `__dir__` and `__all__` of a package, for the names that its `file` imports for type checkers.
 
     A name is written once, as ``from package._module import name as name`` under ``if TYPE_CHECKING``, for type
-    checkers, editors and this function. ``from package import room as room`` is an inner package; ``from package.room
-    import f as g`` gives f another name at this door. Names of a `former` release are in ``package._former``, and
-    are not listed. Source: PEP 562.
+    checkers, editors and this function. ``from package import inner as inner`` is an inner package; ``from
+    package.inner import f as g`` gives f another name in the outer one. Names of a `former` release are in
+    ``package._former``, and are not listed. Source: PEP 562.
     """
     blocks = [node for node in ast.parse(Path(file).read_bytes()).body if isinstance(node, ast.If)]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
@@ -29,8 +29,8 @@ def lazy_door(
         if name not in origins:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         module, attribute = origins[name]
-        room = module == package
-        value = import_module(f"{package}.{attribute}") if room else getattr(import_module(module), attribute)
+        inner = module == package
+        value = import_module(f"{package}.{attribute}") if inner else getattr(import_module(module), attribute)
         setattr(sys.modules[package], name, value)  # found without this function from now on
         return value
 
@@ -38,7 +38,7 @@ def lazy_door(
         own = vars(sys.modules[package])
         if not _for_help():
             return sorted({*origins, *(name for name in own if name.startswith("__"))})
-        # Help shows the names in the docstring already, without an import of all, and needs no functions of the door
+        # Help shows the names in the docstring already, without an import of all, and needs no functions of the package
         names = {name for name in origins if f"`{name}`" not in str(own["__doc__"])}
         return sorted({*names, *(name for name in own if name.startswith("__") and not callable(own[name]))})
 

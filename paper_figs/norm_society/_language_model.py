@@ -35,9 +35,9 @@ class NormOperations:
     It is the `operations` of `simulate_society`. A yes/no operation is a question whose two answers are scored: a
     softmax over the two words at the temperature, averaged over both orders of the words, because small models prefer
     one place. The answer is drawn with this probability. A thought or a norm is written only after a yes, and questions
-    about the text decide by which norms a plan goes, and which standard an action shows: that of a random one is asked
-    for. An unusable text is refused as a whole, and the model is asked again and told what was wrong. Source: [003]
-    Section 2; the prompts are ours.
+    about the text decide by which norms a plan goes, and which standard an action shows: the model is asked about a
+    random one. An unusable text is refused as a whole, and the model is asked again and told what was wrong. Source:
+    [003] Section 2; the prompts are ours.
 
     Parameters
     ----------

@@ -90,14 +90,14 @@ class Member:
         return any(norm.content == held.content for held in self.qualified)
 
     def told_of(self, norm: PersonalNorm) -> Member:
-        """With `norm` as the last in its information; norms that it holds or has superseded stay as they are."""
+        """The member with `norm` as the last in its information; norms that it holds or has superseded stay."""
         if any(other.content == norm.content and other.state != "informed" for other in self.norms):
             return self
         rest = (other for other in self.norms if other.content != norm.content)
         return self._with((*rest, replace(norm, state="informed")), self.follows)
 
     def accepts(self, norm: PersonalNorm) -> Member:
-        """With `norm` qualified, in place of all norms that it contradicts, which become information.
+        """The member with `norm` qualified, in place of all norms that it contradicts, which become information.
 
         The parts of an abstract norm that loses hold again if they are not contradicted. A norm that was superseded is
         planned by at once, as its abstract norm was, and an abstract norm goes where all of its parts hold again.
@@ -138,7 +138,7 @@ class Member:
         return found
 
     def plans(self, text: str, follows: Iterable[str]) -> Member:
-        """With another plan; it goes on to plan by the norms of earlier ones."""
+        """The member with another plan; it goes on to plan by the norms of earlier ones."""
         if unknown := set(follows).difference(norm.content for norm in self.qualified):
             raise InputError(
                 f"plan of {self.agent.name} follows {min(unknown)!r}: expected qualified norms of the agent"
@@ -146,7 +146,7 @@ class Member:
         return replace(self._with(self.norms, self.follows.union(follows)), plan=text)
 
     def generalises(self, contents: Sequence[str], abstract: str, kind: str, weights: Sequence[float]) -> Member:
-        """With the qualified norms `contents` superseded by a general one that says `abstract`."""
+        """The member with the qualified norms `contents` superseded by a general one that says `abstract`."""
         subset = self.among(contents)
         if len(weights) != len(contents) or not all(is_number(w) and w > 0 for w in weights):
             raise InputError(f"weights = {weights!r}: expected {len(contents)} positive numbers")

@@ -13,7 +13,7 @@ from theory.toolbox import KINDS
 def parse_text(text: str, n: int = 0) -> str:
     """The answer on one line."""
     if not is_text(text):
-        raise ReplyError("it is empty, or holds what is no character")
+        raise ReplyError("it is empty, or holds something that is no character")
     return _line(text)
 
 
@@ -63,7 +63,7 @@ def parse_themes(text: str, n: int) -> list[tuple[str, list[int]]]:
 
 
 PARSERS = {"create": parse_norms, "identify": parse_norm, "classify": parse_themes, "abstract": parse_abstract}
-"""Parsers of what is not text."""
+"""Parsers of replies that are not texts."""
 
 
 def _norm(row: Any) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def simulate_society(
     - classify (norms): lists of a theme and the contents of its norms; no norm is part of two;
     - abstract (theme, norms): a list of content and kind of a general norm, and weights of the norms in its utility.
 
-    `norms` are the agent's qualified norms, `informed` those that it was told of and has not accepted, the latest last;
+    `norms` are the agent's qualified norms, `informed` those that it heard of and has not accepted, the latest last;
     `source` is 'chat' or 'thought'. With an observation and a text come the name of the `behaviour`, the standard that
     it `shows`, and whether it is `normative` or a habit. `operations` may have the attributes `rates`; `identity`, a
     text that determines the answers; `created_for`, names of agents for whom it has norms; and `exchanges`, a list of
@@ -89,11 +89,11 @@ def simulate_society(
     operations
         Who decides: `TableOperations`, `NormOperations` or a function of yours.
     agents, behaviours
-        Two agents or more with preferences for all behaviours, by default those of [003].
+        Two agents or more with preferences for all behaviours; default: the ten of [003].
     encounters, seed
         Number of encounters, and the seed of all random numbers.
     rates
-        By default those of `operations`, else `NormRates` without utilities of norms that are not in the society.
+        Default: the rates of `operations`, else `NormRates` without utilities of norms that are not in the society.
     n_created
         Most norms of an entrepreneur at the start, 5 in [003].
     on_unparsed
@@ -140,7 +140,7 @@ def simulate_society(
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
     society, met = Society(operations, agents, chosen, rates, n_created, on_unparsed), 0
     events, shares = list[Event](), list[np.ndarray]()
-    getattr(operations, "exchanges", []).clear()  # what was asked before is not of this society
+    getattr(operations, "exchanges", []).clear()  # earlier exchanges are not of this society
     with tqdm(total=encounters, disable=not progress, unit="encounter", leave=False) as bar:
         while met < encounters:
             # Random numbers belong to events: disjoint parts of one Philox sequence

@@ -1,1 +1,1 @@
-"""Figures and tables of [000], and those of [001] that are the same."""
+"""Figures and tables of [000], some of them also in [001]."""

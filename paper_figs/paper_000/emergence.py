@@ -237,7 +237,7 @@ ITEMS = [
         pools,
         draw_pools,
         "The same runs. Dashed: means of 2,000 populations simulated with the policy estimated from all choices of "
-        "Llama 3 with these words, which include those of the runs shown.",
+        "Llama 3 with these words, which include the runs shown.",
     ),
     Item(
         "000",

@@ -92,12 +92,12 @@ ITEMS = [
         numbers,
         draw,
         "1,000 runs at each N, of four times the 16 N interactions of Appendix E. Mechanism 1 has the parameters of "
-        "Appendix E, and m* the law of fields at that N. Large groups have not reached m* when the paper's runs end: "
-        "at N = 64 the mean of |m| is 0.49 at 16 N and 0.74 at 64 N, m* is 0.86 and -0.91. Of these runs 47 % are "
-        "polarized at 16 N and 11 % at 64 N, so a good part of the polarization of large groups in Fig. 5c passes "
-        "with time. Gossip is of ideal observers of France against Peru, with α = 0.45, m = 3 and no rewrite; each "
-        "run has other crops. For gossip the paper derives no J and β: m* has those of Appendix E and the fields of "
-        "all crops, with misreadings of 1 % so that they are finite. m of gossip stays far below; one reason is that "
-        "agents who see blue alone, 16 % of crops, end at Ukraine, a third country.",
+        "Appendix E, and m* the distribution of fields at that N. Large groups have not reached m* when the paper's "
+        "runs end: at N = 64 the mean of |m| is 0.49 at 16 N and 0.74 at 64 N, m* is 0.86 and -0.91. Of these runs "
+        "47 % are polarized at 16 N and 11 % at 64 N, so a good part of the polarization of large groups in Fig. 5c "
+        "passes with time. Gossip is of ideal observers of France against Peru, with α = 0.45, m = 3 and no rewrite; "
+        "each run has other crops. For gossip the paper derives no J and β: m* takes them from Appendix E, and "
+        "the fields of all crops, with misreadings of 1 % so that they are finite. m of gossip stays far below; one "
+        "reason is that agents who see blue alone, 16 % of crops, end at Ukraine, a third country.",
     )
 ]

@@ -100,6 +100,6 @@ ITEMS = [
         "= 0.45 (Appendix E), m = 3 and no rewrite. It is the first of 1,000 seeds that ends as the paper's: no "
         "consensus on the truth at N = 4, consensus at 16, and at 64 a split with at least a quarter for Peru. Three "
         "of 1,000 do. At N = 64 most runs, 77 %, end fragmented: Ukraine, whose flag shows blue crops more often than "
-        "that of France, holds a third part.",
+        "the flag of France, holds a third part.",
     )
 ]

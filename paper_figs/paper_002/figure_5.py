@@ -58,9 +58,9 @@ ITEMS = [
         "The probe of France's crops in (a) and (b) is not published. Here are an ideal observer of France against "
         "Peru, whose field is infinite where blue is seen, and the published probe of Yemen against Austria: 50 "
         "answers of GPT-4o to each of 128 crops, with a pseudo-count of 0.5. As in Appendix E, (c) and (d) do not use "
-        "these fields but fitted laws. Dashed lines have the parameters of Appendix E, 4,000 runs at each N; full "
-        "lines are our fit of all 14, with a log-likelihood of -39 instead of -67; the data determine none of the 14 "
-        "by itself. The paper says that its theory closely tracks the polarized fraction; at N = 8 it is 0.27 and "
+        "these fields but fitted distributions. Dashed lines have the parameters of Appendix E, 4,000 runs at each N; "
+        "full lines are our fit of all 14, with a log-likelihood of -39 instead of -67; the data determine none of the "
+        "14 by itself. The paper says that its theory closely tracks the polarized fraction; at N = 8 it is 0.27 and "
         "GPT-4o's 0.50, at N = 32 0.37 and 0.55, outside 95 % intervals. Our fit pays for the fractions with "
         "accuracies of 0.61 to 0.67, above all measured ones, 0.46 to 0.58: agents of Mechanism 1 know two countries "
         "only.",

@@ -59,7 +59,7 @@ def _of(behaviour: Behaviour, fractions: Fractions | None) -> tuple[meanfield.Re
 
 
 def _simulated(study: Study, behaviour: Behaviour, fractions: Fractions | None) -> xr.Dataset:
-    """The runs of one behaviour: only what is drawn, in as few bytes as it needs."""
+    """The runs of one behaviour: only the drawn numbers, in as few bytes as possible."""
     runs, (model, start) = study.runs(RUNS), _of(behaviour, fractions)
     told = {"/".join(key): share for key, share in (fractions or {}).items()}
     settings = {"behaviour": behaviour.standards["for"], "n_agents": N_AGENTS, "runs": runs, "fractions": told}
@@ -79,7 +79,7 @@ def _simulated(study: Study, behaviour: Behaviour, fractions: Fractions | None) 
 
 
 def _seed_of(seed: int, behaviour: str) -> int:
-    """The seed of one behaviour's runs, so that those of two behaviours are independent."""
+    """The seed of one behaviour's runs, so that runs of two behaviours are independent."""
     words = np.random.SeedSequence(seed, spawn_key=tuple(behaviour.encode())).generate_state(1, np.uint64)
     return int(words[0]) % (LARGEST_SEED + 1)
 

@@ -1,4 +1,4 @@
-"""[003] Fig. 1, A1, A2 and B1 to B12: a diagram and texts, of which nothing can be computed."""
+"""[003] Fig. 1, A1, A2 and B1 to B12: a diagram and texts, with nothing to compute."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Stock:
     """A back end that draws many answers to a prompt together, keeps them, and gives out each of them once.
 
     A population asks the same prompts again and again. Answers to a prompt are independent, so those from the stock
-    have the law of answers that are generated one by one. The seeds of calls are not used.
+    have the distribution of answers that are generated one by one. The seeds of calls are not used.
 
     Parameters
     ----------

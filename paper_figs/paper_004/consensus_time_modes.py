@@ -89,7 +89,7 @@ def _titled(figure: Figure, axes: list[Axes], found: xr.Dataset, label: str) -> 
 
 
 DIFFERS = (
-    "The mode is that of the runs that a word wins, of 10,000 up to N = 200 and of 1,000 beyond; it is left out for "
+    "The mode is over the runs that a word wins, of 10,000 up to N = 200 and of 1,000 beyond; it is left out for "
     "fewer than 50 runs. Beside the bias stands the mode of the strong word."
 )
 ITEMS = [

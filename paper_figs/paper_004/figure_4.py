@@ -103,6 +103,6 @@ ITEMS = [
         draw,
         "The paper does not name the sizes: 4, 10, 100 and 1,000 fit its biases. Here are 100,000 runs at each. "
         "At N = 4 the bias 0.616 agrees with the printed 0.626 within the error of 1,000 runs, not of 100,000. "
-        "Each density is the law of the time given the winner.",
+        "Each density is the distribution of the time given the winner.",
     )
 ]

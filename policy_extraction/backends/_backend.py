@@ -55,7 +55,7 @@ class Backend(Protocol):
     name
         Name for people and for the coordinate `model`.
     identity
-        Key of what is kept on disk; it changes with the model. If it is empty, nothing is kept.
+        Key of the answers kept on disk; it changes with the model. If it is empty, nothing is kept.
     provenance
         Numbers and strings for the attrs of a record, such as the number format of the weights.
     """

@@ -17,7 +17,7 @@ STACKED_DIMS = ("model", "pair")
 IMPROBABLE = -9.0  # log10; low, because similar states make a gap more likely than the bound says
 NUMBERS = {
     "gap_edge": "lowest choice probability above 1e-12",
-    "gap_log10_p": "log10 of the chance that no probability lies between 1e-12 and gap_edge",
+    "gap_log10_p": "log10 of the probability that no q lies between 1e-12 and gap_edge",
     "top_p": "p of a nucleus filter on each presentation order that leaves such a gap",
     "lowest_mass": "lowest captured mass",
     "median_mass": "median captured mass",
@@ -33,8 +33,8 @@ def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: flo
     filter
         No probability lies between 1e-12 and some edge, but many lie below. A nucleus filter in each of n presentation
         orders before the average leaves (1 - p) / n as the lowest value of two words. A gap is reported if its
-        probability is below 1e-9 for log-odds of a log-concave law, or if one word is certain in each order. Policies
-        whose attrs declare a filter are not reported.
+        probability is below 1e-9 for log-odds of a log-concave distribution, or if one word is certain in each order.
+        Policies whose attrs declare a filter are not reported.
     captured_mass
         In some prompts all words together have a probability below `least_mass`. Censored words count 0.
     order_effect

@@ -22,9 +22,9 @@ def find_gap(q: np.ndarray) -> Gap:
     """The gap near 0 in the probabilities of all words, and a bound of its probability; `q` has any shape.
 
     Let s = -log(q / (1 - q)) > 0 for the probabilities below 1/2. The null hypothesis is a log-concave density of s, as
-    normal, logistic and exponential laws have it. Then the hazard rate of s (density at s over the share of values
-    beyond s) does not fall, and a value that passes the edge s_1 of the gap has to end soon. Take the half of the
-    values closest to the gap, from s_0 to s_1, with k + 1 different ones, and the n zeros beyond. Per length of s
+    normal, logistic and exponential distributions have it. Then the hazard rate of s (density at s over the share of
+    values beyond s) does not fall, and a value that passes the edge s_1 of the gap has to end soon. Take the half of
+    the values closest to the gap, from s_0 to s_1, with k + 1 different ones, and the n zeros beyond. Per length of s
     passed, values end at least as often in the gap as before it. They passed τ = Σ (s - s_0) + n (s_1 - s_0) before the
     gap and τ' = n · (width of the gap) in it. So the probability that all k values besides the one at the edge ended
     before the gap is at most (τ / (τ + τ'))^k. Equal values count once, because language models compute with few

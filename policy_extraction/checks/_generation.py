@@ -53,9 +53,9 @@ def generation_test(
     whole vocabulary at the temperature T of the policy, until the answer begins with a word. Source: [004] SI
     "Validation of Probabilistic Policies in Simulations", Fig. S3.
 
-    The model writes a word w of tokens w_i with probability Π_i p(w_i | w_<i)^(1/T) / Z_i, where the sum
-    Z_i = Σ_v p(v | w_<i)^(1/T) runs over the vocabulary. All words share Z_1. So for words of one token the law, given
-    that the answer is a word, is exactly Eq. 9 at T. For words of several tokens it is Eq. 9 only at T = 1; at other
+    The model writes a word w of tokens w_i with probability Π_i p(w_i | w_<i)^(1/T) / Z_i, where the sum Z_i = Σ_v p(v
+    | w_<i)^(1/T) runs over the vocabulary. All words share Z_1. So for words of one token the distribution, given that
+    the answer is a word, is exactly Eq. 9 at T. For words of several tokens it is Eq. 9 only at T = 1; at other
     temperatures, extract the policy from a model that is `tempered`. Words need equally many tokens. Otherwise a
     warning tells that a shorter word is counted as said only if no letter follows it, while its p counts all answers.
 
@@ -88,7 +88,7 @@ def generation_test(
     - `p_value` (state) of the exact binomial (W > 2: multinomial) test, and `alarm_chance` (state), the probability of
       p < 0.05 if the policy is right;
     - `alarms`, the number of states with p < 0.05; `expected_alarms`; and `alarm_interval` (bound), the 99 % interval
-      of the number of alarms if the policy is right (its law is Poisson-binomial);
+      of the number of alarms if the policy is right (it is Poisson-binomial);
     - `generated` and `valid` (state), the number of generated answers, and of those that were a word. A state without
       n words is not tested: its `p_value` is NaN, and `untested` counts such states.
 
@@ -106,7 +106,7 @@ def generation_test(
 
     Examples
     --------
-    What is said at temperature 0.5 agrees with the policy of this temperature; what is said at 2 does not.
+    Answers at temperature 0.5 agree with the policy of this temperature; answers at 2 do not.
 
     >>> from policy_extraction import extract
     >>> from policy_extraction.backends import TableBackend

@@ -1,4 +1,4 @@
-"""Prompts of the flag game in TOML files: those of [002] Appendix D, and those of a user."""
+"""Prompts of the flag game in TOML files: from [002] Appendix D, and a user's own."""
 
 from __future__ import annotations
 

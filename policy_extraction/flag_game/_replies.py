@@ -21,7 +21,7 @@ class Expected:
 
 
 def parse_reply(text: str, expected: Expected) -> dict[str, Any]:
-    """The answer as a dict in the order of `expected.keys`; ReplyError says what is wrong.
+    """The answer as a dict in the order of `expected.keys`; ReplyError names the mistake.
 
     Nothing is repaired: no text around the object, no other key, no key twice, no other spelling of a country.
     """

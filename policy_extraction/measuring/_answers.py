@@ -96,7 +96,7 @@ class Answers:
 
     @contextmanager
     def telling(self, name: str, bar: tqdm | None = None) -> Iterator[None]:
-        """Say what is kept if the block fails: in its error, or after an interrupt on stderr."""
+        """Tell which answers are kept if the block fails: in its error, or after an interrupt on stderr."""
         try:
             yield
         except KeyboardInterrupt as interrupt:

@@ -50,7 +50,7 @@ def cost(
     Parameters
     ----------
     model
-        Name, path or loaded pair (model, tokenizer) as in `extract`, of which only the tokenizer is used. A name that
+        Name, path or loaded pair (model, tokenizer) as in `extract`; only the tokenizer is used. A name that
         is found nowhere, such as a paid service's, has none; None looks for none.
     words
         The words of one game, as in ``("his", "her")``, or a sequence of such sequences of equal length.
@@ -71,7 +71,7 @@ def cost(
     Returns
     -------
     Dataset with `prompts`, `requests`, `tokens_in`, `tokens_out`, `price` in the currency of the prices, and `seconds`,
-    the longest of what the rate and the limits ask for. Price and seconds are NaN if nothing tells them.
+    the longest time that the rate or a limit asks for. Price and seconds are NaN if nothing tells them.
     ``attrs["counted"]`` says how tokens were counted. Several sets of words add a dim `pair`.
 
     Raises

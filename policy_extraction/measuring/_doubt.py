@@ -18,7 +18,7 @@ from scipy.stats import binom
 from scipy.stats import t as student
 
 LEVEL = 0.95  # of intervals
-RARE = 0.001  # chance at which so many answers outside their intervals count as a proof
+RARE = 0.001  # probability at which so many answers outside their intervals count as a proof
 TESTS = 60  # latest predictions that count; earlier ones were made from fewer answers
 MOVES = 6  # latest moves that count
 FREEDOM = 3.0  # of predictions: 2.1 to 4.1 for twelve tables of two models, with scales of 0.6 to 0.8

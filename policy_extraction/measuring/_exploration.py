@@ -25,7 +25,7 @@ Batch = tuple[np.ndarray, int]  # memories, and how many of the first test the m
 class Exploration(ABC, Generic[Known]):
     """A measurement of one policy in batches of memories, which a posterior of all memories chooses."""
 
-    ask: Callable[[np.ndarray], np.ndarray]  # gives what is measured in memories (n, …), shape (n, W)
+    ask: Callable[[np.ndarray], np.ndarray]  # measures memories (n, …), shape (n, W)
     tolerance: float
     seed: int  # of everything random
 
@@ -42,7 +42,7 @@ class Exploration(ABC, Generic[Known]):
         self.posterior: Posterior
 
     def run(self, most: int) -> Iterator[Known]:
-        """Ask up to `most` times; yields what is known after each batch, and ends when that is enough."""
+        """Ask up to `most` times; yields the knowledge after each batch, and ends when that is enough."""
         memories, n_tests = self._first()[:most], 0
         while True:
             self._measure(memories, n_tests)

@@ -1,4 +1,4 @@
-"""A Gaussian process of how much memories speak for words, given what was asked.
+"""A Gaussian process of the logits of words in memories, given the answers.
 
 A policy is a function of the logits f(s, w) of the W words w in a memory s. Where in the memory a word was said and
 heard, its pattern u, decides most, for all words alike. The covariance of f(s, w) and f(s', w') is
@@ -10,7 +10,7 @@ Gaussian in how often the word was said and heard, weighted by recency, and exp(
 exp(-Σ_j ν_j [interaction j differs]). Exchanging words in all memories changes nothing but their names.
 
 An answer tells the logits up to a constant, so W - 1 contrasts of a memory are known: y, the logits times an
-orthonormal basis of the vectors that sum to 0. The parameters are those of the largest marginal likelihood of the
+orthonormal basis of the vectors that sum to 0. The parameters have the largest marginal likelihood of the
 answers under weak log-normal priors. Source: Rasmussen and Williams 2006, Gaussian Processes for Machine Learning,
 Sec. 2.2 and 5.4.
 """
@@ -31,7 +31,7 @@ from scipy.special import ndtri
 
 from policy_extraction.measuring._memories import NONE, all_patterns, pattern_numbers, states_of
 
-NOISE = 1e-6  # variance: a server's rounding, and what keeps covariances regular
+NOISE = 1e-6  # variance: a server's rounding; it keeps covariances regular
 MOST_FITTED = 256  # contrasts; more hardly change the parameters and take the third power of time
 MOST_STEPS = 40
 FARTHEST = 4.0  # parameters from their centre, in spreads of the prior
@@ -133,7 +133,7 @@ def covariances(parameters: np.ndarray, codes: np.ndarray, others: np.ndarray, n
 
 
 def with_errors(covariance: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Covariances (n, W-1, n, W-1) with those of errors (n, W-1, W-1), as a matrix."""
+    """Covariances (n, W-1, n, W-1) plus covariances of errors (n, W-1, W-1), as a matrix."""
     n, k = covariance.shape[:2]
     each = np.arange(n)
     covariance[each, :, each] += errors + NOISE * np.eye(k)
@@ -168,11 +168,11 @@ class Function(NamedTuple):
 class Waves(NamedTuple):
     """A random function of memories with the covariance of `near` and `alone`.
 
-    A wave takes a random set of interactions, each with the chance 1 - exp(-ν), and multiplies random signs of what was
-    said and heard there. Two memories then have a mean product of exp(-Σ ν [they differ]).
+    A wave takes a random set of interactions, each with probability 1 - exp(-ν), and multiplies random signs of what
+    was said and heard there. Two memories then have a mean product of exp(-Σ ν [they differ]).
     """
 
-    taken: np.ndarray  # (H, F), whether a wave hangs on the interaction
+    taken: np.ndarray  # (H, F), whether a wave depends on the interaction
     seeds: np.ndarray  # (H, F), of signs
     sizes: np.ndarray  # (F, W)
     alone: float  # standard deviation
@@ -243,8 +243,8 @@ class Posterior:
     def draw(self, random: np.random.Generator, scale: float = 1.0) -> Function:
         """A random function that agrees with the answers: a prior draw, corrected by its errors there.
 
-        Its distance from the mean is `scale` times that of the posterior. Source: Wilson et al. 2020, Efficiently
-        sampling functions from Gaussian process posteriors.
+        Its distance from the mean is `scale` times as large as a posterior draw's. Source: Wilson et al. 2020,
+        Efficiently sampling functions from Gaussian process posteriors.
         """
         prior = self._prior_draw(random)
         noise = np.linalg.cholesky(self.errors + NOISE * np.eye(self.y.shape[1]))
@@ -362,7 +362,7 @@ def _squares(one: jax.Array, other: jax.Array) -> jax.Array:
 
 
 def _points(xp: Any, part: Any, at: Any) -> tuple[Any, Any, Any]:
-    """Features of patterns (U, 3H): those of `trend`, of `smooth`, and of `rough`.
+    """Features of patterns (U, 3H), for `trend`, `smooth` and `rough`.
 
     |u - u'| = (u - u')² of numbers that are 0 or 1, so that the squared distance of roots of θ is that along the axes.
     """

@@ -47,7 +47,7 @@ def lazy_policy(
 ) -> LazyExtraction:
     """The policy of a language model as a function of memories; the model is asked when a memory first occurs.
 
-    W = 10 words and H = 5 interactions have 10^10 memory states, of which a population visits a tiny part.
+    W = 10 words and H = 5 interactions have 10^10 memory states; a population visits a tiny part of them.
     ``validation.naming_game.LazyPolicy(f, f.words, f.memory_length, name=f.name)`` makes the function `f` a policy for
     `validation.simulate`. Probabilities are averaged over presentation orders, like an agent who sees a random order in
     each interaction ([001] Methods).

@@ -32,7 +32,7 @@ CONCLUSIONS = ("same_strong_word", "word_share", "eigenvalue", "kappa", "critica
 CELLS = {
     "strong_word": "strong word",
     "consensus": "whether there is a consensus",
-    "same_strong_word": "1 if the strong word is that of the reference",
+    "same_strong_word": "1 if the reference has this strong word",
     "word_share": "share of the first word",
     "eigenvalue": "leading eigenvalue",
     "kappa": "κ, positive for the first word",
@@ -63,7 +63,7 @@ def robustness(
     """The conclusions about a model for every combination of order, wording, quotation marks and temperature.
 
     All combinations are taken (a full factorial experiment), so that the variance of a conclusion is the sum of the
-    parts that the factors explain and that of their interactions. The first level of each factor is the reference.
+    parts that the factors and their interactions explain. The first level of each factor is the reference.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ def robustness(
     -------
     Dataset over `combination`, with a coordinate for each factor, and
 
-    - `strong_word`, the word that is more frequent where large populations with empty memories come to, 'neither' or,
-      where that is not known, '', and `same_strong_word`, 1 if it is that of the reference, NaN if it is not known;
+    - `strong_word`, the more frequent word at the attractor of large populations with empty memories, 'neither' or,
+      if not known, '', and `same_strong_word`, 1 if the reference has the same, NaN if not known;
     - `consensus`, whether they come to a consensus;
     - `word_share` of the first word there, and its leading `eigenvalue`;
     - `kappa` of the group-size law, positive for the first word, NaN if the policy has none;
@@ -104,8 +104,8 @@ def robustness(
       `word_share_high` of `measure`, NaN with less than 106 unless all memories are asked, and `reached`, whether it
       ended before the budget was spent;
     - `explained` (conclusion, part), the part of the variance that each factor and the interactions explain;
-    - `effect` (conclusion, level), the mean of a conclusion with a level of `factor` less the mean of all. Both are NaN
-      for a conclusion that some combination lacks;
+    - `effect` (conclusion, level), the mean of a conclusion with a level of `factor` minus the overall mean. Both are
+      NaN for a conclusion that some combination lacks;
     - `lowest` and `highest` (conclusion) over all combinations that have it.
 
     ``robustness(…)[["strong_word", "kappa"]].to_dataframe()`` is a table of the combinations, and
@@ -120,7 +120,7 @@ def robustness(
     See Also
     --------
     policy_extraction.measuring.prompt_variants : chosen variants, one by one
-    meanfield.plot : draws what the factors explain
+    meanfield.plot : draws the parts that factors explain
 
     Examples
     --------
@@ -228,7 +228,7 @@ def _conclusions(policy: xr.Dataset) -> dict[str, Any]:
 
 
 def _table(rows: dict[tuple[object, ...], dict[str, Any]], levels: dict[str, list[Any]]) -> xr.Dataset:
-    """The Dataset of `robustness`, from what each combination of the levels says."""
+    """The Dataset of `robustness`, from the conclusions of each combination of levels."""
     cells = list(product(*levels.values()))
     found = {name: np.array([rows[cell][name] for cell in cells]) for name in rows[cells[0]]}
     strong = found["strong_word"]
@@ -241,7 +241,7 @@ def _table(rows: dict[tuple[object, ...], dict[str, Any]], levels: dict[str, lis
     known = [found[name][np.isfinite(found[name])] for name in CONCLUSIONS]
     columns |= {
         "explained": (("conclusion", "part"), [explained for _, explained in parts], "part of the variance"),
-        "effect": (("conclusion", "level"), [np.concatenate(part) for part, _ in parts], "mean less that of all"),
+        "effect": (("conclusion", "level"), [np.concatenate(part) for part, _ in parts], "mean minus the overall mean"),
         "lowest": ("conclusion", [one.min(initial=np.inf) if one.size else np.nan for one in known], "lowest value"),
         "highest": ("conclusion", [one.max(initial=-np.inf) if one.size else np.nan for one in known], "highest value"),
     }
@@ -264,7 +264,7 @@ def _table(rows: dict[tuple[object, ...], dict[str, Any]], levels: dict[str, lis
 def effects(grid: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
     """Main effects of the factors on a number (n_1, …, n_k), and the parts of its variance that they explain, (k + 1,).
 
-    The effect of a level is the mean over all combinations with it less the mean over all. The last part is that of
+    The effect of a level is the mean over all combinations with it minus the mean over all. The last part belongs to
     the interactions. With every combination once, the effects of different factors are orthogonal: y = mean +
     Σ_f effect_f + rest, and the variance is Σ_f mean(effect_f²) + mean(rest²). All are NaN if the number is missing
     somewhere, and 0 if it does not change.

@@ -71,7 +71,7 @@ def sampled_answers(
             [1] * len(said),
             words,
             temperature=temperature,
-            # What is asked first is asked once, so that no two calls have the same random numbers.
+            # The first question is asked once, so that no two calls have the same random numbers.
             seed=derived_seed(seed, len(memory), number, *(word for pair in memory for word in pair)),
             max_tokens=answer_length(backend, words),
             max_tries=MOST_TRIES,

@@ -30,7 +30,7 @@ class Sampling:
     renormalised. Equally probable words are kept or removed together, so names carry no order. Then the presentation
     orders are averaged. The limit T → 0, always the most probable word, is top_k = 1.
 
-    Words are drawn as wholes. Token by token, words of one token have the same law; longer words have another one,
+    Words are drawn as wholes. Token by token, words of one token have the same distribution; longer words another one,
     unless T = 1 and nothing is filtered.
 
     Parameters

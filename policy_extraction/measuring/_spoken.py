@@ -1,8 +1,8 @@
 """Words drawn by letting a model write.
 
 A word is expected right after the prompt's answer prefix. Other answers are discarded and generated again, as in [004]
-SI "Prompt Structure". Answers to a prompt are independent, so the remaining words have the law of the model's answers,
-given that they are words.
+SI "Prompt Structure". Answers to a prompt are independent, so the remaining words have the distribution of the model's
+answers, given that they are words.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def check_prefix(template: Template) -> None:
     """InputError if an answer starts after a space.
 
     Most vocabularies make the space part of the word, so extraction reads the word as a continuation of the text before
-    the space. Generated after a separate space it has another law.
+    the space. Generated after a separate space it has another distribution.
     """
     if template.answer_prefix != template.answer_prefix.rstrip():
         raise InputError(
-            f"template {template.name}: its answer prefix ends with a space, after which words have another law than "
-            "the extracted one; expected a prefix without it, such as one that ends with a quotation mark"
+            f"template {template.name}: its answer prefix ends with a space, after which words have another "
+            "distribution than the extracted one; expected one without it, such as one that ends with a quotation mark"
         )
 
 

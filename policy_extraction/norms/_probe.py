@@ -26,7 +26,7 @@ LONG_NAMES = {
     "undecided": "width of the interval of the probability",
     "right": "whether the operation is true by the hand-made answer",
     "agreement": "mean probability of the hand-made answer",
-    "contrast": "mean probability where the operation is true less that where it is not",
+    "contrast": "mean probability where the operation is true minus that where it is not",
     "mean_mass": "mean captured mass",
 }
 WILLING = {True: "willing", False: "unwilling"}

@@ -1,4 +1,4 @@
-"""The prompts of a norm society, from TOML files: that of the package, and those of a user."""
+"""The prompts of a norm society, from the package's TOML file or a user's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TOML files of prompts: those of a user, and those of the package."""
+"""TOML files of prompts, a user's and the package's."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from time import process_time
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ class Replayed(NamedTuple):
     half: float
     error: float  # as of `error_of`
     memories: int
+    seconds: float  # of one core, beside the model's answers
     held: list[bool]  # whether intervals held the true value, after each batch that gave one
     strong: bool  # whether the strong word is the right one
     others: dict[str, tuple[float, bool]]  # errors of other orders, and whether they have the right strong word
@@ -60,7 +62,9 @@ def replayed(population: str, q: np.ndarray, goal: Goal) -> Replayed | None:
     if not true.name:
         return None
     exploration = GoalExploration(lambda states: q[states], TOLERANCE, SEED, SPACE, WORDS, goal)
+    began = process_time()
     after = list(exploration.run(SPACE.n_states))
+    seconds = process_time() - began
     known = after[-1]
     held = [
         each.low <= true.value <= each.high and each.quantity.name == true.name
@@ -80,7 +84,7 @@ def replayed(population: str, q: np.ndarray, goal: Goal) -> Replayed | None:
     value, half = known.quantity.value, (known.high - known.low) / 2
     strong = known.quantity.strong == true.strong
     error, memories = error_of(known.quantity, true), exploration.n_measured
-    return Replayed(population, true.name, true.value, value, half, error, memories, held, strong, others)
+    return Replayed(population, true.name, true.value, value, half, error, memories, seconds, held, strong, others)
 
 
 def error_of(found: Quantity, true: Quantity) -> float:
@@ -99,17 +103,19 @@ def test_memories_for_a_goal(goal: str, data_folder: Path, monkeypatch: pytest.M
         found = [each.result() for each in every]
     found = [each for each in found if each is not None]
     table = Table(title=f"memories of {SPACE.n_states:,} for the goal '{goal}', 95 % interval of ±5 % for κ and shares")
-    for column in ("population", "", "true", "found", "±", "memories", "error", *found[0].others):
+    for column in ("population", "", "true", "found", "±", "memories", "s", "error", *found[0].others):
         table.add_column(column, justify="right")
     for each in found:
         numbers = [f"{number:.4f}" for number in (each.true, each.value, each.half)]
         errors = [f"{size:.1%}" for size in (each.error, *(other for other, _ in each.others.values()))]
-        table.add_row(each.population, each.quantity, *numbers, f"{each.memories:,}", *errors)
+        table.add_row(each.population, each.quantity, *numbers, f"{each.memories:,}", f"{each.seconds:.0f}", *errors)
     console = Console(width=150)
     console.print(table)
     memories = np.array([each.memories for each in found])
+    seconds = np.array([each.seconds for each in found])
     batches = [held for each in found for held in each.held]
     console.print(f"memories: median {np.median(memories):.0f}, largest {memories.max()}")
+    console.print(f"seconds of one core: median {np.median(seconds):.0f}, largest {seconds.max():.0f}")
     console.print(f"intervals that hold: final {sum(each.held[-1] for each in found)} of {len(found)}")
     console.print(f"intervals that hold: after each batch {sum(batches)} of {len(batches)}")
     console.print(f"strong words: {sum(each.strong for each in found)} of {len(found)}")

@@ -79,3 +79,11 @@ def test_version_and_date_are_the_same_everywhere():
     released = re.findall(r"^## (\S+) - (\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert released[0] == (version, *re.findall(r'^date-released: "(.+)"$', citation, re.MULTILINE))
     assert [released[-1][0], len({number for number, _ in released})] == ["0.1.0", len(released)]
+
+
+def test_the_changelog_has_short_sections_of_five_kinds():
+    for release in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1:]:
+        _, *sections = release.split("\n### ")
+        kinds = [section.partition("\n")[0] for section in sections]
+        assert kinds == [kind for kind in ("Added", "Changed", "Corrected", "Deprecated", "Removed") if kind in kinds]
+        assert max(section.count("\n- ") for section in sections) <= 12, release.partition("\n")[0]

@@ -45,7 +45,7 @@ def drift(
     ----------
     x
         Uncommitted agents who hold A, B and both, as fractions of all agents; shape (..., 3). They sum to
-        1 - sum(committed): off this plane the equation does not return to it.
+        1 - sum(committed); the equation does not correct another sum.
     p
         Probability that an agent with both words utters A.
     committed
@@ -71,7 +71,7 @@ def drift(
 
     Examples
     --------
-    Ten agents in a hundred commit themselves to A, and of the others all hold B: B loses ground.
+    Ten agents in a hundred are committed to A, all others hold B: B loses ground.
 
     >>> from theory.minimal_naming_game import drift
     >>> drift([0, 0.9, 0], p=0.5, committed=(0.1, 0)).round(4)

@@ -66,7 +66,7 @@ def open_vocabulary(
     - `lexicon_size` (words_held), the fractions y_n where no word is ahead, and its mean `mean_words`;
     - `growth_rate`, the rate per round at which a word that is slightly ahead gains or, if negative, falls back: the
       largest real part of an eigenvalue. For W = 2 it is x_AB (3π - 2φ - 1)/2 per round under the rule 'both';
-    - with `times`, over `time`: `said`, the share of the one word in what is uttered, `single_share`, the agents who
+    - with `times`, over `time`: `said`, the share of the one word in all utterances, `single_share`, the agents who
       hold nothing else, committed ones included, and `mean_words_held` of the uncommitted.
 
     Raises
@@ -238,7 +238,7 @@ def _trajectory(
     rest = np.arange(sizes)[:, None]
     held = ((x[1] * (1 + rest)).sum(0) + (x[0] * rest).sum(0)) / (1 - committed)
     return {
-        "said": (("time",), (x[1] / (1 + rest)).sum(0) + committed, "share of the one word in what is uttered"),
+        "said": (("time",), (x[1] / (1 + rest)).sum(0) + committed, "share of the one word in all utterances"),
         "single_share": (("time",), x[1, 0] + committed, "fraction of agents who hold the one word only"),
         "mean_words_held": (("time",), held, "mean number of words held"),
     }

@@ -22,7 +22,7 @@ def stacked(results: list[xr.Dataset]) -> xr.Dataset:
         dim for dim in ("model", "pair") if len({one.coords[dim].item() for one in results if dim in one.coords}) > 1
     ]
     whole = xr.merge([one.expand_dims(dims) for one in results], join="outer", compat="no_conflicts")
-    for name, values in whole.data_vars.items():  # what is absent is NaN
+    for name, values in whole.data_vars.items():  # absent numbers are NaN
         if results[0][name].dtype.kind == "b":
             whole[name] = (values == 1).assign_attrs(values.attrs)
         elif results[0][name].dtype.kind == "U":

@@ -40,12 +40,13 @@ TEXTS = {
 
 
 def fingerprints(policies: xr.Dataset, *, progress: bool | None = None) -> xr.Dataset:
-    """Numbers by which the literature describes agents, in one table with what their populations do.
+    """Numbers by which the literature describes agents, in one table with the results of their populations.
 
-    m is the share of the first word less that of the second, and m' = 2 q(first word) - 1 what an agent says.
-    *Random memories* are full ones with all words equally likely and independent: what an experiment measures
-    that starts agents from a history drawn at random. It sees the choice of one agent, and not what a population
-    makes of it.
+    m is the share of the first word minus the share of the second, and m' = 2 q(first word) - 1 the same for the
+    words that an agent says.
+    *Random memories* are full ones with all words equally likely and independent, as in an
+    experiment that starts agents from a history drawn at random. It sees the choice of one agent, not its effect in a
+    population.
 
     - `bias` = ⟨m'⟩ and `gain` = d⟨m'⟩/dm = ⟨m' Σ_k h_k⟩ over random memories, where h_k = ±1 is the word heard in
       interaction k; `own_gain` is the same with the words s_k that the agent said itself.

@@ -27,7 +27,7 @@ STARTS = 4
 STEPS = 200  # of L-BFGS at most; 15 to 40 are usual
 GRADIENT = 1e-10  # of nats a choice, at which it ends
 LEAST_GAIN = 1e-15  # of a step, in nats a choice: a parameter on its way to infinity goes no further
-KNOWN = 1.0  # standard error in a coordinate, as of `theory.fit_mechanism1`: a factor of e, or a nat
+KNOWN = 1.0  # standard error in a coordinate, as in `theory.fit_mechanism1`: a factor of e, or a nat
 POLICY_CHOICES = 1e6  # so many choices decide whether a parameter of a policy, which has no error, is determined
 LEAST_CURVATURE = 1e-4  # instead of none: a standard error of 100
 SAME = 1e-9  # nats a choice
@@ -94,7 +94,7 @@ def fit_rule(
         Number of parts that are held out in turn, ≥ 2: sets of runs, if the counts have several, otherwise sets of
         memories at random. The empty memory, which every rule fits by itself, is then not held out.
     collective
-        Whether to compute what populations do that play the rules, in a few seconds a policy.
+        Whether to compute the behaviour of populations that play the rules, in a few seconds a policy.
     level
         Level of the intervals, of counts only.
     seed
@@ -107,12 +107,13 @@ def fit_rule(
     Dataset over `rule`, and over the dims of a stack, with
 
     - `estimate`, `standard_error` and `interval` (bound) of each parameter, NaN where a rule does not have it. Standard
-      errors are from the observed information, those of positive parameters in logarithms. A policy has none;
+      errors are from the observed information, for positive parameters in logarithms. A policy has none;
     - `identified`: whether a parameter is known within a factor of e, or within 1, by the counts, or would be by
       a million choices for a policy;
     - `log_likelihood`, of a policy per choice; `divergence` in bits a choice, for counts from their frequencies, and
       `explained` = 1 - divergence/(divergence of 'constant'), NaN if even that is 0;
-    - `held_out_log_likelihood` per choice; `held_out_loss`, by how much it is below that of the best rule, with its
+    - `accuracy`, the part of the choices that are the rule's likelier word, where equally likely words count half;
+    - `held_out_log_likelihood` per choice; `held_out_loss`, by how much it is below the best rule's, with its
       standard error over folds `held_out_loss_error`. `best` is the rule with the fewest parameters whose loss is at
       most its standard error, and among several of as few the one with the least loss; those may be nearly as good;
     - `q` (state), the rule's probability of `first_word`, and `weight` (state), which sums to 1;
@@ -120,7 +121,7 @@ def fit_rule(
       `missed_q` in the data, `missed_rule_q`, `missed_weight`, and `missed_share` of the divergence;
     - with `collective`: `kappa` and `strong_word` of `meanfield.group_size_law`, `critical_mass` of agents committed to
       the weak word of the policy (of the rule for counts, or where the policy has none), and `conventions`, the
-      attractors; `reason` says why some are missing. `table_kappa` and the others are those of the policy itself.
+      attractors; `reason` says why some are missing. `table_kappa` and the others belong to the policy itself.
 
     Raises
     ------
@@ -131,7 +132,7 @@ def fit_rule(
     --------
     summary : the parameters as a table
     rule_policy : agents who play a rule
-    meanfield.sensitivity : which memories κ hangs on
+    meanfield.sensitivity : the memories on which κ depends
 
     Examples
     --------
@@ -290,6 +291,8 @@ def _columns(data: Data, fitted: Fitted, names: list[str], level: float) -> dict
     if data.policy is not None:
         frequency = data.policy["q"].values[:, 0]
     score = _log_likelihoods(fitted.logit, data.choices)
+    first = np.heaviside(fitted.logit, 0.5)
+    right = (data.choices[:, 0] * first + data.choices[:, 1] * (1 - first)).sum(1) / total
     lost = np.stack([_divergence(frequency, logit) for logit in fitted.logit]) * of_memory / total  # bits
     divergence = lost.sum(1)
     missed = np.argsort(-lost, axis=1, kind="stable")[:, :MISSED]
@@ -308,8 +311,9 @@ def _columns(data: Data, fitted: Fitted, names: list[str], level: float) -> dict
         "log_likelihood": (over, score, "log-likelihood" + (" per choice" if data.policy is not None else "")),
         "divergence": (over, divergence, "divergence of the data from the rule", "bits"),
         "explained": (over, 1 - divergence / baseline, "part of the information about words that the rule explains"),
+        "accuracy": (over, right, "part of the choices that are the likelier word of the rule"),
         "held_out_log_likelihood": (over, held * per_choice, "log-likelihood of choices held out, per choice"),
-        "held_out_loss": (over, loss * per_choice, "how much it is below that of the best rule"),
+        "held_out_loss": (over, loss * per_choice, "how much it is below the best rule's"),
         "held_out_loss_error": (over, error * per_choice, "its standard error over folds"),
         "best": ((), best, "simplest rule within a standard error of the best one", ""),
         "first_word": ((), data.words[0], "first word", ""),

@@ -42,7 +42,7 @@ def fit_runs(
     level: float = 0.95,
     seed: int = 0,
 ) -> xr.Dataset:
-    """Fit a rule of choice to runs of populations of which only the shares of words said in each round are known.
+    """Fit a rule of choice to runs of populations that only tell the shares of words said in each round.
 
     Agents start with empty memories and play a rule of `fit_rule`. The shares y of the first word in rounds 1 to T of a
     run of N agents, 2N words each, are taken as Gaussian, with moments to order 1/N (linear noise, as in
@@ -62,9 +62,9 @@ def fit_runs(
     ----------
     said
         Result of `validation.simulate` with `record=["said"]`, or its variable `said` over run and round, and over
-        n_agents and word if there are several: shares of what is said in a round of N interactions, in all rounds from
-        the first on. Or an array, shape (R, T), of shares of the first word. At least 2 runs and 2 rounds, of agents
-        who meet in random pairs, none of them committed.
+        n_agents and word if there are several: shares of the words said in a round of N interactions, in all rounds
+        from the first on. Or an array, shape (R, T), of shares of the first word. At least 2 runs and 2 rounds, of
+        agents who meet in random pairs, none of them committed.
     rule
         Name of the rule.
     memory_length
@@ -91,8 +91,8 @@ def fit_runs(
     - `chi_squared` of residuals: squares of their means, variances (cube roots, Wilson and Hilferty 1931) and
       correlations of successive rounds, all standardised, with `degrees` of freedom and `p_value`. A small one says
       that another rule was played. NaN with no more squares than parameters;
-    - `mean` (n_agents, round), the predicted mean, and `residual`, the observed mean less the predicted one in standard
-      errors. NaN in rounds that are not used.
+    - `mean` (n_agents, round), the predicted mean, and `residual`, the observed mean minus the predicted one in
+      standard errors. NaN in rounds that are not used.
 
     Raises
     ------
@@ -343,5 +343,5 @@ def _fit_columns(likelihood: Likelihood, point: np.ndarray) -> dict[str, tuple]:
         "degrees": ((), degrees, "degrees of freedom"),
         "p_value": ((), chdtrc(degrees, total) if degrees > 0 else np.nan, "probability of as large a chi-squared"),
         "mean": (over, table[0], "predicted mean share of the first word"),
-        "residual": (over, table[1], "observed mean less the predicted one, in standard errors"),
+        "residual": (over, table[1], "observed mean minus the predicted one, in standard errors"),
     }

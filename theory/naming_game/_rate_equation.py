@@ -69,7 +69,8 @@ def reaction_tensor(q: tuple[sp.Expr, ...]) -> list[list[list[sp.Expr]]]:
 
     Examples
     --------
-    An agent in (0, 0) and a partner in (0, 1) both say the second word. The chances of all outcomes sum to 1, Eq. 17.
+    An agent in (0, 0) and a partner in (0, 1) both say the second word. The probabilities of all outcomes sum to 1, Eq.
+    17.
 
     >>> import sympy as sp
     >>> from theory.naming_game import reaction_tensor

@@ -52,7 +52,7 @@ def _oldest(signs: Array) -> Array:
 
 
 def _share(heard: Array) -> Array:
-    """Share of the first word among the heard ones less that of the second."""
+    """Share of the first word among the heard ones minus the share of the second."""
     return heard.sum(-1) / jnp.maximum(jnp.abs(heard).sum(-1), 1.0)
 
 
@@ -170,7 +170,7 @@ def rule_policy(rule: str, parameters: Mapping[str, float], words: Sequence[str]
 
     Returns
     -------
-    Policy, as of `meanfield.make_policy`.
+    Policy, as from `meanfield.make_policy`.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 - The model: `reaction_model`, from `default_operations` and `NormRates`, which starts in `initial_composition`.
   `meanfield.solve`, `meanfield.fixed_points`, `validation.reactions.simulate` and others take it.
-- What it shows: `observables` of its compositions, and `EVENTS`, the channels that are conflicts, thoughts or chats.
+- Results: `observables` of its compositions, and `EVENTS`, the channels that are conflicts, thoughts or chats.
 - Agents and behaviours: `AGENTS`, `BEHAVIOURS`, `NormAgent`, `Behaviour`.
 
 `policy_extraction.norms` asks language models for their operations, and `paper_figs.norm_society` is an example of a

@@ -81,7 +81,7 @@ def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: No
     See Also
     --------
     meanfield.solve : its solution over time
-    observables : what its compositions show
+    observables : observables of its compositions
     meanfield.fixed_points : its fixed points
 
     Examples

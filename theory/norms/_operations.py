@@ -143,33 +143,33 @@ class Chances:
         return self.known[name, *labels]
 
     def conflict(self, state: NormState, shown: str, kind: str) -> float:
-        """That an agent finds an act by a standard in conflict with its norm."""
+        """The probability that an agent finds an act by a standard in conflict with its norm."""
         if not state.upheld:
             return 0.0
         seen = self("detect_abstract") if state.level == "superseded" else 1.0
         return seen * (self("false_conflict") if state.upheld == shown else self("detect_conflict", kind))
 
     def talks(self, state: NormState) -> float:
-        """That it talks about a conflict."""
+        """The probability that it talks about a conflict."""
         return self("decide_to_talk", state.type, state.willing(state.upheld))
 
     def thinks(self, state: NormState, shown: str) -> float:
-        """That it has a thought about an act by a standard."""
+        """The probability of a thought about an act by a standard."""
         return self("generate_thought", state.holds(shown))
 
     def acts(self, state: NormState) -> float:
-        """That it acts by its norm."""
+        """The probability that it acts by its norm."""
         operation = {"complying": "comply_in_action", "superseded": "comply_abstract"}.get(state.level)
         return self(operation, state.willing(state.standard)) if operation else 0.0
 
     def identifies(self, source: str, kind: str, told: bool) -> float:
-        """That it finds a norm in a 'chat', or in a thought about 'normative' behaviour or a 'habit'."""
+        """The probability of a norm found in a 'chat', or in a thought about 'normative' behaviour or a 'habit'."""
         if source == "chat":
             return self("identify_chat", kind, "reminded" if told else "first")
         return self("identify_thought" if source == "normative" else "identify_habit", kind)
 
     def steps(self, state: NormState, standard: str, kind: str) -> dict[str, float]:
-        """That a norm passes each step of the check."""
+        """The probability that a norm passes each step of the check."""
         held = state.holds(standard)
         return {
             "is_consistent": self("consistent"),

@@ -22,7 +22,7 @@ Fractions = Mapping[tuple[str, str], float]
 class NormState(NamedTuple):
     """An agent's type, the standard that it likes, and what it knows of a behaviour, by level and standard.
 
-    At level 'informed' the agent was told of a standard that has not passed its check; 'qualified', it is its norm;
+    At level 'informed' the agent has heard of a standard that has not passed its check; 'qualified', it is its norm;
     'complying', it plans by it; 'superseded', the norm is part of an abstract one. At level 'none' the standard is ''.
     """
 

@@ -22,7 +22,7 @@ OBSERVABLES = (
 )
 ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", *OBSERVABLES, "agents")
 
-# As measured, of an ensemble and what it becomes as a Dataset
+# As measured, of an ensemble and of its Dataset
 BYTES_A_RUN = 40
 BYTES_A_RECORD = 16  # for each number recorded
 

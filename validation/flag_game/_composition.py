@@ -107,7 +107,7 @@ def predict_composition(
         As for `simulate_gossip`. The paper gives no κ; here a broadcast changes little after N rounds. Answers are
         drawn from beliefs, as in the likelihood of the fit.
     noise
-        Of the ideal observer.
+        Noise ε of the ideal observer.
     rewrite_map
         Similarity of countries, shape (K, K). Default: all alike, σ = 1.
     flags
@@ -177,7 +177,7 @@ def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str]
     -------
     `prediction` at the measured points with `measured`, `measured_se`, `measured_initial`, `trials` and `z`, the
     difference over its error, over (uptake, number); and over `uptake` the gain of mixed teams, the mean over all mixed
-    compositions less the mean of the two pure ones: `mixed_gain`, `measured_mixed_gain` and their `_se`.
+    compositions minus the mean of the two pure ones: `mixed_gain`, `measured_mixed_gain` and their `_se`.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def _in_range(name: str, column: np.ndarray, least: float, most: float) -> np.nd
 
 
 def _mixed_gain(accuracy: xr.DataArray, error: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """Mean of the mixed teams less the mean of the two pure ones, and its error for independent teams."""
+    """Mean of the mixed teams minus the mean of the two pure ones, and its error for independent teams."""
     size = accuracy.sizes["number"]
     weight = np.full(size, 1 / (size - 2))
     weight[[0, -1]] = -0.5

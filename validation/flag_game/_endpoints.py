@@ -92,7 +92,7 @@ def endpoints(
         {
             "endpoint": (like.dims, endpoint, {"long_name": "class of endpoint"}),
             "majority_share": (like.dims, majority_share, {"long_name": "share of the most frequent answer"}),
-            "correct": (like.dims, correct, {"long_name": "chance that the majority vote is the true answer"}),
+            "correct": (like.dims, correct, {"long_name": "probability that the majority vote is the true answer"}),
             "truth_share": (like.dims, truth_share, {"long_name": "share of the true answer"}),
         },
         coords=like.coords,
@@ -165,7 +165,7 @@ def accuracy(
             countries = initial["country"].values.tolist()
         initial, final, truth = _of_simulation(initial)
     if final is None or truth is None:
-        raise InputError("final and truth: expected answers at the end and what is true, with the isolated answers")
+        raise InputError("final and truth: expected the answers at the end and the true one, with the isolated answers")
     before, after = (endpoints(answers, truth, countries=countries) for answers in (initial, final))
     if before["correct"].ndim != 1 or before.sizes != after.sizes:
         raise InputError(f"initial is for runs of shape {before['correct'].shape}, final for {after['correct'].shape}")

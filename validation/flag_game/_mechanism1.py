@@ -153,8 +153,8 @@ def compare(
     -------
     Dataset over `n_agents` and `quantity`, the four classes of endpoints and 'accuracy', with
 
-    - `measured` and its `interval` (bound), Wilson's for fractions; for the accuracy the given one, if `level` is its
-      0.95, else a normal one;
+    - `measured` and its `interval` (bound), Wilson's for fractions; for the accuracy the given 95 % interval if
+      `level` is 0.95, else a normal one;
     - `simulated` with its Monte-Carlo `simulated_error`;
     - `inside`, 1 or 0, whether the simulated value is in the interval, NaN without a measurement.
 

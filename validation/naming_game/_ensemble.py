@@ -81,7 +81,7 @@ class Plan(NamedTuple):
 
 
 class Ensemble(NamedTuple):
-    """Results of the runs of one population size; rounds start at 0, with no rounds of what is not recorded."""
+    """Results of the runs of one population size; rounds start at 0, and quantities not recorded have none."""
 
     consensus: np.ndarray  # (run, 2): rounds played by then and number of the word; 0 and -1 where there was none
     word_share: np.ndarray  # (run, round, word)

@@ -91,7 +91,7 @@ class ExactPopulation:
         """P(value), dims (interactions, value), of a quantity that depends on the configuration; times as in `law`.
 
         `values`, shape (configurations,), may be `word_share[:, 0]`, a number of agents, `counts[:, :, i].sum(1)`, or
-        `closed_class`, for the law of the time of absorption. Values less than 1e-9 apart count as one.
+        `closed_class`, for the distribution of the time of absorption. Values less than 1e-9 apart count as one.
         """
         if np.shape(values) != (len(self.counts),):
             raise InputError(f"values has shape {np.shape(values)}: expected ({len(self.counts)},), configurations")
@@ -178,7 +178,7 @@ def exact_population(
     initial: str | xr.DataArray | np.ndarray | None = None,
     max_configurations: int = 200_000,
 ) -> ExactPopulation:
-    """The Markov chain of a whole small population, in which an interaction is one step.
+    """The Markov chain of a small population; a step is one interaction.
 
     As in `validation.simulate`, two distinct agents, uniformly at random, each say a word by their policy and remember
     what they said and heard. Committed agents always say their word; their memories make no difference and are left
@@ -191,7 +191,8 @@ def exact_population(
     n_agents
         N, 2 to 32,767, committed agents included.
     max_configurations
-        The most to build. W = 2 has 1,729 for N = 12 and 46,000 for N = 30 with H = 1, 39,000 for N = 5 with H = 2.
+        Largest number of configurations to build. W = 2 has 1,729 for N = 12 and 46,000 for N = 30 with H = 1, 39,000
+        for N = 5 with H = 2.
 
     Returns
     -------

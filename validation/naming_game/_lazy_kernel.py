@@ -161,7 +161,7 @@ def end_round(rows, agreed, uttered, consensus, shares, said, success_rate, prog
         success_rate[played] = agreed[progress[0] % ROUNDS_AVERAGED].sum() / rows.size
     if converged:
         consensus[0] = played
-        # What is likelier to be said next decides between equals only, and is not asked for where there are none.
+        # The word likelier to be said next only decides between equals, and is not asked for without them.
         consensus[1] = agreed_word(agreements, rows, q) if tied else agreements.argmax()
     progress[0] = played
     progress[1] = 0

@@ -67,9 +67,9 @@ def consensus_times(
 
     - `probability` (n_agents, word), the fraction of all runs that end at the word, and `interval` (n_agents, word,
       bound), its Wilson interval; `wins` (n_agents, word), their number; `no_consensus` (n_agents);
-    - `quantiles` (n_agents, word, quantile), the smallest time by which so many of the runs that end at the word had
-      converged, and `quantile_interval` (n_agents, word, quantile, bound), which holds whatever the distribution: two
-      of the times themselves, or 0 and infinity where runs are too few;
+    - `quantiles` (n_agents, word, quantile), the smallest time by which this fraction of the runs that end at the word
+      has converged, and `quantile_interval` (n_agents, word, quantile, bound), which makes no assumption on the
+      distribution: two of the times themselves, or 0 and infinity where runs are too few;
     - `mean` (n_agents, word), their mean time;
     - `density` (n_agents, word, consensus_time), their share per round; `consensus_time` is the middle of a bin, the
       first bin begins with 0, and density · bin_width sums to 1;
@@ -298,7 +298,7 @@ def critical_size_from_simulation(bias: xr.Dataset, *, level: float = 0.99) -> x
         f"nothing was simulated; {why}" if np.isnan(row).all() else reason
         for (_, _, reason), why, row in zip(found, bias["reason"].values, low, strict=True)
     ]
-    result["reason"] = ("pair", np.array(reasons, dtype=str), {"long_name": "what is to be known of n_critical"})
+    result["reason"] = ("pair", np.array(reasons, dtype=str), {"long_name": "remarks on n_critical"})
     options = {f"bias_{name}": bias.attrs[f"option_{name}"] for name in ("n_agents", "runs", "seed", "level")}
     return stamp(result, "critical_size_from_simulation", level=level, **options)
 

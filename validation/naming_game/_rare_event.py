@@ -108,7 +108,7 @@ def rare_event(
     - `rounds`, the number of rounds of N interactions played in all, the pilot's included.
 
     attrs["reason"] says where the error is not known well: no run ended at the word, or few replications saw it. Of an
-    event that hangs on a single rare answer splitting sees no more than `simulate`.
+    event that depends on a single rare answer splitting sees no more than `simulate`.
 
     Raises
     ------
@@ -226,10 +226,10 @@ def _labelled(pilot: Pilot, found: list[Replication], runs: int, level: float) -
     with np.errstate(invalid="ignore"):
         error = estimates.std(ddof=1) / np.sqrt(len(found)) / probability
     columns = {
-        "probability": ((), probability, "chance to end at the word"),
+        "probability": ((), probability, "probability of ending at the word"),
         "interval": ("bound", _interval(pilot, estimates, error, runs, level), f"{100 * level:g} % interval"),
-        "relative_error": ((), error, "standard error of the chance, as a share of it"),
-        "estimate": ("replication", estimates, "chance to end at the word, by replication"),
+        "relative_error": ((), error, "standard error of the probability, as a share of it"),
+        "estimate": ("replication", estimates, "probability of ending at the word, by replication"),
         "passed": (("replication", "stage"), np.stack([one.passed for one in found]), "share of runs above the level"),
         "rounds": ((), pilot.rounds + sum(one.rounds for one in found), "rounds played", "rounds of N interactions"),
     }
@@ -253,7 +253,7 @@ def _reason(pilot: Pilot, found: list[Replication], word: str) -> str:
         if not pilot.levels:
             return f"no run ended at {word!r}"
         reached = np.mean([one.passed[:-1].prod() for one in found])
-        far = f"the chance to come above all levels is {reached:.1e}" if reached > 0 else "none came above all levels"
+        far = f"the probability of passing all levels is {reached:.1e}" if reached > 0 else "none came above all levels"
         return f"no run ended at {word!r}; {far}"
     if not estimates.all():
         share = f"{np.count_nonzero(estimates)} of {len(estimates)}"

@@ -25,8 +25,8 @@ MOST_TOLD = 4  # sizes
 class Cast:
     """The kinds of agents of an ensemble: first one for each policy, then one for each word with committed agents.
 
-    Committed agents have memories like all others, and a policy that always says their word. Of a population with
-    `meets` those in each kind are one more kind.
+    Committed agents have memories like all others, and a policy that always says their word. With `meets` the committed
+    agents of each kind are one more kind.
     """
 
     population: Population
@@ -48,7 +48,7 @@ class Cast:
 
     @property
     def groups(self) -> list[int]:
-        """The policy beside whose agents those of each kind stand, if there are `meets`."""
+        """The policy whose community each kind belongs to, if there are `meets`."""
         return [*range(len(self.population.kinds)), *(m for _, m in self.bound)]
 
     @property

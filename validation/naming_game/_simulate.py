@@ -138,7 +138,8 @@ def simulate(
       from 0, so its consensus time is t = `consensus_round` - 1, as in `consensus_times`;
     - `agents` (n_agents, agent_kind), the numbers of agents, if there are several kinds; attrs["option_committed"], the
       numbers of committed agents, at each size where they differ;
-    - attrs `function_calls` and `memories_asked`, what this simulation asked of a `LazyPolicy` that was not known;
+    - attrs `function_calls` and `memories_asked`, the calls of a `LazyPolicy` and the new memories that it was asked
+      for;
 
     and, if recorded, with the dim `round`, where 0 is the start and r the r-th round played, the time r - 1 of [004]:
 
@@ -175,7 +176,7 @@ def simulate(
     See Also
     --------
     sweep : many policies and sizes, resumable
-    validation.naming_game.exact_population : the whole law of a small group
+    validation.naming_game.exact_population : the whole distribution of a small group
     validation.compare : beside the rate equation
 
     Examples

@@ -322,7 +322,7 @@ def _one_line(store: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why = f"can't be read and written ({error.strerror or error}); what is done is kept, start again to go on"
+        why = f"can't be read and written ({error.strerror or error}); finished ones are kept, start again to go on"
         raise StorageError(f"store = {store}: {why}") from None
 
 
@@ -332,7 +332,7 @@ def _open_or_create(store: Path, plan: _Plan) -> zarr.Group:
         if "fingerprint" in group.attrs:
             if group.attrs["fingerprint"] != plan.fingerprint():
                 raise InputError(f"store = {store} holds a sweep with other arguments: expected a new folder")
-            for partial in store.rglob("*.partial"):  # what Zarr was writing when it was killed
+            for partial in store.rglob("*.partial"):  # files that Zarr was writing when it was killed
                 partial.unlink()
             return group
     elif store.exists() and any(store.iterdir()):
@@ -411,5 +411,5 @@ def _write(group: zarr.Group, place: Place, result: Result | None) -> None:
     if result is not None:
         group["consensus_number"][place] = result[0]
         group["consensus_round"][place] = result[1]
-    # After the data: what is not marked is done again.
+    # After the data: unmarked combinations are done again.
     group["done"][place] = True

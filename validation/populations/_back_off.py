@@ -1,4 +1,4 @@
-"""Policies of many words, estimated from choices: visited memories first, then what is like them."""
+"""Policies of many words, estimated from choices: visited memories first, then similar ones."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from validation.populations._choices import NOTHING, Choices, memory_array
 from validation.populations._empirical_policy import concentration, estimated_policy, why_not_tabulable
 from validation.populations._memory_relations import NO_MEMBER, Level, Relations, feature_groups, levels
 
-PASSES = 3  # of the alternation between the law and the levels below it
+PASSES = 3  # of the alternation between the logit model and the levels below it
 FIRST_CONCENTRATION = 10.0
 MOST_NUMBERS = 10**7  # memories · words
-LEAST_SHAPE = 0.5  # of a factor on a probability, so that what is rare does not become impossible where it is unseen
+LEAST_SHAPE = 0.5  # of a factor on a probability, so that rare words do not become impossible where they are unseen
 LEAST_PROBABILITY = 1e-15
 UNIFORM_BITS = 2.0**-53
 
@@ -102,7 +102,7 @@ class BackOffPolicy:
         return LazyPolicy(function, self.words, self.memory_length, name=self.name)
 
     def _estimate(self, known: list[_Groups], start: Law | None) -> _Chain:
-        """Law and levels, from the most general on, with the weights that former concentrations give to choices."""
+        """Logit model and levels, most general first, with the weights that former concentrations give to choices."""
         of_law, *weights = self._weights(known)
         features = feature_groups(self.memory_length, len(self.words), self._names)
         law = fit_law(self._design, self._counts * of_law[:, None], features, start)
@@ -115,7 +115,7 @@ class BackOffPolicy:
         return _Chain(law, groups, None)
 
     def _weights(self, groups: list[_Groups]) -> list[np.ndarray]:
-        """Number of independent choices that one choice with each memory is worth to the law and to each level.
+        """Number of independent choices that one choice with each memory is worth to the logit model and to each level.
 
         A group with n choices informs a more general one, which contains it, like n (1 + c) / (n + c).
         """
@@ -139,7 +139,7 @@ class BackOffPolicy:
         for one in self._mean.groups:
             groups.append(one.tilted(one.totals(self._counts, q)[1], random))
             q = groups[-1].applied(q, one.group, one.outcomes)
-        # Random departures of single words would break the symmetry of a law without names.
+        # Random departures of single words would break the symmetry of a model without names.
         return _Chain(law, groups, int(random.integers(2**63)) if self._names else None)
 
 
@@ -152,7 +152,7 @@ class _Groups(NamedTuple):
     outcomes: np.ndarray  # (memory, word)
     counts: np.ndarray  # (group, outcome), independent choices
     concentration: float
-    tilt: np.ndarray  # (group + 1, outcome), factors on what is more general; the last row is 1, for no group
+    tilt: np.ndarray  # (group + 1, outcome), factors on the more general level; the last row is 1, for no group
 
     @classmethod
     def of(cls, level: Level, relations: Relations) -> _Groups:
@@ -184,7 +184,7 @@ class _Groups(NamedTuple):
 
 
 class _Chain(NamedTuple):
-    """A policy: a law, and by which factors each group of each level departs from the one above."""
+    """A policy: a logit model, and factors of each group of each level on the one above."""
 
     law: Law
     groups: list[_Groups]
@@ -224,9 +224,9 @@ def back_off_policy(choices: pd.DataFrame, *, words: Sequence[str] | None = None
     """Estimate a policy of any number of words from choices, for memories too many to tabulate.
 
     With W = 26 words and H = 5 nearly every memory of a new run is one that no run had before. So a memory m has the
-    probabilities of what is like it, from the most general to the most special:
+    probabilities of similar memories, from the most general to the most special:
 
-    1. A conditional logit law, log q(w|m) = θ·f(w, m) + b(w) + constant. The features f know no names: w was heard or
+    1. A conditional logit model, log q(w|m) = θ·f(w, m) + b(w) + constant. The features f know no names: w was heard or
        said k interactions ago, or both; is unseen, by the length of the memory; is the most frequent word, was only
        heard, or only said. The biases b(w) depend on whether the memory is empty, else on whether w is unseen in it.
     2. Memories whose last 1, 2, … H interactions are equal up to names of words, and memories not yet full that are
@@ -238,7 +238,7 @@ def back_off_policy(choices: pd.DataFrame, *, words: Sequence[str] | None = None
 
         q(w|m) → q(w|m) g(w), normalised,    g(w) ~ Gamma(n(w) + a(w)) / (N p(w) + a(w)),    a(w) = max(c p(w), ½).
 
-    With a = c p this is Dirichlet back-off; the ½ keeps possible what is rare and was not seen. The concentration c of
+    With a = c p this is Dirichlet back-off; the ½ keeps rare unseen words possible. The concentration c of
     each level maximises the marginal likelihood, as in `empirical_policy`, and so do the widths of normal priors of θ
     and b, in the approximation of Laplace. Renamed words give the same policy. The cost grows like (memories seen) ·
     W · H, whatever the number of states.

@@ -1,4 +1,4 @@
-"""Choices whose log-probabilities are linear in parameters: tilts of a policy, and a law of what is like a memory."""
+"""Choices whose log-probabilities are linear in parameters: tilts of a policy, and models of similar memories."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def fit_tilts(log_q: np.ndarray, cells: Cells, units: int) -> Tilts:
     for _ in range(STEPS):
         p = Tilts(1 + values[:, -1], values[:, :-1]).probabilities(cells.unit, logs)
         left = cells.counts - total * p
-        # (parameter, word, cell), less their means over words
+        # (parameter, word, cell), minus their means over words
         centred = np.concatenate([of_word - p[:, None], (logs - (p * logs).sum(0))[None]])
         slope, curvature = -values / spreads**2, np.tile(np.diag(1 / spreads**2), (units, 1, 1))
         slope[present] += np.add.reduceat([*left, (left * logs).sum(0)], starts, axis=1).T
@@ -118,7 +118,7 @@ def fit_law(design: csr_array, counts: np.ndarray, groups: np.ndarray, start: La
     """The maximum of the posterior for choice counts (memory, word), which need not be whole.
 
     Each group of parameters is normal around 0. The variances maximise the marginal likelihood in the approximation of
-    Laplace, by MacKay's iteration: σ² = Σ θ² / Σ (1 - posterior variance / σ²). It begins with the law `start`.
+    Laplace, by MacKay's iteration: σ² = Σ θ² / Σ (1 - posterior variance / σ²). It begins with the model `start`.
     """
     parameters, widths, factor = np.zeros(len(groups)), np.ones(groups.max() + 1), np.eye(len(groups))
     if start is not None:

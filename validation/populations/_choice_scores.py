@@ -43,7 +43,7 @@ def choice_scores(
     populations, by, folds, progress
         As in `cross_validate`.
     seed
-        Of folds and intervals, 0 to 2^63 - 1.
+        Seed of folds and intervals, 0 to 2^63 - 1.
     level
         Confidence of intervals.
 
@@ -152,7 +152,7 @@ def minimal_naming_game_law(known: Choices) -> Law:
 
 
 def _with_errors(certain: Callable[[Choices], np.ndarray], known: Choices) -> Law:
-    """The law with the probability of an error that is most likely in what is known."""
+    """The law with the probability of an error that is most likely in the known choices."""
     given = certain(known)
 
     def cost(error: float) -> float:

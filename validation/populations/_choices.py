@@ -27,7 +27,7 @@ class Choices(NamedTuple):
 
     @classmethod
     def of_table(cls, counts: pd.DataFrame, words: Sequence[str] | None = None) -> Choices:
-        """Those counted in a table of one policy; InputError if it is damaged."""
+        """Choices counted in a table of one policy; InputError if it is damaged."""
         check_columns("counts", counts)
         if counts.empty:
             raise InputError("counts is empty: expected a row a state and choice")
@@ -69,11 +69,11 @@ class Choices(NamedTuple):
         return np.bincount(self.states() * size[1] + self.chosen, self.times, minlength=size[0] * size[1]).reshape(size)
 
     def of(self, chosen: np.ndarray) -> Choices:
-        """Those where a mask (choice,) is true."""
+        """The choices where a mask (choice,) is true."""
         return Choices(*(values[chosen] for values in self[:4]), self.words)
 
     def recent(self, memory_length: int) -> Choices:
-        """With the last interactions of the memories."""
+        """The choices with the last interactions of the memories only."""
         return self._replace(memory=self.memory[:, self.memory_length - memory_length :])
 
 

@@ -18,7 +18,7 @@ NUMBERS = ("memory_length", "n_agents", "n_committed", "interactions", "success_
 RANGES = {"memory_length": (1, 1000), "n_agents": (2, 10**5), "n_committed": (0, 10**5), "interactions": (1, 10**8)}
 RANGES |= {"agreed_at_end": (0, 10**8), "agreed_at_most": (0, 10**8)}
 TEXTS = ("model", "experiment", "options", "initial_consensus", "committed_word", "majority_word_last_3N")
-SUBJECT = ["model", "options", "memory_length"]  # what has a policy of its own
+SUBJECT = ["model", "options", "memory_length"]  # columns that tell policies apart
 CONDITION = ["experiment", "n_agents", "initial_consensus", "committed_word", "n_committed"]
 STANDARD_WINDOW = 72  # interactions: the 3N of the papers' populations of N = 24
 PAPERS_SUCCESS_RATE = 0.95

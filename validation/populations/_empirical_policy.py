@@ -51,8 +51,8 @@ def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None
     Returns
     -------
     Policy Dataset with `q` (state, word), the posterior mean, `alpha` (state, word), the posterior counts of the
-    Dirichlet distribution, `observed` (state), the number of choices seen in the state, and `concentration_recent` and
-    `concentration_short` (length).
+    Dirichlet distribution, `choice_count` (state, word), the number of choices of each word, `observed` (state), their
+    sum, and `concentration_recent` and `concentration_short` (length).
 
     Raises
     ------
@@ -62,6 +62,7 @@ def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None
     See Also
     --------
     sample_policies : its posterior
+    theory.naming_game.fit_rule : which simple rule they play, of `policy["choice_count"]`
     meanfield.make_policy : from known probabilities
 
     Examples
@@ -92,6 +93,7 @@ def estimated_policy(choices: Choices, model: str) -> xr.Dataset:
     }
     policy = make_policy(mean_of(alpha), choices.words, model=model, attrs=attrs)
     policy["alpha"] = (("state", "word"), alpha, {"long_name": "posterior counts (Dirichlet)", "units": "1"})
+    policy["choice_count"] = (("state", "word"), n.astype(int), {"long_name": "choices", "units": "1"})
     policy["observed"] = ("state", n.sum(1).astype(int), {"long_name": "choices seen in the state", "units": "1"})
     policy = policy.assign_coords(length=np.arange(space.memory_length + 1))
     for name, values in (("concentration_recent", recent), ("concentration_short", short)):

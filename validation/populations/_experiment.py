@@ -40,7 +40,7 @@ class Experiment:
     runs
         The checked table, a row a run.
     where, why_not
-        What rows of results begin with; why no table can hold the memory states, '' if one can.
+        The first columns of rows of results; why no table can hold the memory states, '' if one can.
     run, step, named, round
         (interaction,): row of `runs`; place in the run, from 0; step in the table of events; number of the round among
         all runs' rounds. Nobody remembers a round before its end.
@@ -154,7 +154,7 @@ class Experiment:
                 yield self.where | start, found, int(late[part.index.intersection(of_interest)].sum())
 
     def alike(self, names: list[str] = ALIKE) -> np.ndarray:
-        """(run,), numbers of what began alike; by default whatever the number of committed agents."""
+        """(run,), numbers of groups of runs that began alike; by default whatever the number of committed agents."""
         return self.runs.groupby(names, sort=True).ngroup().to_numpy()
 
     def periods(self, period: int | None) -> np.ndarray:

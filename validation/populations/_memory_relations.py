@@ -34,7 +34,7 @@ class Relations(NamedTuple):
         return cls(words, place, rank, (words[:, ::2] != NOTHING).sum(1))
 
     def design(self, names: bool) -> csr_array:
-        """Features (memory · word, feature) of a law of choice, in the order of `feature_groups`."""
+        """Features (memory · word, feature) of a logit model of choice, in the order of `feature_groups`."""
         n, n_words = self.place.shape
         length = self.words.shape[1] // 2
         placed = [self.words[:, p, None] == np.arange(n_words) for p in range(2 * length)]

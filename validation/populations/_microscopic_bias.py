@@ -34,7 +34,7 @@ def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
     their number; `favourite` and its `share`; `test` and `p_value`, of the exact binomial test for two words, of χ² for
     more ([001] Methods); `unbiased`, p ≥ 0.05; `distance`, the Jensen-Shannon distance from the uniform distribution
     (square root of the divergence in nats); `neutral`, distance < 0.005 ([004] Methods). The last two use the observed
-    shares, whose chance differences alone make a distance of about 0.35 √((W - 1) / choices).
+    shares; chance alone makes a distance of about 0.35 √((W - 1) / choices).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Departures of groups from what their agents prefer before they have met anyone."""
+"""Deviations of groups from the preferences of their agents before they have met anyone."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
 
     The Jensen-Shannon distance of q from the uniform distribution u is √((D(q|m) + D(u|m))/2), with m = (q + u)/2 and D
     the Kullback-Leibler divergence with the natural logarithm; q is neutral where it is below 0.005. The paper names
-    neither root nor base. Its Fig. 1f shows the root: GPT-4o {gay, straight}, an example of a preference overturned,
-    has the distance 0.046 and the divergence 0.0022. Source: [004] Methods, Extracting Probabilistic Policy from LLMs.
+    neither root nor base. Its Fig. 1f implies the root: GPT-4o {gay, straight}, an example of a reversed preference,
+    has the distance 0.046, and a divergence of 0.0022 would be neutral. Source: [004] Methods, Extracting Probabilistic
+    Policy from LLMs.
 
     Parameters
     ----------
@@ -87,8 +88,8 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
     - reversed where agents are not neutral and the word they do not favour wins more often.
 
     A difference counts where the Wilson interval of the collective bias, at the level of `bias`, excludes equality. All
-    other cases are 'none', as a preference weakened and not overturned. Source: [004] Fig. 1, Fig. 2 and Results,
-    Mapping collective misalignment.
+    other cases are 'none', for example a preference that is weakened but not overturned. Source: [004] Fig. 1, Fig. 2
+    and Results, Mapping collective misalignment.
 
     Parameters
     ----------
@@ -99,8 +100,8 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
 
     Returns
     -------
-    Dataset over `pair`, in the order of `bias`, with `type` (pair, n_agents); its grounds `individual` (pair),
-    `distance` (pair), `neutral` (pair), `collective` (pair, n_agents), `interval` (pair, n_agents, bound); and
+    Dataset over `pair`, in the order of `bias`, with `type` (pair, n_agents); the numbers behind it, `individual`
+    (pair), `distance` (pair), `neutral` (pair), `collective` (pair, n_agents), `interval` (pair, n_agents, bound); and
     `strong_word` (pair). Where nothing was simulated or no run reached consensus, the type is '' and numbers are NaN.
 
     Raises
@@ -115,7 +116,7 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
 
     Examples
     --------
-    Agents say either word at first, and tend to A when they are torn:
+    Agents say either word at first, and tend to A when their memory is balanced:
 
     >>> def follow(memory):
     ...     lead = sum(pair.count("A") - 1 for pair in memory)
@@ -136,7 +137,7 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
     agents = agents.isel(pair=[numbers[key] for key in _keys(bias)])
     strong = bias["strong_word"].values.astype(str)
     is_strong = bias["word_label"].values.astype(str) == strong[:, None]
-    # Without a law there is no strong word, whose chance would then be a sum over no words
+    # Without a group-size law there is no strong word, and its probability would be a sum over no words
     individual = np.where(is_strong.any(1), (agents["probability"].values * is_strong).sum(1), np.nan)
     runs = int(bias.attrs["option_runs"])
     wins, converged = (np.round(one * runs) for one in (bias["simulated"].values, 1 - bias["no_consensus"].values))

@@ -1,7 +1,7 @@
 """Tests of whether all agents of real populations followed one policy, at all times.
 
 Each statistic grows where choices depart from a policy in one way. Residuals are e = [word was said] - p, or
-log q(said) less its mean for the direction of sharpness. Given the past each has mean 0 under the policy, so that
+log q(said) minus its mean for the direction of sharpness. Given the past each has mean 0 under the policy, so that
 products with anything known before it are martingale differences: runs may stop, and agents may return to a memory,
 because of what was said.
 """
@@ -44,18 +44,19 @@ def one_policy(
     Under one policy q a choice depends on the agent's memory state only. Each test has a statistic that grows where
     choices depend on something else too:
 
-    - `experiments` (runs that began alike), `runs` of an experiment, and `order of runs` as in the table of runs: in
-      sharpness β, choices by q^β; or in the policy for any memory. Imitations follow one policy.
-    - `time in a run`; `round`, a trend that all runs share; `next choice` in the same memory or in another one, and
-      `partners`, who choose at once; `agents` of a run; the `first or second` player of an interaction; the words of
-      `interaction H + 1` and `H + 1 to 2H` ago, which agents were no longer told. Here runs may differ: imitations
-      follow q^β e^b with one β and one bias b a run (or a `period`), fitted as random effects.
+    - First kind: differences between `experiments` (runs that began alike), between `runs` of an experiment, or along
+      the `order of runs` in the table; in the sharpness β of choices by q^β, or in the policy in any memory. Imitations
+      follow one policy.
+    - Second kind: `time in a run`; `round`, a trend that all runs share; `next choice` in the same memory or in another
+      one, and `partners`, who choose at once; `agents` of a run; the `first or second` player of an interaction; the
+      words of `interaction H + 1` and `H + 1 to 2H` ago, which agents were no longer told. Here runs may differ:
+      imitations follow q^β e^b with one β and one bias b a run (or a `period`), fitted as random effects.
 
     The p-value is the share of imitations, the real data among them, with a statistic at least as large: a parametric
-    bootstrap, not exact since the policy is an estimate. In an imitation the same agents meet in the same order, with
-    the same memories at the start and committed agents; the words of the others are drawn anew, and all is fitted
-    again. Runs may stop when they agree although imitations do not. Tests of the second kind assume that runs differ in
-    β and b alone: where the policy changes in a run, a `period` shorter than the changes helps.
+    bootstrap, which is not exact because the policy is an estimate. In an imitation the same agents meet in the same
+    order, with the same memories at the start and committed agents; the words of the others are drawn anew, and all is
+    fitted again. Runs may stop when they agree although imitations do not. Tests of the second kind assume that runs
+    differ in β and b alone: where the policy changes in a run, a `period` shorter than the changes helps.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def one_policy(
     - `null`, the hypothesis of the imitations; `number` of experiments, runs, agents, choices or pairs compared;
     - `effect`, a standard deviation of β or of log-odds, or a coefficient (per round; first less second player; per
       word remembered), in absolute value where it is not of memory; NaN for a drift;
-    - `z`, the statistic less its mean over imitations, in their standard deviations; `p_value`; `verdict` ('agrees',
+    - `z`, the statistic minus its mean over imitations, in their standard deviations; `p_value`; `verdict` ('agrees',
       'disagrees', 'too few data'); `note`.
 
     Raises
@@ -141,7 +142,7 @@ def _rows(experiment: Experiment, imitations: int, period: int | None, level: fl
 
 
 def _tests(experiment: Experiment) -> dict[str, dict[tuple[str, str], Measure]]:
-    """The tests of each hypothesis, by what is compared and in which direction."""
+    """The tests of each hypothesis, by the compared quantity and the direction."""
     run, agent, H, size = experiment.run_of, experiment.agent_of, experiment.memory_length, experiment.space.n_states
     start, condition, all_of_them = experiment.alike()[run], experiment.alike(CONDITION)[run], np.zeros_like(run)
     order, first = np.argsort(condition, kind="stable"), 0.5 - experiment.free % PLAYERS
@@ -245,7 +246,7 @@ def _fraction(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
 
 
 def apart(residuals: Residuals, direction: str, group: np.ndarray, parent: np.ndarray) -> Departure:
-    """Score test of a variance: sums over `group` (choice,) vary more than chance within their `parent` (choice,)."""
+    """Score test of a variance: sums over `group` (choice,) vary more than expected within their `parent` (choice,)."""
     _, first, of = np.unique(group, return_index=True, return_inverse=True)
     _, above = np.unique(parent[first], return_inverse=True)
     several = np.bincount(above)[above] > 1
@@ -269,7 +270,7 @@ def drift(residuals: Residuals, direction: str, group: np.ndarray, order: np.nda
     S, V = (one[:, order] for one in residuals.of[direction])
     sum_S, sum_V = (np.add.reduceat(one, starts, axis=1) for one in (S, V))
     repeated = partial(np.repeat, repeats=lengths, axis=1)
-    # Within each group: the running sum less what the others before it left
+    # Within each group: the running sum minus what the others before it left
     run_S, run_V = (np.cumsum(one, 1) - repeated(np.cumsum(sums, 1) - sums) for one, sums in ((S, sum_S), (V, sum_V)))
     known, scale = sum_V > 0, np.where(sum_V > 0, sum_V, 1)
     bridge = run_S - run_V / repeated(scale) * repeated(sum_S)

@@ -94,7 +94,7 @@ def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFr
 
 
 class Posterior(NamedTuple):
-    """Posterior of log β of all runs, then of all experiments, less the mean over choices: a mixture of normals."""
+    """Posterior of log β of all runs, then of all experiments, minus the mean over choices: a mixture of normals."""
 
     weight: np.ndarray  # (normal,)
     mean: np.ndarray  # (normal, run or experiment)
@@ -108,7 +108,7 @@ class Posterior(NamedTuple):
         return np.array([np.interp(tail, *pair) for pair in zip(p.T, values.T, strict=True)])
 
     def probability(self, values: np.ndarray) -> np.ndarray:
-        """That log β is less than values (…, run or experiment)."""
+        """The probability that log β is less than values (…, run or experiment)."""
         below = ndtr((values[..., None, :] - self.mean) / self.deviation)
         return np.einsum("m,...mr->...r", self.weight, below)
 
@@ -159,7 +159,7 @@ def _quadratic(log_beta: np.ndarray, log_q: np.ndarray, cells: Cells, known: np.
     prior /= prior.sum(1, keepdims=True)
     strength = known.sum(1)
     pull = slope[n_runs:].reshape(log_q.shape) + known - strength[:, None] * prior
-    # What only adds a constant to log q is no information; it is kept from changing.
+    # Parameters that only add a constant to log q are held fixed: they carry no information.
     stiff = strength[:, None, None] * (prior[:, :, None] * (np.eye(n_words) - prior[:, None, :])) + 1 / n_words
     blocks = bsr_array((stiff, np.arange(n_states), np.arange(n_states + 1))) + curvature[n_runs:, n_runs:]
     stiff = blocks.tobsr((n_words, n_words)).data

@@ -103,7 +103,7 @@ def success_curves(
 def _curve(
     experiment: Experiment, condition: Condition, policies: list[LazyPolicy], options: Options, rounds: int
 ) -> pd.DataFrame:
-    """Success rates of the real runs of a condition beside those of runs of drawn policies."""
+    """Success rates of the real runs of a condition beside runs of drawn policies."""
     # Shares of successes (run, round), NaN in rounds that a run did not finish, and the same of each draw
     real, N = np.full((len(condition.runs), rounds), np.nan), condition.n_agents
     for row, run in enumerate(experiment.runs.index.get_indexer(condition.runs.index)):
@@ -128,5 +128,5 @@ def _curve(
 
 
 def _means(curves: np.ndarray, axis: int) -> np.ndarray:
-    """Means of what is not NaN, NaN where there is nothing."""
+    """Means without NaN, NaN where there is nothing else."""
     return np.ma.masked_invalid(curves).mean(axis).filled(np.nan)

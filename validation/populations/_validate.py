@@ -140,7 +140,7 @@ def cross_validate(
     """Predict real runs with policies estimated from the choices of other runs.
 
     The policy that predicts a fold is estimated from the choices in all other folds, and tested as in `validate`. Only
-    what describes the experiment comes from all runs: its conditions, and the rule and lengths at which runs stop.
+    the experiment is described by all runs: its conditions, and the rule and lengths at which runs stop.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ class Outcomes(NamedTuple):
     chance: np.ndarray  # (rows,), probability of the row where no earlier one of its pair came about
     marked: np.ndarray  # (rows,), 1 where the interaction is counted
     outside: np.ndarray  # (groups, K), 1 where a state is not in the group
-    leaving: np.ndarray  # (rows, groups), what the row adds to the number of agents outside the group
+    leaving: np.ndarray  # (rows, groups), the change of the number of agents outside the group
     watched: np.ndarray  # (observables, K): recorded is watched @ counts
     changes: Changes
 
@@ -191,7 +191,7 @@ def chosen_change(first, reach, row, state, bits):
 def draw_meetings(meetings, n_agents, threshold, number, drawn, s0, s1, s2, s3):
     """Writes the agents of the next `number` interactions into `drawn` (2, ·), one agent twice if it moves alone.
 
-    They are drawn ahead of what depends on states, so that the processor waits for many edges at once.
+    They are drawn before anything that depends on states, so that the processor waits for many edges at once.
     """
     ends, pair_threshold, other = meetings.ends, meetings.threshold, meetings.other
     among, everyone, places = edge_limits(2 * len(ends)), edge_limits(n_agents), np.empty(number, np.uint64)

@@ -1,6 +1,6 @@
 """Reaction models as the interactions of finitely many agents.
 
-`ReactionModel.protocol` gives the same law as one array. Here every channel has outcomes of its own, which tells
+`ReactionModel.protocol` gives the same process as one array. Here every channel has outcomes of its own, which tells
 the channel of an interaction and needs as many rows as outcomes, not K⁴.
 """
 

@@ -57,17 +57,17 @@ def simulate(
 ) -> xr.Dataset:
     """Simulate a population protocol exactly: agents with few states meet in pairs.
 
-    In an interaction two distinct agents, a uniformly random ordered pair (initiator i, responder j), go from (i, j) to
-    (i', j') with the given probability; on a graph they are neighbours. A round is N interactions. Both methods have
-    this law exactly: 'agents' plays one interaction after another; 'batches' draws the interactions of agents not met
-    before at once, and only those that meet an agent again one by one, 2·K² in K·sqrt(N) interactions (see `_epochs`
-    and `_kernel`). Source: Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
+    An interaction takes a uniformly random ordered pair of distinct agents (initiator, responder), on a graph of
+    neighbours, from the states (i, j) to (i', j') with the given probability. A round is N interactions. Both methods
+    play this process exactly: 'agents' plays one interaction after another; 'batches' draws the interactions of agents
+    not met before at once, and only those that meet an agent again one by one, 2·K² in K·sqrt(N) interactions (see
+    `_epochs` and `_kernel`). Source: Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
 
     Parameters
     ----------
     transitions
-        Objects `Transition` (before, after, probability, marked), any number for a pair of states; with the rest of the
-        probability nothing changes, and immutable states (zealots) have none. Or an array P[i, j, i', j'] of shape
+        Objects `Transition` (before, after, probability, marked), any number for a pair of states; with the remaining
+        probability nothing changes, and immutable states (zealots) need none. Or an array P[i, j, i', j'] of shape
         (K, K, K, K), each P[i, j] summing to 1. Or a `meanfield.ReactionModel`, whose spontaneous moves are
         interactions too: N (ε + s) of them take a unit of time, with s the largest total rate of such moves. Rates that
         are functions are tabulated for all (N + 1)^(K - 1) compositions, for small N and K, and s gains their largest
@@ -135,7 +135,7 @@ def simulate(
 
     Examples
     --------
-    An approximate majority: opponents become undecided, the undecided follow whom they meet.
+    Approximate majority: opponents who meet become undecided, and the undecided follow whom they meet.
 
     >>> rules = [(("A", "B"), ("A", "-")), (("B", "A"), ("B", "-")), (("A", "-"), ("A", "A")), (("B", "-"), ("B", "B"))]
     >>> options = {"runs": 200, "seed": 1, "max_rounds": 100, "absorbing": {"A wins": ["A"], "B wins": ["B"]}}

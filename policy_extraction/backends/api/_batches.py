@@ -110,7 +110,7 @@ class Batches:
         return results
 
     async def round(self, client: Any, wait: bool) -> bool:
-        """Submit what is asked and fetch answers, until there is a result; whether without `wait` more is to be done.
+        """Submit questions and fetch answers until there is a result; whether more is to be done, without `wait`.
 
         Raises the error of a measurement, or of the server; there may be results nevertheless.
         """
@@ -300,7 +300,7 @@ class Batches:
         told = dict_of(dict_of(told).get("error", told))
         said = server.said(Exception(f"HTTP {status}: {told.get('message')}"))
         refused = type(status) is int and 400 <= status < 500 and not may_pass(status, told.get("code"))
-        if refused and not batch.known_end:  # what was told once is asked again
+        if refused and not batch.known_end:  # a refused batch is asked about again
             refusal = f"model = {server.model}: {server.base_url} refuses the request ({said})"
             self._fail(waiting, InputError(refusal))
         else:

@@ -190,7 +190,7 @@ class LlamaCpp:
     """llama.cpp's server, by its own `/completion`.
 
     It lists the most probable tokens, by number since December 2024. A wanted token that is not listed is drawn by
-    force, with a large bias: the log-probability of the drawn token is told too, and is that before the bias.
+    force, with a large bias: the log-probability of the drawn token is returned too, from before the bias.
     """
 
     def __init__(self, server: Server, listed: int) -> None:

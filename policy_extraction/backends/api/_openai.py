@@ -102,10 +102,10 @@ class OpenAIBackend:
         server tokenise, with one more request for each prompt; old releases of SGLang do so for `prefill` 'text' only.
     batches
         Leave the prompts of `score` with the service in batches, which OpenAI answers within a day at half the price
-        (`/files` and `/batches`). They have the answers of the same back end without it, under the same keys. What is
-        submitted is noted beside the kept answers, and a later call with the same cache fetches it. The longest prompt
-        is asked at once and at the full price, to see that the model can be measured. A request that a batch leaves
-        without a usable answer goes into another one, up to `max_retries` times. Limits a minute do not apply.
+        (`/files` and `/batches`). They have the answers of the same back end without it, under the same keys. A
+        submitted batch is noted beside the kept answers, and a later call with the same cache fetches it. The longest
+        prompt is asked at once and at the full price, to see that the model can be measured. A request that a batch
+        leaves without a usable answer goes into another one, up to `max_retries` times. Limits a minute do not apply.
     poll
         Seconds between two looks at a batch.
     reasoning_tokens

@@ -14,7 +14,7 @@ CONTINUES = ("assistant", "text")  # the server continues a given beginning of a
 GO_ON = "Your answer has been begun for you. Go on exactly where it stops, and do not repeat it:"
 # Fields of vLLM and SGLang; llama.cpp's server needs none to continue a last message of the assistant.
 GO_ON_FIELDS = {"continue_final_message": True, "add_generation_prompt": False}
-MESSAGE_TOKENS = 32  # upper bound of what a chat template adds to a message
+MESSAGE_TOKENS = 32  # upper bound of the tokens that a chat template adds to a message
 IMAGE_TOKENS = 12_000  # upper bound for a small image; the dearest known price is 2,833 and 5,667 a tile
 
 

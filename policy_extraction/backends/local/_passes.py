@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """A sequence of the tree, what is wanted at which position, and how many tokens the one sorted before it shares."""
+    """A sequence of the tree, the tokens wanted at each position, and the number shared with the one sorted before."""
 
     tokens: Tokens
     wanted: dict[int, list[Wanted]]
@@ -38,7 +38,7 @@ class Branch(NamedTuple):
 
 
 def sequences_of(questions: Sequence[Question]) -> dict[Tokens, dict[int, list[Wanted]]]:
-    """The sequences to read for the probabilities of all tokens of all answers, with what is wanted at which position.
+    """The sequences to read for the probabilities of all answers' tokens, with the tokens wanted at each position.
 
     The last token of an answer is never read, and no sequence is the beginning of another one of its question.
     """

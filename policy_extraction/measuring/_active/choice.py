@@ -48,13 +48,13 @@ def moments(mean: np.ndarray, variance: np.ndarray, tails: Tails) -> tuple[np.nd
 
 
 class Candidates(NamedTuple):
-    """Memories that matter for a goal: what they add to it to first order, and what is not linear."""
+    """Memories that matter for a goal: what they add to it to first order, and nonlinearly."""
 
     states: np.ndarray  # (C,)
     covariance: np.ndarray  # of their probits, (C, C)
     linear: np.ndarray  # derivatives d of the goal by their probits, (C,)
     rest: np.ndarray  # variances of what they add besides, (C,)
-    about: np.ndarray  # variances of what is to be known besides the goal, (C,)
+    about: np.ndarray  # variances of the further quantities beside the goal, (C,)
 
     @property
     def variance(self) -> float:

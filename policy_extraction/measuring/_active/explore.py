@@ -18,7 +18,7 @@ from policy_extraction.measuring._exploration import LEAST, Batch, Exploration
 from policy_extraction.measuring._gaussian_process import NOISE
 from policy_extraction.measuring._memories import all_codes
 
-LOGIT = 1.2  # contrasts are about as large as those of logits: 1.7/√2 times probits
+LOGIT = 1.2  # contrasts are about as large as for logits: 1.7/√2 times probits
 FIRST = 32  # memories before the first fit
 TESTS = 0.4  # part of a batch that is drawn at random and tests the model
 LEAST_TESTS = 16  # before an interval
@@ -84,7 +84,7 @@ class GoalExploration(Exploration[Known]):
         policy = make_policy(self.best(), self.words)
         quantity, (before, expected) = self.goal.of(policy), self._before
         if quantity.name == before.name and expected > 0:
-            # What is too small to matter is in both, so that it is no evidence of small errors.
+            # Negligible moves are in both, so that they are no evidence of small errors.
             small = (SMALL * self._allowed(before)) ** 2
             self.doubt.moves.append(((quantity.value - before.value) ** 2 + small) / (expected + small))
         self.whole = bool(self.known.all())
@@ -133,7 +133,7 @@ class GoalExploration(Exploration[Known]):
         return self._choices(self.mean + deviation * tails.of((z - self.mean) / deviation))
 
     def _first(self) -> np.ndarray:
-        """The shortest memories, those of one habit at each length, and random ones."""
+        """The shortest memories, memories of one habit at each length, and random ones."""
         n_states = self.space.n_states
         habits = [
             self.space.offset(h) + digit * (4**h - 1) // 3
@@ -164,7 +164,7 @@ class GoalExploration(Exploration[Known]):
     def _candidates(self, slopes: np.ndarray | None, n_tests: int) -> Candidates:
         """Tests, and the memories that matter for a goal of these derivatives (S,) or are visited and uncertain.
 
-        Tests are drawn half by what is not known of each, half by the derivatives, whatever the model says it knows.
+        Tests are drawn half by their variance, half by the derivatives alone.
         """
         slope, rest = moments(self.mean, self.variance, self.doubt.tails)
         spread = np.where(self.known, 0.0, slope**2 * self.variance + rest)
@@ -210,7 +210,7 @@ class GoalExploration(Exploration[Known]):
         return known(n, same)
 
     def _interval(self, quantity: Quantity, variance: float, draws: float, same: float) -> Known:
-        """Interval of a quantity with this variance by so many draws; `same` is the chance of the same word."""
+        """Interval of a quantity with this variance by so many draws; `same` is the probability of the same word."""
         # A deviation that is too small to matter, though not to rounding, is always there.
         spread = np.hypot(np.sqrt(variance), SMALL * self._allowed(quantity))
         freedom = 1 / (1 / draws + 1 / FREEDOM)

@@ -35,8 +35,8 @@ class Goal:
     """A quantity to be known.
 
     'kappa' and 'strong word' are about κ of the group-size law. A policy with a single attractor has no κ, and then the
-    share of the first word there takes its place. 'eigenvalue' and 'word_share' are those of the attractor to which
-    large populations with empty memories come, 'critical_mass' is that of agents committed to `word`.
+    share of the first word there takes its place. 'eigenvalue' and 'word_share' belong to the attractor to which
+    large populations with empty memories come, 'critical_mass' to agents committed to `word`.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Goal:
     def of(self, policy: xr.Dataset, only: str = "") -> Quantity:
         """The quantity of a policy; `NOTHING` if it is not defined or not found, or not the one of this name.
 
-        Computing κ takes longest, so a policy of which something else is asked is not searched for it.
+        Computing κ takes longest, so it is computed only where it is asked for.
         """
         try:
             return self._of(policy, only)

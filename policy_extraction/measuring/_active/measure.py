@@ -58,18 +58,18 @@ def measure(
 ) -> xr.Dataset:
     """The policy of a language model from a part of its prompts, chosen to tell a collective quantity.
 
-    A Gaussian process predicts the probits Φ⁻¹(q) of all memories; `predicted_policy` tells of what they hang on. Its
-    parameters are those of the largest posterior density. Each batch takes the memories that are expected to reduce the
+    A Gaussian process predicts the probits Φ⁻¹(q) of all memories; `predicted_policy` describes the kernel. Its
+    parameters have the largest posterior density. Each batch takes the memories that are expected to reduce the
     variance of the goal most, by the derivatives of the goal (`meanfield.sensitivity`) and the covariance of the
     posterior. The measurement ends when the interval of the goal is narrow enough or the budget is spent.
 
-    Two fifths of each batch are drawn at random, half by what is not known of a memory and half by the derivatives, and
-    test the model: their answers were predicted before. Some memories are exceptions, however sure the process is where
-    the policy saturates, so errors are Student's with three degrees of freedom, and the tests set their width. The goal
+    Two fifths of each batch are drawn at random, half by the variance of a memory and half by the derivatives, and test
+    the model: their answers were predicted before. Some memories are exceptions, however sure the process is where the
+    policy saturates, so errors are Student's with three degrees of freedom, and the tests set their width. The goal
     itself is tested as well: if the root mean square of its latest six moves from batch to batch, in the standard
     deviations expected of them, is above 1, its interval is as many times wider. There is none before 16 predictions
-    were tested. A share is final if all of 32 random policies have one too, and not κ. What is rarer than these tests
-    meet can stay unseen. A goal without derivatives, as at a marginal fixed point, takes what is uncertain and visited.
+    were tested. A share is final if all of 32 random policies have one too, and not κ. Exceptions too rare for these
+    tests stay unseen. A goal without derivatives, as at a marginal fixed point, takes uncertain, visited memories.
 
     These numbers are of tables with a tolerance of 5 %. Of 1,365 memories κ of twelve populations took 205 to 674, 348
     in the median of two seeds, with errors of 3.4 % at most: all 24 final intervals held the true value, and 292 of 301
@@ -140,17 +140,17 @@ def measure(
 
     Notes
     -----
-    With `sampled` each memory takes four answers at a time, in alternating orders of the words, and the same memory is
-    chosen again as long as it tells most. Counts k of n answers have the likelihood Φ(z)^k Φ(-z)^(n-k), and expectation
-    propagation makes Gaussians of it. So few answers show only large faults of the model; the goal's moves test it
-    further. An answer that begins with no word does not count and is asked for again, so q is the law of the words
-    given that one is said. Word shares of eleven tables of SmolLM2 took 720 to 5,248
-    answers, 2,696 in the median, but one more than a budget of 12,000; all 11 final intervals held, and 206 of 211
-    after each batch.
+    With `sampled` each memory takes four answers at a time, in alternating orders of the words, and the
+    same memory is chosen again as long as it tells most. Counts k of n answers have the likelihood Φ(z)^k Φ(-z)^(n-k),
+    and expectation propagation makes Gaussians of it. So few answers show only large faults of the model; the goal's
+    moves test it further. An answer that begins with no word does not count and is asked for again, so q is the
+    distribution of the words given that one is said. Word shares of eleven tables of SmolLM2 took 720 to 5,248 answers,
+    2,696 in the median, but one more than a budget of 12,000; all 11 final intervals held, and 206 of 211 after each
+    batch.
 
     See Also
     --------
-    sample_policies : policies that agree with what was measured
+    sample_policies : policies that agree with the answers
     extract : the whole table
     lazy_policy : for state spaces that are too large to measure whole
 

@@ -21,7 +21,7 @@ from policy_extraction.measuring._exploration import REFIT
 from policy_extraction.measuring._gaussian_process import NOISE, covariances
 
 ANSWERS = 4  # of a memory at a time; a multiple of the two orders
-UNKNOWN = 1e6  # variance of a probit of which an answer says nothing
+UNKNOWN = 1e6  # variance of a probit about which an answer says nothing
 LEAST_PROBABILITY = 1e-12
 SWEEPS = 60
 CLOSE = 1e-6  # change of a mean in deviations, and of the logarithm of a variance
@@ -42,7 +42,7 @@ class SampledExploration(GoalExploration):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.counts = np.zeros((self.space.n_states, 2), dtype=int)
-        self._sites = np.zeros((2, self.space.n_states))  # as of `sites`
+        self._sites = np.zeros((2, self.space.n_states))  # as in `sites`
 
     @property
     def noise(self) -> np.ndarray:
@@ -68,9 +68,9 @@ class SampledExploration(GoalExploration):
 
 
 def quantile(count: int, q: np.ndarray, random: np.random.Generator) -> float:
-    """Error of a predicted count of `ANSWERS` in standard deviations, as of `Tails` if q has these values at the nodes.
+    """Error of a predicted count of `ANSWERS` in standard deviations of `Tails`, if q has these values at the nodes.
 
-    It is turned into its quantile, drawn within the probability of the count itself, and this into that of the tails.
+    Its quantile, drawn within the probability of the count itself, becomes a quantile of the tails.
     """
     q = np.clip(q, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)  # probabilities of counts overflow at 1e-308
     probability = binom.pmf(np.arange(ANSWERS + 1)[:, None], ANSWERS, q) @ WEIGHTS

@@ -22,7 +22,7 @@ CHOSEN = 4  # one of so many memories of a batch is chosen, the others are tests
 TESTS = 59  # 0.95^59 < 0.05
 DRAWS = 16  # policies, for the interval
 SEEN_RUNS, SEEN_DRAWS = 20, 4  # games, and random policies beside the mean, in which memories are looked for
-CANDIDATES = 4000  # contrasts of memories of which the variance is computed
+CANDIDATES = 4000  # contrasts of memories whose variances are computed
 FEWEST = 100  # games of a policy
 
 
@@ -195,7 +195,7 @@ class ShareExploration(Exploration[Shares]):
         self.codes, self.q = np.concatenate([self.codes, memories]), np.concatenate([self.q, q])
 
     def _some(self, weights: np.ndarray, number: int) -> np.ndarray:
-        """Numbers drawn without replacement, with chances in proportion to positive weights."""
+        """Numbers drawn without replacement, with probabilities in proportion to positive weights."""
         return np.argsort(self.random.exponential(size=len(weights)) / weights)[:number]
 
     def _fit(self) -> None:

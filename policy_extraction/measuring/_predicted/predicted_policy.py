@@ -56,21 +56,21 @@ def predicted_policy(
 ) -> PredictedPolicy:
     """The policy of a language model with 2 to 50 words, from a small part of its prompts.
 
-    A Gaussian process predicts the logits of all memories. Where in a memory a word was said and heard decides most,
-    for all words alike; each word has a lean and a response of its own, and memories alike in all words are alike. The
-    parameters of the kernel are those of the largest posterior density. Answers below a probability of 1e-6 count as
-    1e-6 in predictions.
+    A Gaussian process predicts the logits of all memories. The places in a memory where a word was said and heard
+    decide most, for all words alike; each word has a lean and a response of its own, and memories alike in all words
+    are alike. The parameters of the kernel have the largest posterior density. Answers below a probability of 1e-6
+    count as 1e-6 in predictions.
 
     Memories are asked in batches until the word shares of a population are known: of `n_agents` agents who begin with
     empty memories and play `rounds` rounds of as many interactions, the probability that a random agent says each word
     at the end. The memories from which agents speak are found by games of the present prediction and of random ones
-    that agree with the answers. Three quarters of a batch are drawn from them with chances in proportion to their
+    that agree with the answers. Three quarters of a batch are drawn from them in proportion to their
     visits. They test the model: their answers were predicted before. The rest is drawn in proportion to visits and
     variance.
 
     The interval of a share comes from 16 random policies, which are as wide as the latest 59 tests turned out to need.
     It is wider where the shares moved more from batch to batch than expected. There are at least 59 tests: a
-    rule for memories that make up a twentieth of the visits and differ from all others is met with a chance of 95 %. A
+    rule for memories that make up a twentieth of the visits and differ from all others is met with probability 95 %. A
     rarer one can stay unseen.
 
     Parameters
@@ -235,7 +235,7 @@ class PredictedPolicy:
     def __call__(self, memories: Sequence[Memory]) -> np.ndarray:
         """Choice probabilities (n, W) in memories, each a tuple of pairs (own word, partner's word), oldest first.
 
-        They are those of the answers where a memory was asked, and predictions elsewhere.
+        They come from the answers where a memory was asked, and are predictions elsewhere.
         """
         space = MemorySpace(len(self.words), self.memory_length)
         for memory in memories:

@@ -110,7 +110,7 @@ TWICE = [*EVENTS, (7, 10, 2, 1, "B", "A")]
             {},
             "heard = 'b_b' in row 0: expected a word, not all blanks, without '_'",
         ),
-        (events([(0, 0, 1, 2, "A", "  ")]), {}, "'Rome': 'Rome'}, and missing=[…] lists what is no answer"),
+        (events([(0, 0, 1, 2, "A", "  ")]), {}, "'Rome': 'Rome'}, and missing=[…] lists texts that are no answer"),
         (events([(0, 0, 1, 1, "A", "A")]), {}, "expected another partner; words = ['A']: expected at least two"),
         (events(), {"words": ["A", "C"]}, "said = 'B' in row 3: expected one of A, C"),
         (events(), {"initial": "C"}, "initial = 'C': expected '' or one of A, B"),

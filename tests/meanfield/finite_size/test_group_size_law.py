@@ -100,7 +100,7 @@ def test_unstable_direction_is_a_left_eigenvector():
     ("pair", "reason", "word"),
     [
         ("gay/straight", "'straight' is unstable .* at the consensus on 'gay' is the only attractor", "gay"),
-        ("tall/short", "the consensus on 'short' is no fixed point .* with chance 0.14.* only attractor", "tall"),
+        ("tall/short", "the consensus on 'short' is no fixed point .* with probability 0.14.* only attractor", "tall"),
     ],
 )
 def test_policies_with_one_attractor_say_which_word_is_ahead(published, pair, reason, word):
@@ -151,7 +151,7 @@ def test_paths_that_take_too_much_memory_are_not_tried(monkeypatch):
     [
         ({"n_agents": [1, 2]}, r"n_agents = \[1, 2\]: expected distinct whole numbers of at least 2"),
         ({"n_agents": [5, 5]}, "expected distinct"),
-        ({"level": 0.5}, "level = 0.5: expected a chance between 1/2 and 1"),
+        ({"level": 0.5}, "level = 0.5: expected a probability between 1/2 and 1"),
         ({"level": float("nan")}, "level = nan"),
     ],
 )

@@ -151,7 +151,7 @@ def test_without_one_or_two_attractors_there_is_no_law():
 @pytest.mark.parametrize(
     ("q", "reason"),
     [
-        ([0.2, 0.9, 0.6, 0.7, 0.55], "with chance 0.55 or more in every memory"),
+        ([0.2, 0.9, 0.6, 0.7, 0.55], "with probability 0.55 or more in every memory"),
         ([0.2, 1.0, 1.0, 1.0, 1.0], "never say any other word"),
     ],
 )
@@ -218,7 +218,7 @@ def test_what_several_models_say_at_least_counts_by_their_shares():
     both = [meanfield.make_policy(q, ["A", "B"]) for q in (sure, even)]
     law = majority_law(meanfield.Population(both, [0.5, 0.5]), n_agents=[2, 10])
     assert np.isposinf(law["kappa"]) and law["correction"] == 0
-    assert "with chance 0.625 or more" in law.attrs["reason"]
+    assert "with probability 0.625 or more" in law.attrs["reason"]
 
 
 def test_policies_that_treat_both_words_alike_have_no_strong_word():

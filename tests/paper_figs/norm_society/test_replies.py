@@ -90,5 +90,5 @@ def test_themes():
 def test_text_is_one_line():
     assert parse_text(" I smoke\n outside. ") == "I smoke outside."
     for text in (" \n ", "half a \udc9d"):
-        with pytest.raises(ReplyError, match="it is empty, or holds what is no character"):
+        with pytest.raises(ReplyError, match="it is empty, or holds something that is no character"):
             parse_text(text)

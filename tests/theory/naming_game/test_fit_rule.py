@@ -56,6 +56,9 @@ def test_a_policy_that_is_a_rule_is_recovered(rule):
     np.testing.assert_allclose(found["q"], policy["q"].sel(word="A"), atol=1e-8)
     for name, value in parameters.items():
         np.testing.assert_allclose(found["estimate"].sel(parameter=name), value, atol=1e-5)
+    likelier = np.maximum(found["q"], 1 - found["q"])
+    np.testing.assert_allclose(found["accuracy"], (found["weight"] * likelier).sum(), rtol=1e-8)
+    assert found["accuracy"] == fit["accuracy"].max() or rule == "constant"
     assert (summary(fit.sel(rule=[rule]))["status"] == "determined").all()
     assert np.isnan(found["explained"]) if rule == "constant" else found["explained"] > 1 - 1e-12
 

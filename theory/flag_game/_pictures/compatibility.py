@@ -34,12 +34,12 @@ def crop_compatibility(
 
         L_i(k) = mean over j of (1 - ε)^(n - d(i, j)) (ε / (C - 1))^d(i, j),
 
-    for n cells in a crop and C colours; in d(i, j) cells crop i differs from the crop at position j of k's flag. Each
-    cell is misread with probability ε, as any other colour alike; a cell that differs in a part of its pixels adds this
-    part to d. p_i = L_i / Σ_k L_i has equal priors for countries and positions. At ε = 0 it counts the positions at
-    which k's flag shows exactly this picture, and no guess from the crop is right more often than its largest entry.
-    Source: [002] Sec. 4, which only says that p_i(k) is large if k is compatible with the crop; likelihood and noise
-    are ours.
+    for n cells in a crop and C colours; d(i, j) is the number of cells in which crop i differs from the crop at
+    position j of k's flag. Each cell is misread with probability ε, as any other colour with equal probability; a cell
+    that differs in a part of its pixels adds this part to d. p_i = L_i / Σ_k L_i has equal priors for countries and
+    positions. At ε = 0 it counts the positions at which k's flag shows exactly this picture, and its largest entry
+    bounds the accuracy of any guess from the crop. Source: [002] Sec. 4, which only says that p_i(k) is large if k is
+    compatible with the crop; likelihood and noise are ours.
 
     Parameters
     ----------

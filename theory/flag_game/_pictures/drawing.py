@@ -21,9 +21,9 @@ PALETTE = np.array(list(COLOURS.values()), dtype=np.uint8)
 
 
 def draw(flag: Flag, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
-    """The flag as colour numbers: a cell has the colour of the point at its centre.
+    """The flag as an array of colour numbers: a cell has the colour of the point at its centre.
 
-    Every resolution samples the same flag. With n stripes over L cells, cell i belongs to stripe ⌊(2i + 1) n / 2L⌋: if
+    With n stripes over L cells, cell i belongs to stripe ⌊(2i + 1) n / 2L⌋: if
     L is no multiple of n, stripes differ by a cell and three of them are symmetric (5, 6, 5 on 16 rows). A centre on a
     border belongs to the later stripe, a centre in the triangle or on its edge to the triangle.
 
@@ -80,11 +80,10 @@ def _in_triangle(width: int, height: int, depth: Fraction) -> np.ndarray:
 
 
 def render(flag: Flag, scale: int = SCALE, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
-    """A picture of the flag, drawn pixel by pixel: borders of three stripes on 16 rows lie within a row of cells.
+    """A picture of the flag, drawn pixel by pixel, so that borders between stripes may lie within a row of cells.
 
-    The published probe of Yemen's flag was drawn in this way. Crops that are the same picture in this drawing got the
-    same answers (χ² = 61 on 60 degrees of freedom); crops that are the same with borders between cells did not (803 on
-    62).
+    The published probe of Yemen's flag was drawn in this way. Crops that look the same in this drawing got the same
+    answers (χ² = 61 on 60 degrees of freedom); crops that look the same in `draw` did not (803 on 62).
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ def probe_counts(table: pd.DataFrame, truth: str, rival: str) -> xr.DataArray:
         One row per crop: `left`, `top`, `width`, `height` in cells; `truth_count` and `rival_count` of `B_valid`
         answers, as in `meanfield.datasets.flag_game("yemen_crop_probe")`.
     truth, rival
-        The two countries, which the table does not name.
+        Names of the two countries, which the table lacks.
 
     Returns
     -------

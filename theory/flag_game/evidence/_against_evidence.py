@@ -42,7 +42,7 @@ def against_evidence(
     evidence
         Shares of the answers that name the rival, from 0 to 1, each once; every agent has 50 answers.
     models
-        Of those that `fit` describes.
+        Names of the models that `fit` describes.
     crops
         As for `read_runs`, for all runs.
 
@@ -85,7 +85,11 @@ def against_evidence(
     found = forecast(given, read_runs(planned, crops=crops), models)["probability"].values
     over = ("model", "n_agents", "evidence", "endpoint")
     columns = {
-        "probability": (over, found.reshape(-1, len(sizes), len(shares), len(ENDPOINTS)), "chance of the endpoint"),
+        "probability": (
+            over,
+            found.reshape(-1, len(sizes), len(shares), len(ENDPOINTS)),
+            "probability of the endpoint",
+        ),
         "run_evidence": ("run", given.evidence, "the rival's share of all answers"),
         "run_n_agents": ("run", given.n_agents, "number of agents"),
         "run_endpoint": ("run", np.array(ENDPOINTS)[given.endpoint], "endpoint"),

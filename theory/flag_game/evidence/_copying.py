@@ -6,9 +6,9 @@ truth. In an interaction one of N listens to one of the N - 1 others, so k goes 
     (M - k)(k + z_T) q_T / (N (N - 1)),     k (M - k + z_R) q_R / (N (N - 1)).
 
 The evidence gives the start: S agents begin with the rival, N - S with the truth, and z of them, drawn at random, are
-anchored to what they begin with. So z_T given z is hypergeometric, and the law of the endpoints for each S and z does
-not depend on how many agents are anchored on average. Powers of the chain's matrix come from repeated squaring; all
-terms are positive, so nothing cancels.
+anchored to what they begin with. So z_T given z is hypergeometric, and the distribution of the endpoints for each S and
+z does not depend on how many agents are anchored on average. Powers of the chain's matrix come from repeated squaring;
+all terms are positive, so nothing cancels.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from meanfield import InputError
 from meanfield.toolbox import in_threads, real_number, real_numbers, whole_number
 from theory.flag_game.mechanism1 import ENDPOINTS, endpoints_of_votes
 
-MOST_AGENTS = 256  # a law takes a second at N = 128, and 2⁵ times as long at twice that
-KEPT = 256  # laws, of (N + 1)² · 4 numbers each
+MOST_AGENTS = 256  # a distribution takes a second at N = 128, and 2⁵ times as long at twice that
+KEPT = 256  # distributions, of (N + 1)² · 4 numbers each
 INTERACTIONS_PER_AGENT = 20
 
 
@@ -35,10 +35,10 @@ def copying_endpoints(
     bias: float | None = None,
     interactions_per_agent: int = INTERACTIONS_PER_AGENT,
 ) -> np.ndarray:
-    """Probability of each endpoint if agents with this evidence copy each other; shape (4,), as in ENDPOINTS.
+    """Probability of each endpoint if agents with this evidence copy each other; shape (4,), in the order of ENDPOINTS.
 
-    Agent i begins with the rival with probability e_i, else with the truth. It keeps that for good with probability
-    a = a_T + a_R, so it is anchored to the rival with probability a e_i, and otherwise adopts what it hears.
+    Agent i begins with the rival with probability e_i, else with the truth. With probability a = a_T + a_R it is
+    anchored and keeps this answer for good; otherwise it adopts what it hears.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def copying_endpoints(
     anchored
         a, from 0 to 1.
     bias
-        h = ln(q_T/q_R): a heard truth is adopted with q_T = 1/(1 + e^-h), a heard rival with q_R = 1 - q_T. None adopts
-        everything: the voter model with zealots; h = 0 is a version half as fast.
+        h = ln(q_T/q_R): a heard truth is adopted with q_T = 1/(1 + e^-h), a heard rival with q_R = 1 - q_T. With None
+        agents adopt everything (the voter model with zealots); h = 0 is the same at half the speed.
     interactions_per_agent
         Interactions over N, ≥ 0; in each a random agent hears a random other one.
 
@@ -102,7 +102,7 @@ def anchored_mixture(given: np.ndarray, anchored: np.ndarray) -> np.ndarray:
 def endpoint_laws(n_agents: int, bias: float | None, interactions_per_agent: int) -> np.ndarray:
     """Probabilities of endpoints (N + 1, N + 1, 4) given S agents who begin with the rival and z anchored ones."""
     if not 2 <= n_agents <= MOST_AGENTS:
-        raise InputError(f"N = {n_agents}: expected from 2 to {MOST_AGENTS} agents for the exact law of copying")
+        raise InputError(f"N = {n_agents}: expected from 2 to {MOST_AGENTS} agents for exact copying")
     up, down = (1.0, 1.0) if bias is None else (float(expit(bias)), float(expit(-bias)))
     found = np.zeros((n_agents + 1, n_agents + 1, len(ENDPOINTS)))
     choose = _log_binomials(n_agents)

@@ -12,7 +12,7 @@ from theory.flag_game.evidence._models import CONSTANT, Model, model_of
 from theory.flag_game.evidence._runs import UNKNOWN, Runs, Source, read_runs
 from theory.flag_game.mechanism1 import ENDPOINTS
 
-TOGETHER = 64  # runs whose laws are in memory
+TOGETHER = 64  # runs with their distributions in memory
 PSEUDO_RUNS = 2.0  # half a run of each endpoint, the prior of Krichevsky and Trofimov
 
 
@@ -63,7 +63,7 @@ def fit(
 
     Examples
     --------
-    Of the agents of 80 runs about half never change.
+    About half of the agents of 80 runs never change.
 
     >>> from theory.flag_game.evidence import fit
     >>> ends = ["correct_consensus", "correct_consensus", "polarization", "wrong_consensus"]

@@ -71,15 +71,15 @@ def forecast(
     test
         As for `read_runs`; runs without an outcome get no score. They may differ in N from `train`.
     models
-        Of those that `fit` describes.
+        Names of the models that `fit` describes.
     crops
         As for `read_runs`.
 
     Returns
     -------
     Dataset over (model, run) with `probability` (endpoint), `log_score`, the natural logarithm of the probability of
-    what happened, and `brier` = Σ (probability - 1 if it happened)², from 0 to 2; NaN without an outcome. Coordinates
-    over `run`: `n_agents`, `seed`, `evidence`, the rival's share of all answers, and `outcome`.
+    the observed endpoint, and `brier` = Σ (probability - 1 if observed)², from 0 to 2; NaN without an outcome.
+    Coordinates over `run`: `n_agents`, `seed`, `evidence`, the rival's share of all answers, and `outcome`.
 
     Raises
     ------
@@ -172,8 +172,8 @@ def _labelled(names: list[str], runs: Runs, probability: np.ndarray, crops: str)
     brier = np.where(known, np.sum((probability - happened) ** 2, axis=-1), np.nan)
     over = ("model", "run")
     columns = {
-        "probability": ((*over, "endpoint"), probability, "chance of the endpoint"),
-        "log_score": (over, log_score, "log-probability of what happened", "nat"),
+        "probability": ((*over, "endpoint"), probability, "probability of the endpoint"),
+        "log_score": (over, log_score, "log-probability of the observed endpoint", "nat"),
         "brier": (over, brier, "Brier score, 0 at best and 2 at worst"),
     }
     outcome = np.array([*ENDPOINTS, ""])[runs.endpoint]

@@ -79,7 +79,7 @@ def _mechanism1(runs: Runs, points: np.ndarray) -> np.ndarray:
 
 
 def _nothing(runs: Runs, points: np.ndarray) -> np.ndarray:
-    """The constant forecast has no law of its own: the frequencies of the runs that it was fitted to take its place."""
+    """The constant forecast needs no distribution: the frequencies of the fitted runs take its place."""
     return np.full((len(runs), len(points), len(ENDPOINTS)), np.nan)
 
 

@@ -11,9 +11,9 @@ from theory.flag_game.mechanism1._endpoints import CONSENSUS_PERCENT, POLAR_PERC
 
 
 def phase_boundaries(anchored: float, bias: float = 0.0) -> xr.Dataset:
-    """The shares of rival evidence e at which infinitely many copying agents end otherwise.
+    """The shares of rival evidence e at which the endpoint of infinitely many copying agents changes.
 
-    With a_T = a(1 - e) and a_R = a e the share y of agents who hold the truth settles where as many are won as lost,
+    With a_T = a(1 - e) and a_R = a e the share y of agents who hold the truth settles where gains balance losses,
 
         (1 - y - a e) y q_T = (y - a(1 - e)) (1 - y) q_R,   that is
 

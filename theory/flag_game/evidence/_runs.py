@@ -100,7 +100,7 @@ def read_runs(table: Source | Runs, *, crops: str = "decided") -> Runs:
 
     Examples
     --------
-    Of 200 answers about the crops of four agents 75 name the rival.
+    75 of 200 answers about the crops of four agents name the rival.
 
     >>> from theory.flag_game.evidence import read_runs
     >>> table = pd.DataFrame({"N": [4], "rival_count": [75], "valid_count": [200]})

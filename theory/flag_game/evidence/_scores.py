@@ -31,7 +31,7 @@ def score(forecasts: xr.Dataset, *, level: float = 0.95, replicates: int = 2000,
     Returns
     -------
     Dataset over `model` with `log_score` (nats per run, higher is better) and `brier` (lower is better), and over
-    (model, other) `log_score_difference` and `brier_difference`, the model's less the other's; each with `_interval`
+    (model, other) `log_score_difference` and `brier_difference`, the model's minus the other's; each with `_interval`
     (bound). attrs hold `n_runs`, the number of runs with an outcome.
 
     Raises
@@ -77,7 +77,7 @@ def score(forecasts: xr.Dataset, *, level: float = 0.95, replicates: int = 2000,
         columns |= {
             name: (("model",), mean, f"mean {text}", unit),
             f"{name}_interval": (("model", "bound"), interval, words, unit),
-            f"{name}_difference": (both, mean[:, None] - mean, f"mean {text}, less the other model's", unit),
+            f"{name}_difference": (both, mean[:, None] - mean, f"mean {text}, minus the other model's", unit),
             f"{name}_difference_interval": ((*both, "bound"), gap_interval, words, unit),
         }
     names = [str(one) for one in forecasts["model"].values]

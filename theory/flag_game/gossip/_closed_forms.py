@@ -133,7 +133,7 @@ def drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> f
 
 
 def decay_rate(*, n_agents: int, uptake: float, bandwidth: float) -> float:
-    """The final decay rate of the expected heterozygosity per interaction, 1 - the leading eigenvalue.
+    """The decay rate of the expected heterozygosity per interaction at late times: 1 minus the leading eigenvalue.
 
     For large N it is 2α²/(N²(2m(1 - α) + α)): 2/N² for the voter model (α = m = 1), α²/(mN²) for small α.
 
@@ -149,7 +149,7 @@ def decay_rate(*, n_agents: int, uptake: float, bandwidth: float) -> float:
 
     See Also
     --------
-    heterozygosity : what decays
+    heterozygosity : the decaying quantity
 
     Examples
     --------

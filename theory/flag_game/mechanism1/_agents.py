@@ -52,7 +52,7 @@ def play(
     Parameters
     ----------
     parameters
-        Of the fields and of the coupling.
+        Parameters of the fields and of the coupling.
     n_agents, runs
         N ≥ 2, and the number of runs.
     seed

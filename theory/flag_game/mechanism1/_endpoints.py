@@ -19,7 +19,7 @@ PSEUDO_COUNT = 0.5  # added to each possible class of a simulation, whose zeros 
 
 
 def endpoints_of_votes(n_agents: int) -> np.ndarray:
-    """The class of each number of votes for the truth, 0 to N, as its place in ENDPOINTS; shape (N + 1,).
+    """The endpoint of each number of votes for the truth, 0 to N, as an index of ENDPOINTS; shape (N + 1,).
 
     A consensus has at least 85 % of the votes. A run without one is polarised if both labels have at least 25 %, else
     fragmented: [002] §2.3.
@@ -32,7 +32,7 @@ def endpoints_of_votes(n_agents: int) -> np.ndarray:
     Raises
     ------
     InputError
-        If it is no number of agents, or too large for the memory.
+        If `n_agents` is no whole number ≥ 2, or too large for the memory.
 
     See Also
     --------

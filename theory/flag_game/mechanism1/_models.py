@@ -32,12 +32,12 @@ def compare_models(
     seed: int = 0,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Mechanism 1, models nested in it, and the copying process with zealots, by information criterion.
+    """Compare Mechanism 1, models nested in it and the copying process with zealots by information criteria.
 
     Copying occurs twice: after infinitely long runs, and after the 16 N interactions of Mechanism 1, with the initial
     share of the truth as one more parameter. [002] fitted Appendix E to its own sweep of GPT-4o. On that sweep only
     rows with `held` = 0 compare fairly: held values cost nothing, so the criteria of the other rows are too small. On
-    other data all rows do.
+    other data all rows compare fairly.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ also for z_T and z_R that are no whole numbers. Source: Mobilia, Petersen and Re
 
 In an interaction one of the N hears one of all others, so the rates over N (N + z - 1), with z = z_T + z_R, are
 probabilities, and E k relaxes in N (N + z - 1)/z interactions. With the 3.1 zealots of a fit to GPT-4o at N = 128 these
-are about 41 N, and Mechanism 1 plays 16 N. The same chain gives the law of runs that end early.
+are about 41 N, and Mechanism 1 plays 16 N. The same chain gives the distribution of runs that end early.
 
 As a model of measured endpoints it is simpler than this limit: its zealots don't vote, and N counts copying agents.
 """
@@ -42,7 +42,7 @@ def copying_law(
     interactions: int | None = None,
     initial_share: float = 0.5,
 ) -> np.ndarray:
-    """Law of the number, 0 to N, of copying agents who hold the truth; shape (N + 1,).
+    """Distribution of the number, 0 to N, of copying agents who hold the truth; shape (N + 1,).
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def copying_law(
         Number of interactions; in each a random copying agent hears a random other one or a zealot. None gives the
         stationary distribution, the limit of infinitely many.
     initial_share
-        Chance, from 0 to 1, that a copying agent first holds the truth; the stationary distribution does not depend on
+        Probability that a copying agent first holds the truth; the stationary distribution does not depend on
         it.
 
     Raises

@@ -25,7 +25,7 @@ LONG_NAMES = {
     "aic_similarity_fitted": "AIC with the similarity fitted as well",
     "deviance_p_value": "share of tables drawn from the fit that it fits no better",
     "count": "answers",
-    "predicted": "chance of the answer",
+    "predicted": "probability of the answer",
 }
 
 
@@ -102,7 +102,7 @@ def fit(
     See Also
     --------
     memory_conflict_table : the table from probes
-    memory_conflict_response : the fitted law
+    memory_conflict_response : the fitted response
 
     Examples
     --------

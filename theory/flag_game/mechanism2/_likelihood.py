@@ -16,7 +16,7 @@ from theory.flag_game.mechanism2._memory_conflict import N_COUNTRIES, RELATIONS,
 from theory.flag_game.mechanism2._memory_conflict_table import COUNTS, WEAK
 
 LEAST_LEAK = 1e-6
-# Keeps the search off the corners where an answer that was given has no chance.
+# Keeps the search off the corners where an answer that was given has probability 0.
 LEAST_CHANCE = 1e-12
 SMALLEST = 1e-300
 AT_BOUND = 1e-6

@@ -91,7 +91,7 @@ def memory_conflict_response(
     for name, value, known in (("evidence", evidence, EVIDENCE.values()), ("relation", relation, RELATIONS)):
         one_of(name, value, known)
     if leak == 0:
-        raise InputError("leak = 0: expected a number above 0, so that every answer has a chance")
+        raise InputError("leak = 0: expected a number above 0, so that every answer is possible")
     least, most = (2, n_countries) if relation == "compatible" else (1, n_countries - 1)
     if evidence == "weak" and not least <= compatible <= most:
         raise InputError(f"compatible = {compatible}: expected from {least} to {most}")

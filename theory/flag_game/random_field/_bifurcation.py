@@ -1,8 +1,8 @@
 """Where solutions of [002] Eq. 9 appear and vanish as the coupling J changes.
 
 With the social field x = J m the equation is m = f(x), and J = x/f(x): every x belongs to at most one J, so the diagram
-needs no continuation. Solutions meet where dJ/dx = 0, hence f = x f'. If the law is symmetric, f is odd and m = 0 is
-always a solution; the branch J = x/f(x) leaves it in the pitchfork at J = 1/f'(0).
+needs no continuation. Solutions meet where dJ/dx = 0, hence f = x f'. If the distribution of h is symmetric, f is odd
+and m = 0 is always a solution; the branch J = x/f(x) leaves it in the pitchfork at J = 1/f'(0).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.
     Dataset with
 
     - over `point`, by rising social field: `social_field` x = J m, `m`, `J` (NaN where x belongs to no J ≥ 0) and
-      `stable`. Under a symmetric law the solution m = 0, stable below the pitchfork, is not among the points;
+      `stable`. For symmetric fields the solution m = 0, stable below the pitchfork, is not among the points;
     - over `fold`: `fold_J` and `fold_m`;
     - `pitchfork_J` and `pitchfork_kind`: 'supercritical' if the new solutions are stable, else 'subcritical'; NaN and
-      'none' for a law that is not symmetric.
+      'none' for fields that are not symmetric.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.
 
 
 def _folds(law: FieldLaw, beta: float, max_J: float) -> np.ndarray:
-    """Social fields x with f = x f' and 0 < J ≤ max_J, without the pitchfork at x = 0 of a symmetric law."""
+    """Social fields x with f = x f' and 0 < J ≤ max_J, without the pitchfork at x = 0 of symmetric fields."""
 
     def tangent(x: np.ndarray) -> np.ndarray:
         return law.response(x, beta) - x * law.slope(x, beta)
@@ -110,9 +110,9 @@ def pitchfork(fields: FieldLaw | ArrayLike, *, beta: float) -> tuple[float, str]
     """(J, kind) at which m = 0 loses its stability for symmetric fields: J = 1/f'(0) = 1/(β E sech²(βh)).
 
     The kind is 'supercritical' if f is concave to the right of 0 (f''' < 0): two stable solutions grow out of m = 0.
-    Otherwise it is 'subcritical', and they appear earlier, in folds. The result is (NaN, 'none') if the law is not
-    symmetric, and J is inf if f'(0) underflows. β may be infinite for a law without single values: J = 1/(2 p(0)) with
-    the density p of h.
+    Otherwise it is 'subcritical', and they appear earlier, in folds. The result is (NaN, 'none') if the fields are not
+    symmetric, and J is inf if f'(0) underflows. β may be infinite for a distribution without single values: J = 1/(2
+    p(0)) with the density p of h.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Laws of the private field h: mixtures of normal distributions and, as components of width zero, of single values."""
+"""Distributions of the private field h: mixtures of normal ones and, as components of width zero, of single values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ATOMS_A_BLOCK = 2**22
 
 @dataclass(frozen=True)
 class FieldLaw:
-    """A law of private fields, Σ_c w_c N(μ_c, σ_c²).
+    """A distribution of private fields, Σ_c w_c N(μ_c, σ_c²).
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class FieldLaw:
 
     @property
     def symmetric(self) -> bool:
-        """Whether -h has the same law."""
+        """Whether -h has the same distribution."""
         mirrored = sorted(zip(-self.means, self.sds, self.weights, strict=True))
         return np.allclose(sorted(zip(self.means, self.sds, self.weights, strict=True)), mirrored, atol=1e-14)
 
@@ -94,7 +94,7 @@ class FieldLaw:
 
 
 def field_law(fields: FieldLaw | ArrayLike) -> FieldLaw:
-    """The given law, or the law of a sample h_i of shape (N,), each with the weight 1/N."""
+    """The given distribution, or a sample h_i of shape (N,) as one, each with the weight 1/N."""
     if isinstance(fields, FieldLaw):
         return fields
     values = np.atleast_1d(numbers("fields", fields))
@@ -112,7 +112,7 @@ def numbers(name: str, values: object) -> np.ndarray:
 
 
 def normal_fields(mean: float, sd: float) -> FieldLaw:
-    """The law of normally distributed fields.
+    """Normally distributed fields.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
     J
         Coupling ≥ 0.
     beta
-        β > 0; inf only for a law without single values: agents then decide by the sign of h + J m.
+        β > 0; inf only for a distribution without single values: agents then decide by the sign of h + J m.
 
     Returns
     -------

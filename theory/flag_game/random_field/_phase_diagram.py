@@ -115,7 +115,7 @@ def _law_among(n_agents: int, fields_of: FieldLaw | Callable[[int], FieldLaw]) -
 
 
 def sample_fields(law: FieldLaw, n_agents: int, samples: int, seed: int) -> np.ndarray:
-    """Fields (samples, N) drawn from a law; the first samples are the same however many follow."""
+    """Fields (samples, N) drawn from a distribution; the first samples are the same however many follow."""
     h = np.empty((samples, n_agents))
     for k in range(samples):
         rng = np.random.default_rng([seed, n_agents, k])

@@ -10,7 +10,7 @@ from pathlib import Path
 HOME = Path(__file__).parents[2]
 
 
-def hidden_rooms(names: tuple[str, ...]) -> list[str]:
+def hidden_packages(names: tuple[str, ...]) -> list[str]:
     """Sentences on packages that Python imports under these names instead of this project's."""
     found = []
     for name in names:
@@ -21,13 +21,13 @@ def hidden_rooms(names: tuple[str, ...]) -> list[str]:
     return found
 
 
-def warn_of_hidden_rooms(*names: str) -> None:
+def warn_of_hidden_packages(*names: str) -> None:
     """Warns, since who needs only other packages can go on."""
-    for sentence in hidden_rooms(names):
+    for sentence in hidden_packages(names):
         warnings.warn(f"{sentence}: rename it, or start Python in another folder", stacklevel=3)
 
 
-def require_rooms(*names: str) -> None:
+def require_packages(*names: str) -> None:
     """ImportError where a package that is needed is hidden."""
-    for sentence in hidden_rooms(names):
+    for sentence in hidden_packages(names):
         raise ImportError(f"{sentence}: rename it, or start Python in another folder")
