@@ -12,7 +12,8 @@ The functions of `meanfield.core` differentiate H; nothing else in this package 
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -21,6 +22,23 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from meanfield.core._groups import Array, Hearing
+
+T = TypeVar("T", bound=Callable)
+
+
+def compiled(function: T) -> T:
+    """A function of a game as one program where it is called by itself; within another program nothing changes.
+
+    Games that hold functions are left as they are: each new function would be a new program, and be kept.
+    """
+    program = eqx.filter_jit(function, inline=True)
+
+    @wraps(function)
+    def call(game: "Flow", *arguments: Any, **options: Any) -> Any:
+        one = function if any(map(callable, jax.tree.leaves(game))) else program
+        return one(game, *arguments, **options)
+
+    return cast(T, call)
 
 
 class Flow(eqx.Module):
@@ -380,6 +398,7 @@ def keep(said: Float[Array, "*species states words"]) -> Float[Array, "*species 
     return jnp.concatenate([said[..., : n_kept - full.shape[-2], :], longest], axis=-2)
 
 
+@compiled
 def word_share(game: WordGame, x: Float[Array, "*species states"]) -> Float[Array, " words"]:
     """Q_w = Σ_mi x_m(i) q_m(i, w) + c_w, the probability that a random agent says word w.
 

@@ -11,10 +11,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from meanfield.core._game import Array, Flow, Game, WordGame, game_of
+from meanfield.core._game import Array, Flow, Game, WordGame, compiled, game_of
 from meanfield.core._space import MemorySpace
 
 
+@compiled
 def drift(game: Flow, x: Float[Array, ...]) -> Float[Array, ...]:
     """The right-hand side of the rate equation, F(x) = ∂H/∂p at p = 0; it sums to 0 over each conserved class.
 
@@ -33,6 +34,7 @@ def drift(game: Flow, x: Float[Array, ...]) -> Float[Array, ...]:
     return game.drift(x)
 
 
+@compiled
 def jacobian_product(
     game: Flow, x: Float[Array, ...], v: Float[Array, ...], *, transpose: bool = False
 ) -> Float[Array, ...]:
@@ -56,6 +58,7 @@ def jacobian_product(
     return jax.vjp(slope, x)[1](v)[0] if transpose else jax.jvp(slope, (x,), (v,))[1]
 
 
+@compiled
 def noise_product(game: Game, x: Float[Array, ...], w: Float[Array, ...]) -> Float[Array, ...]:
     """D w with D = ∂²H/∂p² at p = 0: the fractions of N agents diffuse with the covariance D/N per unit of time.
 
@@ -91,6 +94,7 @@ def higher_derivatives(
     return second(at), jax.jacfwd(second)(at)
 
 
+@compiled
 def curvature(game: Game, x: Float[Array, ...], factors: Float[Array, "rank ..."]) -> Float[Array, ...]:
     """½ F''[C] for a covariance C = Σ_r f_r f_rᵀ, given by its `factors` f: what fluctuations add to the mean drift.
 
@@ -112,6 +116,7 @@ def curvature(game: Game, x: Float[Array, ...], factors: Float[Array, "rank ..."
     return jax.vmap(second)(factors).sum(0) / 2
 
 
+@compiled
 def reaction_tensor(game: WordGame) -> Float[Array, "states states states"]:
     """The dense reaction tensor P[k, i, j] = P_k(i, j) of one species, for small state spaces: S³ numbers.
 

@@ -80,7 +80,9 @@ def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenva
     def product(transpose: bool, shift: float, v: np.ndarray) -> np.ndarray:
         v = np.asarray(v).ravel()
         along = tangent(v, transpose)
-        image = np.asarray(_product(game, x, jnp.asarray(along.reshape(shape), x.dtype), transpose), float).ravel()
+        image = np.asarray(
+            jacobian_product(game, x, jnp.asarray(along.reshape(shape), x.dtype), transpose=transpose), float
+        ).ravel()
         return tangent(image, transpose) - shift * (v - along)
 
     # Directions that change a class's mass come last, below all others
@@ -127,11 +129,6 @@ def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenva
 def _classes(game: Game, x: Array) -> tuple[Array, Array]:
     """The class of each state, and its mass; one program, where each of their operations would be compiled."""
     return game.classes, game.masses(x)
-
-
-@eqx.filter_jit
-def _product(game: Game, x: Array, v: Array, transpose: bool) -> Array:
-    return jacobian_product(game, x, v, transpose=transpose)
 
 
 def eigenvalue(game: Game, x: Float[Array, ...], left: Float[Array, ...], right: Float[Array, ...]) -> Float[Array, ""]:

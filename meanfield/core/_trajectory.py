@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int, Shaped
 
-from meanfield.core._game import Array, Flow, WordGame, game_of, word_share
+from meanfield.core._game import Array, Flow, WordGame, compiled, game_of, word_share
 from meanfield.core._pairs import EdgeGame
 from meanfield.core._rates import drift
 
@@ -107,6 +107,27 @@ def trajectory(
     [[0.6   0.4  ]
      [0.582 0.418]]
     """
+    dtype = jnp.asarray(x).dtype
+    last = times[-1] if max_time is None else max_time
+    numbers = (jnp.asarray(number, dtype) for number in (last, rtol, atol, rest, first_step))
+    return _trajectory(game, x, times, observe, *numbers, stiff, max_steps, adjoint)
+
+
+@compiled
+def _trajectory(
+    game: Flow,
+    x: Float[Array, ...],
+    times: Float[Array, " times"],
+    observe: Callable[[Float[Array, ...]], Any],
+    last: Float[Array, ""],
+    rtol: Float[Array, ""],
+    atol: Float[Array, ""],
+    rest: Float[Array, ""],
+    first_step: Float[Array, ""],
+    stiff: bool,
+    max_steps: int,
+    adjoint: diffrax.AbstractAdjoint | None,
+) -> Trajectory:
     masses = game.masses(x)
     scale = jnp.where(masses > 0, masses, 1)
 
@@ -116,7 +137,6 @@ def trajectory(
     def at_rest(t: Any, y: Float[Array, ...], game: Flow, **_: Any) -> Any:
         return jnp.abs(rate(t, y, game)).max() < rest
 
-    last = times[-1] if max_time is None else max_time
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(rate),
         diffrax.Kvaerno5() if stiff else diffrax.Tsit5(),

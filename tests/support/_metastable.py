@@ -7,14 +7,14 @@ import numpy as np
 import meanfield
 
 
-def follower(errs: float, empty: float = 0.5, tie: float = 0.5, length: int = 2):
+def follower(errs: float, empty: float = 0.5, tie: float = 0.5, length: int = 2, words: str = "AB"):
     """The word that an agent has said and heard most in its last interactions."""
 
     def first(memory):
-        lead = sum(pair.count("A") - 1 for pair in memory)
+        lead = sum(pair.count(words[0]) - 1 for pair in memory)
         return empty if not memory else tie if lead == 0 else 1 - errs if lead > 0 else errs
 
-    return meanfield.make_policy(first, ["A", "B"], memory_length=length)
+    return meanfield.make_policy(first, [*words], memory_length=length)
 
 
 def counting_model(errs: float, tie: float = 0.5) -> meanfield.ReactionModel:

@@ -68,15 +68,16 @@ class ThreeWords(Family):
 
 CASES = [
     (Family(0, 2), None),
-    (Family(0, 3), 0),
-    (Family(1, 3), None),
     (Committed(3, 2), None),
     (ThreeWords(0), 0),
-]
-MORE = [
-    *((Family(seed, length), start) for seed in (2, 3) for length in (2, 3) for start in (0, None)),
-    (Family(4, 2), None),
-    (Committed(3, 2), 0),
+    *(
+        pytest.param(*case, marks=pytest.mark.slow)
+        for case in (
+            *((Family(seed, length), start) for seed in (2, 3) for length in (2, 3) for start in (0, None)),
+            (Family(0, 3), 0),
+            (Committed(3, 2), 0),
+        )
+    ),
 ]
 
 
@@ -96,7 +97,7 @@ def found_anew(family, start):
     return (above - below) / (2 * STEP)
 
 
-@pytest.mark.parametrize(("family", "start"), [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE)])
+@pytest.mark.parametrize(("family", "start"), CASES)
 def test_derivatives_are_those_of_paths_found_anew(family, start):
     found = path(family, family.theta, start)
     slope, scale = along(family, found)
@@ -106,6 +107,6 @@ def test_derivatives_are_those_of_paths_found_anew(family, start):
 
 def test_the_path_of_another_policy_has_other_derivatives():
     """The control: a bias that is larger by a third."""
-    family = Family(1, 3)
+    family = Family(0, 2)
     slope, scale = along(family, path(family, family.theta * [1, 4 / 3, 1], None))
     assert abs(slope - found_anew(family, None)) > 10 * ERROR * scale

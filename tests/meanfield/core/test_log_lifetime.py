@@ -57,18 +57,26 @@ def differences(function, theta, step):
 
 def test_of_one_dimension_all_is_known():
     theta = np.array([1.5, -0.05])
-    path = audience_path(theta)
-    whole = jax.jit(jax.value_and_grad(lambda theta, N: core.log_lifetime(audience(theta), path, N)))
-    (value, slope), (longer, steeper) = (whole(theta, N) for N in (0.0, 40.0))
+    path, game = audience_path(theta), audience(theta)
+    value, longer = (core.log_lifetime(game, path, N) for N in (0.0, 40.0))
     assert value == pytest.approx(prefactor_of_audience(theta), abs=1e-6)
     assert longer - value == pytest.approx(40 * path.attrs["barrier"])
+    assert np.isnan(core.log_lifetime(audience(theta + np.array([3.0, 0.0])), path, 0.0)), "not the path of that game"
+
+
+@pytest.mark.slow
+def test_derivatives_in_one_dimension():
+    theta = np.array([1.5, -0.05])
+    path = audience_path(theta)
+    whole = jax.jit(jax.grad(lambda theta, N: core.log_lifetime(audience(theta), path, N)))
+    slope, steeper = (whole(theta, N) for N in (0.0, 40.0))
     np.testing.assert_allclose(slope, differences(prefactor_of_audience, theta, 1e-4), rtol=1e-5)
     barrier = jax.grad(lambda theta: core.action(audience(theta), path))(theta)
     np.testing.assert_allclose(steeper - slope, 40 * barrier, rtol=1e-9)
-    assert np.isnan(whole(theta + np.array([3.0, 0.0]), 0.0)[0]), "the path is not that of this game"
 
 
-@pytest.mark.parametrize("meet", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["pairs", "functions"])
+@pytest.mark.slow
+@pytest.mark.parametrize("meet", [True, False], ids=["pairs", "functions"])
 def test_epidemics_last_as_in_the_closed_form(meet):
     """Pairs of two different agents gain a factor exp(1 - 1/R)."""
     R, N = 2.0, 50.0

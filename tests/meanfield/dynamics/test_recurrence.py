@@ -15,9 +15,9 @@ def two_words(course):
     return np.stack([course, 1 - course], axis=1)
 
 
-@pytest.mark.parametrize("period", [0.7, 3.3, 20.0, 66.0])
-@pytest.mark.parametrize("phase", [0.0, 1.0, 2.5, 4.0])
-@pytest.mark.parametrize("amplitude", [0.4, 1e-4])
+@pytest.mark.parametrize(
+    ("period", "phase", "amplitude"), [(0.7, 0.0, 0.4), (3.3, 2.5, 1e-4), (20.0, 1.0, 1e-4), (66.0, 4.0, 0.4)]
+)
 def test_sine_is_a_limit_cycle_with_its_period(period, phase, amplitude):
     course = 0.5 + amplitude * np.sin(2 * np.pi * TIMES / period + phase)
     outcome, found = recurrence(TIMES, two_words(course))
@@ -38,13 +38,9 @@ def test_the_word_that_varies_most_decides():
 
 
 COURSES = {
-    "constant": np.full_like(TIMES, 0.4),
     "drift": 0.3 + 1e-3 * TIMES,
-    "approach": 0.5 + 0.3 * np.exp(-TIMES / 80),
     "decaying sine": 0.5 + 0.3 * np.exp(-TIMES / 2000) * np.sin(TIMES),
-    "growing sine": 0.5 + 1e-3 * np.exp(TIMES / 100) * np.sin(TIMES),
     "noise": 0.4 + 1e-7 * np.random.default_rng(0).standard_normal(len(TIMES)),
-    "large noise": 0.4 + 0.1 * np.random.default_rng(0).standard_normal(len(TIMES)),
     "changing frequency": 0.5 + 0.3 * np.sin(TIMES + 3e-3 * TIMES**2),
     "one turn": 0.5 + 0.3 * np.sin(2 * np.pi * TIMES / 210),
 }

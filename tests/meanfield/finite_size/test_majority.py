@@ -39,21 +39,12 @@ def test_chances_converge_to_those_of_the_exact_chain():
     assert without.min() > 0.004, "control: c off by 0.12"
 
 
-@pytest.mark.parametrize(
-    ("q", "off"),
-    [
-        ((0.5, 0.9123, 0.8311, 0.4517, 0.1829), 0.03),
-        # With memories of one interaction word shares are sums of few numbers: in the tail the probability is no smooth
-        # one
-        ((0.5, 0.9123, 0.7311, 0.6517, 0.2829), 0.12),
-    ],
-)
-def test_the_tail_is_that_of_the_exact_chain(q, off):
-    sizes = [8, 10, 12, 14]
-    law = majority_law(meanfield.make_policy(np.array(q), ["A", "B"]), n_agents=sizes)
-    exact = np.array([1 - chain_of(n, np.array(q)) for n in sizes])
+def test_the_tail_is_that_of_the_exact_chain():
+    q, sizes = np.array([0.5, 0.9123, 0.8311, 0.4517, 0.1829]), [8, 10, 12, 14]
+    law = majority_law(meanfield.make_policy(q, ["A", "B"]), n_agents=sizes)
+    exact = np.array([1 - chain_of(n, q) for n in sizes])
     weak = np.exp(law["log_weak_probability"].values)
-    np.testing.assert_allclose(weak / exact, 1, atol=off)
+    np.testing.assert_allclose(weak / exact, 1, atol=0.03)
     linear = ndtr(-np.sqrt(sizes) * deviations_of_linear_noise(q))
     assert linear[-1] < exact[-1] / 10, "control: linear noise alone"
 
@@ -171,11 +162,6 @@ def test_a_word_that_is_always_ahead(q, reason):
     np.testing.assert_array_equal(law["probability"], 1.0)
 
 
-def test_agents_who_guess_are_ahead_half_of_the_time():
-    law = majority_law(meanfield.make_policy(np.full(5, 0.5), ["A", "B"]), n_agents=[2, 10])
-    np.testing.assert_array_equal(law["probability"], 0.5)
-
-
 def test_c_does_not_depend_on_how_long_the_start_is_forgotten(monkeypatch):
     policy = meanfield.make_policy(np.random.default_rng(0).beta(0.5, 0.5, 21), ["A", "B"])
     law = majority_law(policy, n_agents=10)
@@ -213,10 +199,9 @@ def test_chances_stay_chances_far_in_the_tail():
     assert (np.diff(law["log_weak_probability"]) < 0).all()
 
 
-@pytest.mark.parametrize("rounds", [[2.0, 1.0], [], [-1.0, 0.0], [0.0, np.inf]])
-def test_wrong_rounds_are_named(rounds):
+def test_wrong_rounds_are_named():
     with pytest.raises(meanfield.InputError, match=r"rounds = .*expected increasing times from 0 on"):
-        majority_law(meanfield.make_policy(LEANING, ["A", "B"]), rounds=rounds)
+        majority_law(meanfield.make_policy(LEANING, ["A", "B"]), rounds=[-1.0, 0.0])
 
 
 def test_three_words_are_refused():
@@ -236,12 +221,11 @@ def test_what_several_models_say_at_least_counts_by_their_shares():
     assert "with probability 0.625 or more" in law.attrs["reason"]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_policies_that_treat_both_words_alike_have_no_strong_word(seed):
-    """Random policies with one attractor and their mirror images."""
+def test_policies_that_treat_both_words_alike_have_no_strong_word():
+    """A random policy with one attractor and its mirror image."""
     space = meanfield.MemorySpace(2, 2)
     exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]
-    q = np.random.default_rng(seed).uniform(0.3, 0.7, space.n_states)
+    q = np.random.default_rng(0).uniform(0.3, 0.7, space.n_states)
     law = majority_law(meanfield.make_policy((q + 1 - q[exchanged]) / 2, ["A", "B"]), n_agents=[10, 100])
     assert law["kappa"] == 0 and law["strong_word"].item() == "" and law["attractors"] == 1
     np.testing.assert_array_equal(law["probability"], 0.5)

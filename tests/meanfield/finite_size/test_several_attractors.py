@@ -40,6 +40,7 @@ def simulated(policy, n_agents, runs, rounds=50):
     return np.bincount(found.values.argmax(-1), minlength=found.sizes["word"]) / runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*FAMILY][1:])
 def test_chances_of_three_words_are_those_of_simulated_populations(name):
     """40,000 runs: five standard errors are 0.0125 at most, and 0.0075 is left for the order 1/√N."""
@@ -80,6 +81,7 @@ def test_chances_of_a_population_with_committed_agents():
     np.testing.assert_allclose(law["word_probability"].values[0], simulated(population, 100, 40_000), atol=0.02)
 
 
+@pytest.mark.slow
 def test_words_may_come_in_any_order():
     policy = follow(*FAMILY["one leads"])
     order = [2, 0, 1]
@@ -109,6 +111,7 @@ def test_a_word_that_is_never_said_leaves_the_law_of_the_others():
     assert ours["word_probability"].values[:, 2].max() == 0 and np.isnan(ours["word_kappa"].values[2])
 
 
+@pytest.mark.slow
 def test_the_next_order_of_a_small_kappa_of_three_words_is_that_of_two():
     ours = group_size_law(follow([0, 0.004, -60]), n_agents=[24], order=2)
     theirs = group_size_law(follow([0, 0.004], [0, 0], words=["A", "B"]), n_agents=[24], order=2)
@@ -123,6 +126,7 @@ def test_two_words_have_chances_too():
     np.testing.assert_allclose(law["word_kappa"], [law["kappa"].item(), 0], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_large_populations_and_the_critical_size():
     policy = follow(*FAMILY["one leads"])
     law = group_size_law(policy, n_agents=[10_000], level=0.95)
@@ -132,6 +136,7 @@ def test_large_populations_and_the_critical_size():
     assert group_size_law(policy, n_agents=[critical])["probability"].item() == pytest.approx(0.95, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_two_words_with_a_third_attractor_between_them():
     """Agents who remember no clear majority toss a coin. 20,000 runs, where the law leaves out 0.013 at N = 24."""
 

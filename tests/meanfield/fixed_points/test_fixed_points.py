@@ -35,8 +35,7 @@ def simplex_search(policy, starts, weights):
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("length", [1, 2])
+@pytest.mark.parametrize(("seed", "length"), [(0, 1), (1, 2), (2, 2)])
 def test_no_fixed_point_is_missed_that_a_search_over_the_simplex_finds(seed, length):
     policy = random_policy(seed, 2, length, concentration=0.15)
     ours = meanfield.fixed_points(policy)["word_share"].values[:, 0]
@@ -45,7 +44,7 @@ def test_no_fixed_point_is_missed_that_a_search_over_the_simplex_finds(seed, len
     assert len(ours) % 2 == 1, "G(0) ≥ 0 ≥ G(1), so that roots that are crossed come in odd number"
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_rows_are_fixed_points_of_the_rate_equation(seed):
     policy = random_policy(seed, 2, 3, concentration=0.2)
     points = meanfield.fixed_points(policy)
@@ -95,8 +94,7 @@ def test_each_closed_class_has_its_branch():
     assert "Class 1" in points.attrs["completeness"]
 
 
-@pytest.mark.parametrize("size", [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)])
-@pytest.mark.parametrize("concentration", [1.0, 0.03])
+@pytest.mark.parametrize(("size", "concentration"), [((2, 1), 1.0), ((2, 3), 0.03), ((3, 2), 0.03)])
 def test_stationary_law_is_that_of_the_kernel(size, concentration):
     """p(Q) solves p A(Q) = p on all states, entry by entry, close to a corner too."""
     policy = random_policy(9, *size, concentration=concentration)
@@ -123,29 +121,11 @@ def test_elimination_takes_transient_and_empty_states():
     np.testing.assert_allclose(law, [0, 2 / 7, 5 / 7, 0], atol=1e-15)
 
 
-def test_planted_pair_of_roots_is_found():
-    """H = 1: f(Q) is built so that f(Q) - Q = -k (Q - r)(Q - r - 1e-4)(…): the pair and the third root."""
-    shift = 1e-4
-    quadratic = lambda r: [pytest.approx(r, abs=1e-7), pytest.approx(r + shift, abs=1e-7)]  # noqa: E731
-    function = lambda x: (x - 0.3) * (x - 0.3 - shift) * (1 + 0.1 * np.sin(3 * x))  # noqa: E731
-    found = all_roots(function, np.array([-40.0, -6.0, 0.0, 6.0, 40.0]))
-    assert found.roots.tolist() == quadratic(0.3)
-    none = all_roots(lambda x: function(x) + shift**2, np.array([-40.0, -6.0, 0.0, 6.0, 40.0]))
-    assert none.roots.size == 0
-    assert none.closest[0] == pytest.approx(0.75 * shift**2, rel=0.2)
-
-
 def test_more_noise_than_promised_ends_the_search():
     """x³ and noise of 1e-11: a thousand pieces of an interpolant do not become more accurate."""
     found = all_roots(lambda x: x**3 + 1e-11 * np.sin(1e9 * x), np.array([-3.0, 1.0, 2.0]), rounding=1e-14)
     assert found.unresolved and found.evaluations < 30_000
     assert found.roots == pytest.approx([0], abs=1e-3) and found.slopes.tolist() == [0]
-
-
-def test_extremum_at_a_break_is_seen():
-    found = all_roots(lambda x: x**2 + 1e-7, np.array([-1.0, 0.0, 2.0]))
-    assert not len(found.roots) and not found.unresolved
-    assert found.closest[:2] == (pytest.approx(1e-7), pytest.approx(0, abs=1e-9))
 
 
 def test_continuum_of_fixed_points_is_said_not_sampled():
@@ -155,8 +135,7 @@ def test_continuum_of_fixed_points_is_said_not_sampled():
     assert "every share with -46 < logit Q" in points.attrs["completeness"]
 
 
-@pytest.mark.parametrize("length", range(1, 7))
-@pytest.mark.parametrize("oldest", [False, True])
+@pytest.mark.parametrize(("length", "oldest"), [(1, True), (3, False), (6, True)])
 def test_copying_leaves_no_fixed_point_that_rounding_makes(length, oldest):
     """Say the oldest of H words heard, or one at random: f(Q) = Q, which sums over all memories give up to rounding."""
     partner = memories(2, length)[1]
@@ -167,7 +146,7 @@ def test_copying_leaves_no_fixed_point_that_rounding_makes(length, oldest):
     assert points.attrs["completeness"].count("Not resolved") == 1
 
 
-@pytest.mark.parametrize("error", [1e-6, 1e-10, 1e-12])
+@pytest.mark.parametrize("error", [1e-6, 1e-12])
 def test_almost_a_continuum_has_its_one_fixed_point(error):
     """Copies what was heard last, but for rare errors, e towards the second word and 3e towards the first: Q = 3/4."""
     copy = np.array([0.5, 1 - error, 3 * error, 1 - error, 3 * error])
@@ -182,16 +161,20 @@ def with_floor(first, floor):
     return meanfield.make_policy(q, ["a", "b"])
 
 
-@pytest.mark.parametrize("error", [1e-14, 1e-16, 1e-20])
 @pytest.mark.parametrize(
-    "find", [meanfield.fixed_points, partial(meanfield.critical_mass, word="a"), meanfield.stability_table]
+    ("find", "error"),
+    [
+        (meanfield.fixed_points, 1e-14),
+        (partial(meanfield.critical_mass, word="a"), 1e-16),
+        (meanfield.stability_table, 1e-20),
+    ],
 )
 def test_a_fixed_point_that_rounding_hides_is_not_denied(find, error):
     with pytest.raises(meanfield.ConvergenceError, match=r"rounding hides at which share: .* is a fixed point"):
         find(with_floor(np.array([0.5, 1.0, 0.0, 1.0, 0.0]), error))
 
 
-@pytest.mark.parametrize("floor", [1e-12, 1e-16, 1e-21, 1e-40])
+@pytest.mark.parametrize("floor", [1e-12, 1e-40])
 def test_consensus_with_the_smallest_errors_is_found(floor):
     majority = majority_policy(3, 1.0)["q"].values[:, 0]
     points = meanfield.fixed_points(with_floor(majority, floor))
@@ -200,8 +183,7 @@ def test_consensus_with_the_smallest_errors_is_found(floor):
     assert points["word_share"].values[1, 0] == pytest.approx(0.5, abs=1e-12)
 
 
-@pytest.mark.parametrize("error", [1e-8, 1e-16, 1e-17, 1e-30])
-@pytest.mark.parametrize("length", [1, 2, 4])
+@pytest.mark.parametrize(("error", "length"), [(1e-8, 1), (1e-17, 2), (1e-30, 4)])
 def test_habits_that_hardly_ever_change_have_the_share_that_their_errors_give(error, length):
     """Repeat the own last word with errors e and 3e: the shares are 3 to 1 (H = 1: exactly), whatever is heard."""
     space = meanfield.MemorySpace(2, length)
@@ -270,7 +252,7 @@ def test_three_words_have_symmetric_fixed_points():
     assert points["convention"].values.tolist() == ["a", "mixed", "mixed", "mixed", "b", "mixed", "c"]
 
 
-@pytest.mark.parametrize("slip", [1e-15, 1e-25, 1e-60, 1e-171, 1e-250])
+@pytest.mark.parametrize("slip", [1e-15, 1e-60, 1e-250])
 def test_consensus_that_is_hardly_ever_left_is_found(slip):
     """The other word's share there is slip/(1 - a), with a the minority choices that one of them calls forth."""
     space = MemorySpace(2, 2)
@@ -289,7 +271,7 @@ def test_consensus_that_is_hardly_ever_left_is_found(slip):
     assert points["word_share"].sel(word="B").values[0] == pytest.approx(1e-300), "as if they never left it"
 
 
-@pytest.mark.parametrize("distance", [0.0, *(sign * 10.0**-k for k in (2, 6, 9, 12, 15) for sign in (1, -1))])
+@pytest.mark.parametrize("distance", [0.0, 1e-2, 1e-9, 1e-15, -1e-2, -1e-12])
 def test_every_fixed_point_on_the_way_to_a_pitchfork(distance):
     """Majority of three: 2F - 1 = (2p - 1)(3m - m³)/2 with m = 2Q - 1, so that m² = 3 - 1/(p - 1/2) beyond p = 5/6."""
     p = 5 / 6 + distance
@@ -306,7 +288,7 @@ def test_every_fixed_point_on_the_way_to_a_pitchfork(distance):
     assert middle["eigenvalue"].item() == pytest.approx(1.5 * distance, rel=0.1, abs=middle["eigenvalue_error"].item())
 
 
-@pytest.mark.parametrize("beyond", [-1e-3, -1e-9, 0.0, 1e-14, 1e-9, 1e-3])
+@pytest.mark.parametrize("beyond", [-1e-3, 0.0, 1e-9])
 def test_roots_at_the_end_of_the_search_are_found(beyond):
     """Says a only if it heard nothing else twice: Q = c + (1 - c) Q², with c where the search for roots may stop."""
     space = meanfield.MemorySpace(2, 2)
@@ -317,9 +299,7 @@ def test_roots_at_the_end_of_the_search_are_found(beyond):
     np.testing.assert_allclose(points["word_share"].values[-1, 0], c, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("length", "seed", "number"), [(3, 1, 116), (5, 0, 571), (5, 1, 739), (5, 2, 515), (5, 13, 317)]
-)
+@pytest.mark.parametrize(("length", "seed", "number"), [(3, 1, 116), (5, 0, 571)])
 def test_words_that_are_never_said_make_no_fixed_points_of_rounding(length, seed, number):
     """Products of the shares of rare words, of which an agent needs many in a row here, underflow far out."""
     policy = policy_of(FAMILIES["exact_corners"](np.random.default_rng([seed, 2, length, number]), 2, length), "rare")

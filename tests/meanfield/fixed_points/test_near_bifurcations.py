@@ -164,8 +164,8 @@ def check_all(seed, decades, fraction):
 
 
 def test_fixed_points_close_to_bifurcations_are_counted_or_not_resolved():
-    resolved = check_all(0, range(3, 16), 0.2)
-    assert len(resolved) > 150 and 0.4 < np.mean(resolved) < 0.8
+    resolved = check_all(0, range(3, 16), 0.05)
+    assert len(resolved) > 30 and 0.4 < np.mean(resolved) < 0.8
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ def test_a_wrong_error_of_g_is_noticed(monkeypatch, rounding):
     """A control: a larger one leaves unresolved what float64 tells, a smaller one takes rounding for fixed points."""
     monkeypatch.setattr(module, "ROUNDING", rounding)
     with pytest.raises(AssertionError):
-        check_all(0, range(9, 13), 0.5)
+        check_all(0, range(9, 13), 0.2)
 
 
 def share_said(policy, logit):
@@ -204,7 +204,7 @@ def all_words_majority(H, error):
     return meanfield.make_policy(np.array([[error, 1 - error], [0.5, 0.5], [1 - error, error]])[1 + lead], ["a", "b"])
 
 
-@pytest.mark.parametrize("H", [2, 3])
+@pytest.mark.parametrize("H", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_majority_of_own_and_heard_words_close_to_its_pitchfork(H):
     """Agents who follow their own words too: the sign of g beside 1/2 tells the side of the pitchfork."""
 
@@ -229,7 +229,7 @@ def test_majority_of_own_and_heard_words_close_to_its_pitchfork(H):
             assert decade > 6 or inner["stability"].values.tolist() == status
 
 
-@pytest.mark.parametrize("H", [3, 5])
+@pytest.mark.parametrize("H", [3, pytest.param(5, marks=pytest.mark.slow)])
 def test_two_fixed_points_vanish_in_the_fold_of_a_committed_minority(H):
     policy = majority_policy(H, 0.97)
     fold = meanfield.critical_mass(policy, word="b")["critical_mass"].item()

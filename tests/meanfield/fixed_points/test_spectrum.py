@@ -26,8 +26,7 @@ def rightmost(matrix):
     return np.linalg.eigvals(matrix).real.max()
 
 
-@pytest.mark.parametrize(("n_words", "length"), [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)])
-@pytest.mark.parametrize("word", [0, 1])
+@pytest.mark.parametrize(("n_words", "length", "word"), [(2, 1, 0), (2, 3, 1), (3, 2, 0)])
 def test_candidates_have_the_eigenvalues_of_eq_38(n_words, length, word):
     policy = random_policy(7, n_words, length)
     space = space_of(policy)
@@ -109,7 +108,7 @@ def test_arnoldi_finds_what_dense_finds_for_published_policies(published):
 
 def test_spectrum_lies_in_the_disc_that_the_tangent_space_allows():
     """|λ + 1| ≤ 2 for two words, so that the printed -8.50 of [004] Table S1 cannot be an eigenvalue."""
-    for seed in range(20):
+    for seed in range(5):
         policy = random_policy(seed, 2, 2, concentration=0.05)
         x = random_composition(seed, policy.sizes["state"])
         eigenvalues = np.linalg.eigvals(dense_reduced_jacobian(policy, x))

@@ -54,7 +54,7 @@ def largest_error(pairs):
     return max(said.max(), np.abs(pairs[:, 0] - pairs[:, 1]).sum(-1).max())
 
 
-@pytest.mark.parametrize("length", [2, 3, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("length", [2, *(pytest.param(length, marks=pytest.mark.slow) for length in (3, 4))])
 def test_laws_of_the_battery_are_those_of_elimination(length, iterated):
     for family, policy in battery(35, 2, length):
         assert largest_error(laws_of(policy)) < 1e-10, family
@@ -84,7 +84,7 @@ def hidden_bit(length, leak):
     return meanfield.make_policy(first, ["a", "b"])
 
 
-@pytest.mark.parametrize("leak", [1e-2, 1e-5, 1e-9, 1e-15])
+@pytest.mark.parametrize("leak", [1e-2, 1e-15])
 def test_what_agents_hardly_ever_leave_is_found_though_own_words_do_not_show_it(leak, iterated):
     assert largest_error(laws_of(hidden_bit(3, leak))) < 1e-9
 
@@ -104,8 +104,7 @@ def rarely_lost_bit():
     return meanfield.make_policy(q, ["a", "b", "c"])
 
 
-@pytest.mark.parametrize("rare", [1e-5, 1e-10, 1e-14, 1e-20])
-@pytest.mark.parametrize("eliminated", [True, False])
+@pytest.mark.parametrize(("rare", "eliminated"), [(1e-14, True), (1e-5, False), (1e-20, False)])
 def test_what_only_a_rare_word_ends_is_found(rare, eliminated, monkeypatch):
     """By elimination or, where there are too many flows, by aggregates for those who never hear it."""
     policy, Q = rarely_lost_bit(), np.array([[0.3, 0.7 - rare, rare]])

@@ -33,10 +33,9 @@ def momentum(model, x, nearest):
     return brentq(value, *nearest, xtol=1e-14)
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6])
-def test_the_fitter_state_dies_out_with_the_chance_of_the_moran_process(share):
+def test_the_fitter_state_dies_out_with_the_chance_of_the_moran_process():
     """From N·x agents in A, r^Nx (1 - r^(N - Nx))/(1 - r^N), whose least action is x log(1/r)."""
-    model = copying()
+    model, share = copying(), 0.3
     np.testing.assert_allclose([momentum(model, x, (-2, -1e-3)) for x in (0.1, 0.5, 0.9)], np.log(FITNESS), rtol=1e-9)
     action = quad(lambda x: -momentum(model, x, (-2, -1e-3)), 0, share)[0]
     assert action == pytest.approx(share * np.log(1 / FITNESS), rel=1e-8)

@@ -86,7 +86,6 @@ def barriers(game, *numbers):
     ("errs", "empty", "length", "exact"),
     [
         (1 / 32, 0.55, 2, [0.542197, 0.287462]),
-        (1e-3, 0.52, 2, [1.150064, 0.997713]),
         (1e-6, 0.52, 2, [1.274871, 1.106083]),
         pytest.param(1e-4, 0.52, 3, [2.130104, 1.980911], marks=pytest.mark.slow),
     ],
@@ -148,7 +147,6 @@ def test_attractors_without_a_way_out_say_why(policy, reason, barrier):
     ("number", "message"),
     [
         (1, "fixed_point = 1 is unstable: expected an attractor"),
-        (3, "fixed_point = 3: expected a whole number from 0 to 2"),
         (0.5, "fixed_point = 0.5: expected"),
     ],
 )

@@ -56,7 +56,7 @@ def closed_form(infection, n_agents):
     return spread * np.exp(1 - 1 / infection + n_agents * barrier)
 
 
-@pytest.mark.parametrize("infection", [1.5, 2.0, 3.0, 8.0])
+@pytest.mark.parametrize("infection", [1.5, 8.0])
 def test_epidemics_end_at_the_time_of_the_closed_form(infection):
     found = lifetime(epidemic(infection), n_agents=[50]).isel(fixed_point=0)
     barrier = np.log(infection) + 1 / infection - 1
@@ -68,7 +68,7 @@ def test_epidemics_end_at_the_time_of_the_closed_form(infection):
     assert abs(ratio * np.exp(1 / infection - 1) - 1) > 0.2, "the control: agents who may meet themselves"
 
 
-@pytest.mark.parametrize("options", [{}, {"falls_ill": 1.0}, {"forgets": 3.0}], ids=["infected", "exposed", "immune"])
+@pytest.mark.parametrize("options", [{"falls_ill": 1.0}, {"forgets": 3.0}], ids=["exposed", "immune"])
 def test_lifetimes_approach_those_of_exact_chains(options):
     model = epidemic(2.0, **options)
     found = lifetime(model, n_agents=SIZES).isel(fixed_point=0)
@@ -79,8 +79,8 @@ def test_lifetimes_approach_those_of_exact_chains(options):
     assert off[-1] < 0.7 * off[-2]
 
 
-@pytest.mark.parametrize("infection", [1.5, 2.0, 3.0])
-def test_where_rates_are_functions_the_closed_form_is_that_of_agents_who_may_meet_themselves(infection):
+def test_where_rates_are_functions_the_closed_form_is_that_of_agents_who_may_meet_themselves():
+    infection = 2.0
     model = meanfield.ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: infection * x["I"], 1.0])
     sizes = np.array([50, 100, 200])
     found = lifetime(model, n_agents=sizes).isel(fixed_point=0)
@@ -93,16 +93,9 @@ def test_where_rates_are_functions_the_closed_form_is_that_of_agents_who_may_mee
     assert (np.abs(off[1:]) < 0.6 * np.abs(off[:-1].values)).all()
 
 
-@pytest.mark.parametrize(
-    ("rules", "rates"),
-    [
-        ({"S": "E", "E": "I", "I": "S"}, [lambda x: 2 * x["I"], 1.0, 1.0]),
-        ({"S": "I", "I": "R", "R": "S"}, [lambda x: 2 * x["I"] + 2 * x["I"] ** 2, 1.0, 3.0]),
-    ],
-    ids=["exposed", "infected by two"],
-)
-def test_rates_that_are_functions_end_as_their_exact_chains(rules, rates):
-    model = meanfield.ReactionModel.from_rules(rules, rates)
+def test_rates_that_are_functions_end_as_their_exact_chains():
+    rates = [lambda x: 2 * x["I"] + 2 * x["I"] ** 2, 1.0, 3.0]
+    model = meanfield.ReactionModel.from_rules({"S": "I", "I": "R", "R": "S"}, rates)
     found = lifetime(model, n_agents=SIZES).isel(fixed_point=0)
     assert found["reason"] == "" and found["power"] == -0.5 and found["prefactor_error"] < 0.02
     sick = [i for i, state in enumerate(model.states) if state in ("E", "I")]
@@ -146,10 +139,9 @@ def test_without_a_growing_infection_nothing_lasts():
     ("forgets", "reason", "has_barrier"),
     [
         (0.3, r"others do not relax faster \(rate 0.3\) than the last agents die out \(2\)", False),
-        (2.0, "others do not relax faster", False),
         (2.5, "others relax little faster .* the prefactor does not hold", True),
     ],
-    ids=["slower", "resonant", "little faster"],
+    ids=["slower", "little faster"],
 )
 def test_slow_immunity_has_no_prefactor(forgets, reason, has_barrier):
     """The last infected agents recover at a net rate of 2."""

@@ -73,15 +73,6 @@ def test_a_word_that_is_hardly_said_changes_nothing():
     np.testing.assert_allclose(found["barrier"].values[[0, 1], [1, 0]], barriers, rtol=1e-4)
 
 
-@pytest.mark.slow
-def test_two_attractors_have_the_lifetimes_for_rates():
-    found = transition_rates(undecided(), n_agents=SIZES)
-    lived = found["lifetime"]
-    np.testing.assert_allclose(found["rate"].sum("next_fixed_point") * lived, 1, rtol=1e-12)
-    np.testing.assert_allclose(found["stationary"], lived / lived.sum("fixed_point"), rtol=1e-9)
-    assert found.attrs["reason"] == "" and (found["reason"] == "").all()
-
-
 def three_ways():
     """H = 4: agents who remember both words about equally often toss a coin."""
     space, first = meanfield.MemorySpace(2, 4), np.array([0.99, 0.99, 0.6, 0.5, 0.5, 0.5, 0.4, 0.01, 0.01])

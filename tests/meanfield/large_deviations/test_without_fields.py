@@ -36,7 +36,7 @@ def first_passage(beta, field, n_agents, start, end):
     return total
 
 
-@pytest.mark.parametrize(("beta", "field"), [(1.5, 0.0), (1.5, -0.05), (2.0, 0.03)])
+@pytest.mark.parametrize(("beta", "field"), [(1.5, -0.05), pytest.param(2.0, 0.03, marks=pytest.mark.slow)])
 def test_an_audience_changes_its_mind_as_its_exact_chain_does(beta, field):
     """The path is x(t) of the rate equation backwards, with p = log(down/up); of one dimension all is known."""
     model = audience(beta, field)
@@ -63,13 +63,12 @@ def test_an_audience_changes_its_mind_as_its_exact_chain_does(beta, field):
     assert abs(diffusion / one["barrier"] - 1) > 1e-3, "control: a diffusion of the same drift and noise"
 
 
-@pytest.mark.parametrize("beta", [1.02, 1.5])
-def test_the_unit_of_time_changes_nothing(beta):
-    """Rates per second in place of per hour, next to where the attractors meet and far from there."""
+def test_the_unit_of_time_changes_nothing():
+    """Rates per second in place of per hour, next to where the attractors meet."""
 
     def scaled(unit):
         def yes(x):
-            return (1 + jnp.tanh(beta * (x["yes"] - x["no"]) + 0.001)) / 2
+            return (1 + jnp.tanh(1.02 * (x["yes"] - x["no"]) + 0.001)) / 2
 
         rates = [lambda x: unit * yes(x), lambda x: unit * (1 - yes(x))]
         return lifetime(ReactionModel.from_rules({"no": "yes", "yes": "no"}, rates), n_agents=[200])
@@ -116,7 +115,11 @@ def test_two_opinions_and_doubt_live_as_long_as_in_the_exact_chain():
 
 @pytest.mark.parametrize(
     "game",
-    [follower(0.1), Population(follower(0.05), committed={"A": 0.03}), undecided(0.06)[0]],
+    [
+        pytest.param(follower(0.1), marks=pytest.mark.slow),
+        pytest.param(Population(follower(0.05), committed={"A": 0.03}), marks=pytest.mark.slow),
+        undecided(0.06)[0],
+    ],
     ids=["words", "committed", "reactions"],
 )
 def test_where_there_are_fields_both_give_the_same(game):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import meanfield
-from _policies import majority_policy, random_policy, relabelled
+from _policies import majority_policy, random_policy
 from meanfield import Population
 from meanfield._fixed_points.response import responses
 from meanfield._population.drift import mixture_drift, mixture_word_share
@@ -94,7 +94,7 @@ def majority_response(p):
     return np.poly1d([-2 * (2 * p - 1), 3 * (2 * p - 1), 0, 1 - p])
 
 
-@pytest.mark.parametrize("p", [0.95, 0.999, 1.0])
+@pytest.mark.parametrize("p", [0.95, 1.0])
 def test_fold_of_the_majority_rule_is_that_of_its_polynomial(p):
     f = majority_response(p)
     ((c, share),) = folds_of(SHARE - f, 1 - f)
@@ -108,10 +108,9 @@ def test_fold_of_the_majority_rule_is_that_of_its_polynomial(p):
     np.testing.assert_allclose(critical["old_word_share"], old, atol=1e-12)
 
 
-@pytest.mark.parametrize("other", [0.01, 0.03])
-def test_fold_moves_with_those_who_are_committed_to_the_old_word(other):
+def test_fold_moves_with_those_who_are_committed_to_the_old_word():
     """Q = (1 - b - c) f + c: c(Q) = (Q - (1 - b) f) / (1 - f)."""
-    f = majority_response(0.95)
+    f, other = majority_response(0.95), 0.03
     ((c, share),) = folds_of(SHARE - (1 - other) * f, 1 - f)
     critical = meanfield.critical_mass(Population(majority_policy(3, 0.95), committed={"b": other}), word="a")
     assert critical["critical_mass"].item() == pytest.approx(c, abs=1e-12)
@@ -167,7 +166,7 @@ def test_consensus_that_stays_one_is_said():
     assert critical.attrs["reason"] == "the old state is a consensus that stays one at every fraction"
 
 
-@pytest.mark.parametrize(("alpha", "beta"), [(0.1, 0.5), (0.05, 0.8)])
+@pytest.mark.parametrize(("alpha", "beta"), [(0.05, 0.8)])
 def test_gradual_change_says_where_most_others_turn(alpha, beta):
     """Agents who are not committed say a in one half where f(Q) = α + βQ = 1/2, and there Q = (1 - c)/2 + c."""
     c = 2 * (0.5 - alpha) / beta - 1
@@ -179,15 +178,12 @@ def test_gradual_change_says_where_most_others_turn(alpha, beta):
 
 CASES = {
     "majority": (Population(majority_policy(3, 0.95)), "committed", "a"),
-    "majority, exact": (Population(majority_policy(3, 1.0)), "committed", "b"),
-    "others committed": (Population(weighted(3, 3, 3.0), committed={"b": 0.04, "a": 0.3}), "committed", "a"),
     "two policies": (Population([weighted(5, 3, 2.0), weighted(25, 3, 2.0)], fractions=[0.6, 0.4]), "committed", "a"),
     "two policies, others committed": (
         Population([weighted(1, 2, 2.0), weighted(21, 2, 3.0)], fractions=[0.4, 0.6], committed={"b": 0.03}),
         "committed",
         "a",
     ),
-    "fraction": (Population([majority_policy(3, 0.97), without_memory(0.8)], fractions=[0.5, 0.5]), "fraction", None),
     "fraction, committed": (
         Population([weighted(5, 3, 2.0), weighted(25, 3, 2.0)], fractions=[0.5, 0.5], committed={"b": 0.02}),
         "fraction",
@@ -246,7 +242,7 @@ def test_points_are_close_to_each_other(case):
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize("c", [0.011, 0.06, 0.2, 0.55])
+@pytest.mark.parametrize("c", [0.011, 0.2])
 def test_slice_of_the_diagram_is_the_landscape_there(case, c):
     population, parameter, word, diagram = case
     landscape = meanfield.fixed_points(with_parameter(population, parameter, word, c))
@@ -280,18 +276,7 @@ def test_points_are_in_the_landscape_at_their_parameter(case):
         assert same["stability"].item() == point["stability"].item()
 
 
-@pytest.mark.slow
-def test_ends_of_the_fraction_are_the_landscapes_of_both_policies():
-    policies = [majority_policy(3, 0.97), weighted(11, 3, 3.0)]
-    diagram = meanfield.bifurcation(Population(policies, fractions=[0.5, 0.5]), parameter="fraction")
-    c, shares = diagram["parameter"].values, diagram["word_share"].values[:, 0]
-    for end, policy in zip((0.0, 1.0), policies, strict=True):
-        landscape = meanfield.fixed_points(policy)["word_share"].values[:, 0]
-        here = np.abs(c - end) < 1e-12
-        np.testing.assert_allclose(rising(shares[here]), rising(landscape), atol=1e-9)
-
-
-@pytest.mark.parametrize("share", [0.9, 0.9995])
+@pytest.mark.parametrize("share", [0.9995])
 def test_few_may_be_left_to_commit(share):
     """Q = (1 - c - b) f + c, whatever is left of c; here with f = α + βQ."""
     alpha, beta = 0.15, 0.6
@@ -301,33 +286,7 @@ def test_few_may_be_left_to_commit(share):
     assert c.max() == pytest.approx(1 - share, abs=1e-12)
 
 
-def test_spacing_is_that_of_neighbours():
-    fine, coarse = (meanfield.bifurcation(heard_last(0.1, 0.6), word="a", spacing=s) for s in (0.02, 0.2))
-    assert fine.sizes["point"] > 5 * coarse.sizes["point"]
-
-
 # Symmetry
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize("word", ["a", "b"])
-def test_exchanged_words_mirror_the_diagram(word):
-    policies = [weighted(1, 2, 2.0), weighted(21, 2, 3.0)]
-    options = {"fractions": [0.4, 0.6], "committed": {"a": 0.01, "b": 0.02}}
-    mirrored = Population([relabelled(policy, [1, 0]) for policy in policies], **options)
-    ours = meanfield.critical_mass(Population(policies, **options), word=word)
-    theirs = meanfield.critical_mass(mirrored, word=word)
-    assert ours.sizes["fold"] == 1
-    np.testing.assert_allclose(ours["critical_mass"], theirs["critical_mass"], atol=1e-11)
-    np.testing.assert_allclose(ours["fold_parameter"][::-1], theirs["fold_parameter"], atol=1e-11)
-    np.testing.assert_allclose(ours["fold_word_share"][::-1, ::-1], theirs["fold_word_share"], atol=1e-6)
-    ours = meanfield.bifurcation(Population(policies, **options), word=word, spacing=0.1)
-    theirs = meanfield.bifurcation(mirrored, word=word, spacing=0.1)
-    for name in ("parameter", "eigenvalue"):
-        # the same points, but for where rounding cuts the last stretch
-        assert ours.sizes["point"] == theirs.sizes["point"]
-        np.testing.assert_allclose(rising(ours[name]), rising(theirs[name]), atol=1e-3)
 
 
 # The rate equation
@@ -336,7 +295,7 @@ def test_exchanged_words_mirror_the_diagram(word):
 MARGIN = 0.002
 
 
-@pytest.mark.parametrize("case_name", ["majority", "two policies", "fraction, committed"])
+@pytest.mark.parametrize("case_name", ["two policies", "fraction, committed"])
 def test_population_leaves_its_old_state_at_the_critical_mass(case_name):
     """Just below, the old consensus stays near its fixed point; just above, it ends beyond the fold."""
     population, parameter, word = CASES[case_name]
@@ -372,7 +331,7 @@ def test_agents_who_are_committed_already_count_towards_the_critical_mass():
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.slow)])
 def test_critical_masses_of_gpt_4o(published, every):
     """Between 5 and 25 % for every pair."""
     for pair in published["pair"].values[::every]:
@@ -448,7 +407,7 @@ def test_wrong_input_is_named(function, population, arguments, message):
                 {"spacing": spacing},
                 f"spacing = {spacing}: expected a number of at least 0.0001 and",
             )
-            for spacing in (0.0, 1.0, -0.1, np.nan, 1e-300)
+            for spacing in (0.0, np.nan)
         ),
         (meanfield.critical_mass, {"old": "c"}, "old = 'c': expected one of a, b"),
     ],
@@ -466,7 +425,7 @@ def heard_more(slope):
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize(("slopes", "lowest", "highest"), [((2.0, 0.1), 0.27, 0.28), ((1.2, 0.3), 0.16, 0.17)])
+@pytest.mark.parametrize(("slopes", "lowest", "highest"), [((2.0, 0.1), 0.27, 0.28)])
 def test_unbiased_models_have_a_pitchfork(slopes, lowest, highest):
     """At equal shares both respond alike: an equilibrium at every fraction, where others branch off and vanish."""
     population = meanfield.Population([heard_more(slope) for slope in slopes], fractions=[0.5, 0.5])

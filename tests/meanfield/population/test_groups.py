@@ -14,9 +14,11 @@ from scipy.stats import chi2
 
 import meanfield
 import validation
+from _metastable import follower
 from meanfield import InputError, MemorySpace, Population, core
 
 RULES = ["majority", "vote", "speaker"]
+ONE_RULE = [RULES[0], *(pytest.param(rule, marks=pytest.mark.slow) for rule in RULES[1:])]
 
 
 def policy_of(n_words, memory_length, seed):
@@ -52,8 +54,7 @@ def meetings(q, states, rule):
             yield tuple(int(space.successors()[i]) + n_words * a + b for i, a, b in own), said * p
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize(("n_words", "size"), [(2, 3), (2, 4), (3, 3)])
+@pytest.mark.parametrize(("n_words", "size", "rule"), [(2, 4, "majority"), (3, 3, "vote"), (2, 3, "speaker")])
 def test_hamiltonian_is_the_sum_over_all_meetings(n_words, size, rule):
     random = np.random.default_rng(size)
     q = policy_of(n_words, 1, 1)["q"].values
@@ -114,7 +115,7 @@ def test_a_group_of_all_agents_moves_as_enumerated(rule):
     assert statistic(expected * np.linspace(0.9, 1.1, len(values))) > limit, "the control"
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ONE_RULE)
 def test_large_populations_follow_the_rate_equation(rule):
     policies, options = [policy_of(3, 1, 5), policy_of(3, 1, 6)], {"fractions": [0.7, 0.3], "committed": {"A": 0.1}}
     population = Population(policies, **options, group=4, hears=rule)
@@ -127,15 +128,9 @@ def test_large_populations_follow_the_rate_equation(rule):
     assert np.abs(found.values - pairs["word_share"].sel(word="A").values).max() > 2 * limit, "the control"
 
 
-def follow(memory):
-    lead = sum(pair.count("A") - 1 for pair in memory)
-    return 0.5 if lead == 0 else 0.98 if lead > 0 else 0.02
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_critical_mass_separates_the_ends(rule):
+def test_critical_mass_separates_the_ends():
     """Below it nearly all keep the old word, above it they don't; both ends are fixed points of the core."""
-    policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    policy, rule = follower(0.02), "vote"
     groups = core.Hearing.of(5, 2, rule)
     with jax.enable_x64(True):
         mass = float(core.critical_mass(core.WordGame(policy["q"].values, groups=groups), 0))
@@ -159,13 +154,17 @@ def game_of(population):
     return core.WordGame(*population.arrays[:3], groups=core.Hearing(*population.arrays[3:]))
 
 
-GROUPS = [(3, "vote"), (4, "majority"), (5, "speaker"), ({2: 0.3, 3: 0.3, 6: 0.4}, "vote")]
+GROUPS = [
+    (4, "majority"),
+    pytest.param(5, "speaker", marks=pytest.mark.slow),
+    pytest.param({2: 0.3, 3: 0.3, 6: 0.4}, "vote", marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize(("group", "hears"), GROUPS)
 def test_fixed_points_are_where_the_rate_equation_ends(group, hears):
     """Attractors from many starts, and the eigenvalues of the full Jacobian, by automatic derivatives."""
-    policies = [meanfield.make_policy(follow, ["A", "B"], memory_length=2), policy_of(2, 2, 4)]
+    policies = [follower(0.02), policy_of(2, 2, 4)]
     population = Population(policies, [0.9, 0.1], committed={"A": 0.02}, group=group, hears=hears)
     points = meanfield.fixed_points(population)
     assert points["stability"].values.tolist() == ["stable", "unstable", "stable"]
@@ -193,7 +192,7 @@ def test_fixed_points_are_where_the_rate_equation_ends(group, hears):
 
 @pytest.mark.parametrize(("group", "hears"), GROUPS)
 def test_critical_masses_are_folds_of_the_core_and_of_the_diagram(group, hears):
-    policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    policy = follower(0.02)
     population = Population(policy, group=group, hears=hears)
     for number, word in enumerate("AB"):
         with jax.enable_x64(True):
@@ -219,10 +218,9 @@ def test_agents_who_copy_what_three_vote_have_a_closed_form():
     assert meanfield.fixed_points(many)["word_share"].sel(word="A").values == pytest.approx([1, 0.5, 0], abs=1e-9)
 
 
-@pytest.mark.parametrize("n_words", [2, 3])
-def test_a_majority_among_three_is_a_pair_in_the_mean(n_words):
+def test_a_majority_among_three_is_a_pair_in_the_mean():
     """Either of two others is heard; agents interact 3/2 times as often."""
-    policy = policy_of(n_words, 2, 3)
+    policy = policy_of(2, 2, 3)
     three, two = (meanfield.fixed_points(Population(policy, group=group)) for group in (3, 2))
     np.testing.assert_allclose(three["word_share"], two["word_share"], rtol=1e-12)
     np.testing.assert_allclose(three["eigenvalue"], 1.5 * two["eigenvalue"], rtol=1e-9)
@@ -233,16 +231,15 @@ def test_a_majority_among_three_is_a_pair_in_the_mean(n_words):
     )
 
 
-@pytest.mark.parametrize("hears", RULES)
-def test_three_words_end_where_the_search_says(hears):
-    population = Population(policy_of(3, 1, 8), committed={"B": 0.1}, group=4, hears=hears)
+def test_three_words_end_where_the_search_says():
+    population = Population(policy_of(3, 1, 8), committed={"B": 0.1}, group=4, hears="vote")
     (share,) = meanfield.fixed_points(population)["word_share"].values
     np.testing.assert_allclose(meanfield.solve(population)["word_share"][-1], share, atol=1e-7)
 
 
 def test_groups_of_several_sizes_are_simulated():
     """The speaker among few is often oneself, so that sizes matter; and so they do as a share of meetings."""
-    policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    policy = follower(0.02)
     sizes = {2: 0.7, 6: 0.3}
     times, options = np.arange(0, 9.0, 2), {"initial": meanfield.consensus(policy, "B")}
     population = Population(policy, committed={"A": 0.3}, group=sizes, hears="speaker")
@@ -290,7 +287,7 @@ def exact_moments(q, n_agents, firm, rule, n_rounds):
     return law @ share, law @ (share - law @ share) ** 2
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ONE_RULE)
 def test_few_agents_are_spread_as_enumerated(rule):
     """N times the exact variance and shift of the mean, from N = 4, 8 and 12 to none of 1/N by a parabola."""
     policy = meanfield.make_policy(np.array([0.6, 0.9, 0.5, 0.4, 0.15]), ["A", "B"])
@@ -331,7 +328,7 @@ def test_exact_populations_and_graphs_refuse():
 
 def test_the_core_refuses_what_holds_for_pairs():
     """The derivative of the action takes any game: two who hear each other are a pair."""
-    policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    policy = follower(0.02)
     path = meanfield.escape_path(policy, fixed_point=0)
     with jax.enable_x64(True):
         q, two, three = (
@@ -360,10 +357,7 @@ def test_the_core_refuses_what_holds_for_pairs():
     ("options", "complaint"),
     [
         ({"group": 1}, "group = 1"),
-        ({"group": 65}, "group = 65"),
-        ({"group": True}, "group = True: expected a whole number"),
         ({"group": {2: 0.5, 3: 0.6}}, "expected shares of meetings that sum to 1, not to 1.1"),
-        ({"group": {}}, "expected shares of meetings that sum to 1"),
         ({"hears": "all"}, "hears = 'all': expected one of majority, vote, speaker"),
         ({"group": 3, "degree": 4.0}, "with meets or degree: expected one of them"),
     ],

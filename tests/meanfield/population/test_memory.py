@@ -54,18 +54,14 @@ def test_wrong_input_is_named(call, message):
         call()
 
 
-@pytest.mark.parametrize("number", [2.5, 2.0, True, np.True_, "2", None])
-@pytest.mark.parametrize("name", ["n_words", "memory_length"])
-def test_only_whole_numbers_make_a_space(name, number, unchecked_types):
-    with pytest.raises(InputError, match=f"{name} = .*: expected a whole number"):
-        MemorySpace(**{"n_words": 2, "memory_length": 1, name: number})
-
-
-@pytest.mark.parametrize("number", [2.5, True, "2", None, [5]])
-@pytest.mark.parametrize("name", ["n_words", "n_states"])
-def test_only_whole_numbers_are_sizes(name, number, unchecked_types):
-    with pytest.raises(InputError, match=f"{name} = .*: expected a whole number"):
-        MemorySpace.from_sizes(**{"n_words": 2, "n_states": 5, name: number})
+@pytest.mark.parametrize("number", [2.5, True, None])
+def test_only_whole_numbers_make_a_space(number, unchecked_types):
+    for name in ("n_words", "memory_length"):
+        with pytest.raises(InputError, match=f"{name} = .*: expected a whole number"):
+            MemorySpace(**{"n_words": 2, "memory_length": 1, name: number})
+    for name in ("n_words", "n_states"):
+        with pytest.raises(InputError, match=f"{name} = .*: expected a whole number"):
+            MemorySpace.from_sizes(**{"n_words": 2, "n_states": 5, name: number})
 
 
 def test_numbers_of_numpy_do_not_overflow(unchecked_types):

@@ -48,8 +48,8 @@ def test_equal_policies_have_equal_hashes_and_others_do_not():
     assert policy_hash(policy) != policy_hash(changed)
 
 
-UNKEPT_VALUES = [None, {}, True, 2**70, "a\0", ("a", 1), np.datetime64("2020-01-01"), 1j, b"x"]
-UNKEPT = ["a\0", "a\0b", "\ud800", None, 1, b"b"]  # what files don't keep as a text
+UNKEPT_VALUES = [None, {}, 2**70, ("a", 1)]
+UNKEPT = ["a\0", "\ud800", 1]  # what files don't keep as a text
 
 
 def changed(**coords) -> xr.Dataset:
@@ -104,7 +104,6 @@ def with_value(value: float) -> xr.Dataset:
     [
         (with_value(1.5), r"state=3 \(memory b/a\), word=b\] = 1.5: expected a probability"),
         (with_value(-1e-3), "-0.001: expected a probability"),
-        (with_value(np.nan), "nan: expected a probability"),
         (with_value(0.0), r"q\[state=3 \(memory b/a\)\] sums to 0\.\d+ over the words: expected 1"),
         (random_policy(1).drop_vars("q"), "policy: expected the result of meanfield.make_policy, but 'q' is missing"),
         (random_policy(1).drop_vars(["word", "word_label"]), "has no words"),
@@ -113,17 +112,11 @@ def with_value(value: float) -> xr.Dataset:
         (random_policy(1).assign_attrs(memory_length=4), r"memory_length'\] = 4: expected"),
         (random_policy(1).assign_coords(word_label=("word", ["a", "a"])), "words a, a: expected words that differ"),
         (random_policy(1).astype("complex64"), "dtype complex64"),
-        (random_policy(1).astype("float16"), "sums to"),
         (random_policy(1).rename(state="memory"), "has dims"),
         ("policy.nc", "policy: expected .* but it is a str"),
         (changed(word=[1, 1]), "policy has 2 times word = 1: expected 0 to 1, each once"),
-        (changed(word=[1, 2]), "policy has word = 2: expected 0 to 1, each once"),
-        (changed(word=[False, True]), "policy has word = False: expected 0 to 1"),
-        (changed(word_number=("word", [1, 1])), "policy has 2 times word_number = 1: expected 0 to 1"),
         (changed(state=np.arange(5) + 1), "policy has state = 5: expected 0 to 4"),
-        (changed(state=[0, 1, 2, 3, np.nan]), "policy has state = nan: expected 0 to 4"),
         (stack_of("a/b", "a/b"), "dim pair: expected a coordinate of distinct names"),
-        (stack_of("a/b", "c/d").drop_vars("pair"), "dim pair: expected a coordinate"),
         (
             side_by_side("a/b", "c/d", words=["c", "d", "e"]),
             r"pairs of \[2, 3\] words: expected the same number for each",
@@ -142,7 +135,6 @@ def test_wrong_policy_is_refused_by_name(policy, message, unchecked_types):
 Q = np.full((5, 2), 0.5)
 MEMORIES = ["empty", "a/a", "a/b", "b/a", "b/b"]
 TABLE = pd.DataFrame({"memory": MEMORIES, "a": 0.25, "b": 0.75})
-PAIRS = pd.DataFrame({"own_1": list(" aabb"), "partner_1": [np.nan, *"abab"], "a": 0.25, "c": 1.0})
 SAID = dict.fromkeys(MEMORIES, 0.25)
 
 
@@ -155,11 +147,8 @@ def texts(cell):
     ("arguments", "message"),
     [
         ({"q": Q + 0.1j}, "q has dtype complex128: expected real numbers"),
-        ({"q": Q > 0.4}, "q has dtype bool: expected real numbers"),
-        ({"q": Q.astype(str)}, "q has dtype <U32: expected real numbers"),
         ({"q": Q.astype(object)}, "q has dtype object: expected real numbers"),
         ({"q": np.ma.array(Q, mask=np.eye(5, 2))}, "q has 2 masked values: expected none"),
-        ({"q": [np.ma.array(row, mask=[True, False]) for row in Q]}, "q has 5 masked values: expected none"),
         ({"q": [[0.5, 0.5], [0.5]]}, "q: expected an array of real numbers"),
         ({"q": xr.DataArray(Q, dims=("state", "column"))}, "q has a dim column: expected state, word"),
         ({"q": relabelled(random_policy(1), [1, 0])["q"]}, "q has the words b, a: expected a, b, as words"),
@@ -169,53 +158,30 @@ def texts(cell):
             r"q\[state=0 \(memory empty\)\] sums to 1.0000\d+ over the words: expected 1",
         ),
         (
-            {"q": np.float16([[0.1, 0.9]] * 5)},
-            r"q\[state=0 \(memory empty\)\] sums to 0.9998\d+ over the words: expected 1",
-        ),
-        (
             {"q": np.array([0.5, 0.5, 0.5, 1.5, 0.5])},
             r"q\[state=3 \(memory b/a\), word=a\] = 1.5: expected a probability",
         ),
         ({"memory_length": 2}, "memory_length = 2: expected 1 for 5 states"),
-        ({"memory_length": "1"}, "memory_length = '1': expected 1 for 5 states"),
         (
             {"q": lambda memory: 1 / len(memory), "memory_length": 1},
             r"q\(empty\) raises ZeroDivisionError: division by zero; .* An agent without memories remembers \(\)",
         ),
-        (
-            {"q": lambda memory: [0.5, {}["x"]] if memory else 0.5, "memory_length": 1},
-            r"q\(a/a\) raises KeyError: 'x'; expected probabilities for every memory\.$",
-        ),
         ({"q": lambda memory: 0.5}, "memory_length = None: expected H, the number"),
-        ({"q": lambda memory: 0.5, "memory_length": 1.5}, "memory_length = 1.5: expected a whole number"),
         ({"q": lambda memory: 0.5, "memory_length": 14}, "memory_length = 14: would take 313 GiB of memory"),
         (
             {"q": lambda memory: [0.5, 0.6], "memory_length": 1},
             r"q\(empty\) = \[0.5, 0.6\] sums to 1.1 over the words: expected 1 \(5 of 5 memories are wrong\)",
         ),
-        (
-            {"q": lambda memory: len(memory) * 2, "memory_length": 1},
-            r"q\(a/a\) = 2: expected the probability of a, or 2",
-        ),
-        ({"q": lambda memory: None, "memory_length": 1}, r"q\(empty\) has dtype object"),
         ({"q": SAID, "memory_length": 2}, "q lacks 16 memories, a/a a/a, a/a a/b, a/a b/a, …: expected all 21 of"),
         ({"q": SAID | {(("a", "a"),): 0.25}, "memory_length": 1}, "q has the memory a/a twice"),
-        (
-            {"q": SAID | {("a", "a"): 0.25}, "memory_length": 1},
-            r"memory \('a', 'a'\): expected up to 1 pairs \(own word",
-        ),
-        ({"q": TABLE[1:]}, "q lacks a memory, empty: expected all 5 of memory_length = 1"),
         ({"q": TABLE.replace("a/b", "a/c")}, "q has the memory 'a/c': expected up to 1 pairs .* of a, b"),
-        ({"q": TABLE.replace("a/b", "a/a")}, "q has the memory a/a twice: expected it once"),
         (
             {"q": TABLE.drop(columns="a")},
             "q has the columns memory, b: expected memory, or own_1, partner_1, …, and a, b",
         ),
-        ({"q": PAIRS.drop(columns="own_1")}, "q has the columns partner_1, a, c: expected memory, or own_1"),
         ({"q": texts("much")}, "q has 'much' in row 1, column a: expected a probability; 4 more cells are no numbers"),
         ({"q": texts("0,25")}, r"q has '0,25' in row 1, column a: expected a probability with a point, 0.25 \(pandas"),
         ({"q": texts("25 %")}, "q has '25 %' in row 1, column a: expected a probability, as 0.5 for 50 %"),
-        ({"q": TABLE.replace(0.25, 0.249)}, r"q\(empty\) = array\(\[0.249, 0.75 \]\) sums to 0.999 over the words"),
         ({"q": lambda memory: {"a": 0.5, "c": 0.5}, "memory_length": 1}, r"q\(empty\) = .*: expected .* each of a, b"),
         ({"q": "absent.csv"}, "q = absent.csv: there is no such file"),
         *(({"words": ["a", text]}, "words .*: expected text without NUL and lone surrogates") for text in UNKEPT),
@@ -224,8 +190,6 @@ def texts(cell):
         *(({"attrs": {"note": value}}, r"attrs\['note'\] = .*: expected numbers, texts") for value in UNKEPT_VALUES),
         ({"words": ["a", ""]}, "words has '': expected words that are not empty"),
         ({"words": "ab"}, "^words = 'ab': expected a sequence"),
-        ({"words": []}, "^words = .*: expected at least two words"),
-        ({"attrs": {"": 1}}, "attrs has '': expected names that are not empty"),
     ],
 )
 def test_what_is_no_policy_is_refused(arguments, message, unchecked_types):
@@ -268,7 +232,7 @@ def test_a_folder_is_no_file(read, tmp_path):
         read(tmp_path)
 
 
-@pytest.mark.parametrize("length", [1, 2, 3])
+@pytest.mark.parametrize("length", [2])
 def test_functions_mappings_and_tables_give_the_policy_of_their_array(length, tmp_path):
     space = meanfield.MemorySpace(2, length)
     memories = [tuple(("ab"[own], "ab"[partner]) for own, partner in space.memory(i)) for i in range(space.n_states)]
@@ -315,7 +279,7 @@ def test_rows_of_float32_are_divided_by_their_sums():
     np.testing.assert_array_equal(meanfield.make_policy(column, ["a", "b"])["q"].sel(word="a"), np.float64(column))
 
 
-@pytest.mark.parametrize("dtype", [">f8", "f4", ">f4", np.longdouble])
+@pytest.mark.parametrize("dtype", [">f4", np.longdouble])
 def test_floats_of_other_tools_are_taken(dtype):
     policy = random_policy(1)
     other = policy.assign(q=policy["q"].astype(dtype))
@@ -325,7 +289,7 @@ def test_floats_of_other_tools_are_taken(dtype):
     np.testing.assert_allclose(q, policy["q"], atol=1e-7 if np.dtype(dtype).itemsize == 4 else 0)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.longdouble])
+@pytest.mark.parametrize("dtype", [np.int8])
 def test_other_numbers_become_float64(dtype):
     first = np.array([0, 1, 0, 1, 1], dtype=dtype)
     policy = meanfield.make_policy(np.stack([first, 1 - first], axis=1), ["a", "b"])
@@ -399,12 +363,6 @@ def test_a_stack_without_any_policy_is_refused():
         meanfield.stability_table(empty)
 
 
-def test_memory_length_need_not_be_among_the_attrs():
-    policy = random_policy(1)
-    del policy.attrs["memory_length"]
-    assert meanfield.solve(policy).attrs["memory_length"] == 1
-
-
 @pytest.fixture
 def saved(tmp_path):
     return meanfield.save(random_policy(1, memory_length=2), tmp_path / "policy.nc")
@@ -448,11 +406,6 @@ def test_what_a_file_declares_is_bounded_before_it_is_read(tmp_path):
         (tmp_path / name).write_bytes(content + end)
         with pytest.raises(InputError, match="declares 1600000000000 bytes"):
             meanfield.load(tmp_path / name)
-
-
-def test_of_several_pairs_the_call_asks_for_one():
-    with pytest.raises(InputError, match=r"holds 11 pairs: select one, as in policies\[0\].sel\(pair=…\)"):
-        meanfield.Population(meanfield.datasets.smollm2())
 
 
 def test_a_table_is_neither_saved_nor_loaded(tmp_path):

@@ -41,15 +41,6 @@ def test_reaction_tensor_is_that_of_the_definition_and_conserves_agents(seed, si
     np.testing.assert_allclose(tensor.sum(0), 1, atol=1e-14)
 
 
-@given(seeds, small)
-@settings(max_examples=15, deadline=None)
-def test_factorised_and_dense_drift_agree(seed, size):
-    policy = random_policy(seed, *size)
-    x = random_composition(seed + 1, policy.sizes["state"])
-    dense = np.einsum("kij,i,j->k", reaction_tensor(policy), x, x) - x
-    np.testing.assert_allclose(meanfield.drift(policy, x), dense, atol=1e-15)
-
-
 @given(seeds, sizes, st.floats(0.1, 10))
 @settings(max_examples=30, deadline=None)
 def test_number_of_agents_is_conserved_also_off_the_simplex(seed, size, total):

@@ -59,12 +59,12 @@ def test_draws_and_compositions_go_to_their_policies():
 
 def test_hard_policies_have_the_same_fixed_points_in_a_stack():
     policies, alone = [], []
-    for _, one in battery(42, 2, 2):
+    for _, one in battery(14, 2, 2):
         policy = meanfield.make_policy(one["q"].values, ["a", "b"], model=f"policy {len(policies)}")
         with contextlib.suppress(meanfield.ConvergenceError):
             alone.append(meanfield.fixed_points(policy))
             policies.append(policy)
-    assert len(policies) > 35
+    assert len(policies) > 11
     whole = meanfield.fixed_points(xr.concat(policies, "model"))
     for policy, points in zip(policies, alone, strict=True):
         rows = whole.sel(model=policy["model"].item()).isel(fixed_point=slice(points.sizes["fixed_point"]))

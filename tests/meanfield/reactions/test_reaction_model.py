@@ -17,7 +17,7 @@ from meanfield import InputError, Population, ReactionModel, core, reaction_mode
 from meanfield._population.drift import mixture_drift
 from meanfield._population.trajectories import Tolerances
 from meanfield._reactions.fixed_points import _index_report
-from meanfield._reactions.roots import closed_face, closed_faces, only_support, polish
+from meanfield._reactions.roots import closed_faces
 from meanfield._reactions.search import linearised, starts_of
 from meanfield._reactions.solve import courses
 from meanfield.toolbox import as_population, stability
@@ -149,7 +149,7 @@ def test_tensor_of_the_naming_game_is_that_of_eq_16():
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_jacobian_is_the_derivative_of_the_drift(seed):
     """The drift is quadratic, so central differences are exact but for rounding."""
     model, x, h = random_model(seed), random_composition(seed, 6), 1e-3
@@ -159,7 +159,7 @@ def test_jacobian_is_the_derivative_of_the_drift(seed):
     np.testing.assert_allclose(model.generator(x) @ x, model.drift(x), atol=1e-16)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_tensor_and_protocol_have_the_drift(seed):
     model, x = random_model(seed), random_composition(seed, 6)
     P, rate = model.protocol()
@@ -170,13 +170,6 @@ def test_tensor_and_protocol_have_the_drift(seed):
     S = model.spontaneous.toarray()
     encounters = 0.7 * drift_of_tensor(model.tensor(), x)
     np.testing.assert_allclose(encounters + S.T @ x - S.sum(1) * x, model.drift(x), atol=1e-15)
-
-
-def test_protocol_without_moves_alone_is_the_tensor():
-    model = reaction_model(random_policy(0))
-    P, rate = model.protocol()
-    assert rate == 0.5
-    np.testing.assert_array_equal(P, model.tensor())
 
 
 def test_classes_are_what_agents_never_leave():
@@ -313,8 +306,7 @@ def test_epidemic_threshold_is_marginal_but_no_continuum():
     assert points["composition"].sel(state="I").item() < 1e-5
 
 
-@pytest.mark.parametrize("host_mass", [0.5, 0.2])
-def test_hosts_and_vectors_have_the_closed_form_of_ross(host_mass):
+def test_hosts_and_vectors_have_the_closed_form_of_ross():
     """Hosts are infected by vectors only, and vectors by hosts: two classes, and R0² is a product."""
     states = [("host", "S"), ("host", "I"), ("vector", "S"), ("vector", "I")]
     b, c, g, k = 0.9, 0.6, 0.2, 0.1
@@ -324,7 +316,7 @@ def test_hosts_and_vectors_have_the_closed_form_of_ross(host_mass):
     alone[1, 0], alone[3, 2] = g, k
     one = np.eye(4)
     model = ReactionModel(states, one[[3, 1]], one[[0, 2]], second=[ill_host, ill_vector], spontaneous=alone)
-    hosts, vectors = host_mass, 1 - host_mass
+    hosts, vectors = 0.2, 0.8
     points = meanfield.fixed_points(model, masses=[hosts, vectors], starts=8)
     ill = (b * c * hosts * vectors - g * k) / (c * (g + b * vectors))
     assert ill > 0
@@ -440,17 +432,6 @@ def test_agents_who_never_move_are_stable():
     assert points["stability"].item() == "stable"
 
 
-def test_closed_faces_are_where_states_lead():
-    model = sis()
-    face = closed_face(model, np.array([True, False]))
-    assert face.tolist() == [True, False], "without the infected nobody is infected"
-    assert closed_face(model, np.array([False, True])).all()
-    found = closed_faces(model, np.ones(1), np.random.default_rng(0))
-    assert [f.tolist() for f in found.faces] == [[True, True], [True, False]]
-    assert found.complete
-    assert only_support(model, found) is None, "the endemic state lies outside the face without infected"
-
-
 def test_missing_fixed_points_are_told_by_the_indices():
     """The only one is withheld, or counted twice."""
     model = reaction_model(meanfield.make_policy(np.array([0.5, 0.99, 0.4, 0.6, 0.01]), ["a", "b"]))
@@ -460,15 +441,6 @@ def test_missing_fixed_points_are_told_by_the_indices():
     assert "as it must be" in _index_report(model, faces, roots)
     assert "some are missing" in _index_report(model, faces, [])
     assert "some are missing" in _index_report(model, faces, roots * 2)
-
-
-def test_roots_keep_their_face_and_their_masses():
-    model, mass = random_model(2), np.array([0.4, 0.6])
-    x = np.array([0.4, 0, 0.6, 0, 0, 0.0])
-    root = polish(model, mass, x)
-    assert root is not None
-    np.testing.assert_allclose(model.class_masses(root), mass, atol=1e-14)
-    np.testing.assert_allclose(model.drift(root), 0, atol=1e-14)
 
 
 def test_starts_of_the_search_keep_the_mass_of_small_classes() -> None:
@@ -494,20 +466,15 @@ STAY = [[1, 0], [0, 1]]
     ("change", "message"),
     [
         ({"states": []}, "states is empty"),
-        ({"states": "ab"}, "states = 'ab'"),
-        ({"alpha": [[1, 0], [1]]}, "alpha: expected an array of real numbers"),
         ({"states": ["a", "a"]}, "'a' more than once"),
-        ({"states": ["a, 1", ("a", 1)]}, "'a, 1' more than once"),
         ({"states": ["a", 1.5]}, "states has 1.5"),
         ({"alpha": [[0.5]]}, r"alpha has shape \(1, 1\): expected \(channels, 2\)"),
         ({"alpha": [[0.5, 1.2]]}, r"alpha\[0, 1\] = 1.2"),
-        ({"beta": [[0.5, np.nan]]}, r"beta\[0, 1\] = nan"),
         ({"beta": [[0.5, 0.5]] * 2}, "beta has 2 channels: expected 1"),
         ({"alpha": [[0.9, 1]] * 2, "beta": [[0.2, 0.6]] * 2}, r"\('b', 'b'\) have the sum 1.2"),
         ({"first": [None, None]}, "first has 2 matrices: expected 1"),
         ({"first": [[[1, 0], [0.5, 0.4]]]}, r"first\[0\]: the row of 'b' sums to 0.9"),
         ({"second": [[[1, 0], [-0.5, 1.5]]]}, r"second\[0\] has the entry -0.5"),
-        ({"second": [[[1, 0]]]}, r"second\[0\] has shape \(1, 2\)"),
         ({"spontaneous": STAY}, "spontaneous has 1.0 from 'a' to itself"),
         ({"spontaneous": [[0, np.inf], [0, 0]]}, "spontaneous has the entry inf"),
         ({"encounter_rate": 0.0}, "encounter_rate = 0.0"),
@@ -527,18 +494,14 @@ def test_wrong_models_are_named(change, message):
         (lambda model: model.index("R"), "state = 'R': expected one of 'S', 'I'"),
         (lambda model: meanfield.solve(model, initial=np.ones(2), times=np.array([1.0])), "composition sums to 2"),
         (lambda model: meanfield.solve(model, initial=np.ones((2, 2)) / 2, times=np.array([1.0])), "or a DataArray"),
-        (lambda model: meanfield.solve(model, initial=np.ones(2) / 2, times=np.array([1.0, 0.5])), "times = "),
-        (lambda model: meanfield.solve(model, initial=np.ones(2) / 2, times=np.array([1.0]), rtol=0.0), "rtol = 0"),
         (lambda model: meanfield.fixed_points(model, masses=[0.5, 0.5]), r"shape \(2,\): expected \(1,\)"),
         (lambda model: meanfield.fixed_points(model, masses=[0.5]), "sum to 1"),
-        (lambda model: meanfield.fixed_points(model, starts=0), "starts = 0"),
         (lambda model: meanfield.fixed_points(random_model(0)), "2 conserved classes"),
         (lambda model: meanfield.fixed_points(bistable(0.9), starts=3), "starts is given: expected only with a Reac"),
         (lambda model: meanfield.solve(model, times=[1.0]), "initial = None: a ReactionModel has no default"),
         (lambda model: meanfield.solve(model, initial=np.ones(2) / 2), "times = None: a ReactionModel has no default"),
         (lambda model: meanfield.solve(model, max_time=9.0), "max_time = 9.0: a ReactionModel"),
         (lambda model: meanfield.spectrum(model, np.ones(2) / 2, k=2), "k = 2: expected a whole number from 1 to 1"),
-        (lambda model: meanfield.spectrum(model, np.ones(2)), "composition sums to 2"),
         (lambda model: reaction_model(random_policy(0, 2, 3)).tensor(), "the model has 85 states: expected at most 64"),
     ],
 )

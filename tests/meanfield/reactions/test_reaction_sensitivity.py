@@ -46,16 +46,15 @@ def settled(model, x):
     return root(mismatch, x, tol=1e-14).x
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_derivatives_are_central_differences(seed):
-    model = two_classes(seed)
+def test_derivatives_are_central_differences():
+    model = two_classes(0)
     assert model.n_classes == 2
     x = settled(model, np.repeat([0.7 / 3, 0.15], [3, 2]))
     by_state, by_eigenvalue = (
         meanfield.sensitivity(model, of=of, fixed_point=x) for of in ("composition", "eigenvalue")
     )
     everywhere = np.ones(5, bool)
-    for move in range(seed, by_state.sizes["move"], 4):
+    for move in range(0, by_state.sizes["move"], 4):
         moved = [faster(model, move, np.exp(step)) for step in (STEP, -STEP)]
         ends = [settled(one, x) for one in moved]
         np.testing.assert_allclose(by_state["derivative"][move], (ends[0] - ends[1]) / (2 * STEP), atol=1e-9)

@@ -81,7 +81,7 @@ def test_a_slow_manifold_is_no_fixed_point():
     )
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_equilibria_of_stiff_chains_are_those_of_exact_fractions(seed):
     """Fractions down to 1e-26, to what rounding of the fastest flux makes of the slowest step."""
     model, exact, spread = stiff_chain(seed)
