@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 from scipy.sparse.linalg import eigs
 
 import meanfield
-from _policies import random_policy
+from _policies import random_policy, relabelled, relabelled_states
 from meanfield import core
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.stationary_law import StationaryLaw
@@ -199,6 +199,21 @@ def test_drift_is_that_of_the_dense_tensor():
     P, x = core.reaction_tensor(game), composition_of(game)
     np.testing.assert_allclose(P.sum(0), 1, atol=1e-15)
     np.testing.assert_allclose(jnp.einsum("kij,i,j->k", P, x, x) - x, core.drift(game, x), atol=1e-15)
+
+
+def test_a_thousand_compositions_are_one_call(game):
+    many = np.stack([composition_of(game, seed) for seed in range(1000)])
+    batched = jax.vmap(lambda x: core.drift(game, x))(many)
+    np.testing.assert_allclose(batched[::97], [core.drift(game, one) for one in many[::97]], atol=1e-15)
+
+
+def test_words_have_no_order():
+    policy, order = random_policy(3, 3, 1), [2, 0, 1]
+    states = relabelled_states(space_of(policy), order)
+    ours, theirs = (core.WordGame(one["q"].values) for one in (policy, relabelled(policy, order)))
+    x = composition_of(ours)
+    moved = jnp.zeros_like(x).at[states].set(x)
+    np.testing.assert_allclose(core.drift(theirs, moved)[states], core.drift(ours, x), atol=1e-15)
 
 
 def laws(policy) -> StationaryLaw:

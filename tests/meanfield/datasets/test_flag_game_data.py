@@ -154,6 +154,11 @@ def test_a_sweep_of_other_models_is_refused(tmp_path):
         source.flag_game("population_scaling_gpt4o", tmp_path / "sweep.csv")
 
 
+def test_unknown_tables_are_refused():
+    with pytest.raises(InputError, match="table = 'flags': expected one of flag_pool, population_scaling_gpt4o"):
+        source.flag_game("flags")
+
+
 # --- the probe ---
 
 

@@ -121,11 +121,27 @@ def test_elimination_takes_transient_and_empty_states():
     np.testing.assert_allclose(law, [0, 2 / 7, 5 / 7, 0], atol=1e-15)
 
 
+def test_planted_pair_of_roots_is_found():
+    """Two roots 1e-4 apart, which vanish where the function is a little larger."""
+    shift, breaks = 1e-4, np.array([-40.0, -6.0, 0.0, 6.0, 40.0])
+    function = lambda x: (x - 0.3) * (x - 0.3 - shift) * (1 + 0.1 * np.sin(3 * x))  # noqa: E731
+    assert all_roots(function, breaks).roots == pytest.approx([0.3, 0.3 + shift], rel=0, abs=1e-7)
+    none = all_roots(lambda x: function(x) + shift**2, breaks)
+    assert none.roots.size == 0
+    assert none.closest[0] == pytest.approx(0.75 * shift**2, rel=0.2)
+
+
 def test_more_noise_than_promised_ends_the_search():
     """x³ and noise of 1e-11: a thousand pieces of an interpolant do not become more accurate."""
     found = all_roots(lambda x: x**3 + 1e-11 * np.sin(1e9 * x), np.array([-3.0, 1.0, 2.0]), rounding=1e-14)
     assert found.unresolved and found.evaluations < 30_000
     assert found.roots == pytest.approx([0], abs=1e-3) and found.slopes.tolist() == [0]
+
+
+def test_extremum_at_a_break_is_seen():
+    found = all_roots(lambda x: x**2 + 1e-7, np.array([-1.0, 0.0, 2.0]))
+    assert not len(found.roots) and not found.unresolved
+    assert found.closest[:2] == (pytest.approx(1e-7), pytest.approx(0, abs=1e-9))
 
 
 def test_continuum_of_fixed_points_is_said_not_sampled():

@@ -7,14 +7,15 @@ from scipy.special import expit, logit, rel_entr
 
 import meanfield
 from _metastable import follower
-from _policies import random_policy
+from _policies import random_policy, relabelled, relabelled_states
 from meanfield import ConvergenceError, InputError, design
 from meanfield._large_deviations import design as module
+from meanfield._large_deviations import least_change
 from meanfield._large_deviations.barrier import barrier_of, barrier_slope
 from meanfield._large_deviations.escape import landscape
 from meanfield._large_deviations.least_change import Slope
 from meanfield._population.population import as_population
-from meanfield.toolbox import canonical_order
+from meanfield.toolbox import canonical_order, space_of
 from validation import simulate
 from validation.naming_game import Convention
 
@@ -83,6 +84,23 @@ def test_it_is_stationary(policy, doubled):
     q, original = doubled["q"].values[5:, 0], policy["q"].values[5:, 0]
     ratio = (logit(q) - logit(original)) * (doubled["weight"] / doubled["derivative_after"]).values[5:]
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)
+
+
+@pytest.mark.slow
+def test_small_changes_cost_what_the_derivative_says(policy):
+    """(log 2/N)²/(2 Σ g²q(1 - q)/m) to lowest order; the next one is 1/N smaller."""
+    result = living(policy, 0, 1000)
+    q, g, m = policy["q"].values, result["derivative"].values, result["weight"].values
+    expected = (np.log(2) / 1000) ** 2 / (2 * (g**2 * q.prod(1) / m).sum())
+    assert result["total_cost"].item() == pytest.approx(expected, rel=5e-3)
+
+
+@pytest.mark.slow
+def test_exchanging_the_words_exchanges_the_change(policy, doubled):
+    theirs = living(relabelled(policy, [1, 0]), 2)
+    mirrored = relabelled_states(space_of(policy), [1, 0])
+    np.testing.assert_allclose(theirs["change"].values[mirrored], -doubled["change"], atol=1e-6)
+    assert theirs["total_cost"].item() == pytest.approx(doubled["total_cost"].item(), rel=1e-4)
 
 
 @pytest.mark.slow
@@ -161,10 +179,36 @@ def test_barriers_that_are_known_badly_are_not_taken(policy, monkeypatch):
         design(policy, of="barrier", fixed_point=0, value=0.1)
 
 
+@pytest.mark.slow
+def test_zeros_stay():
+    """A memory with exact answers, which is still left because partners err."""
+    policy = follower(0.05)
+    exact = space_of(policy).state([(0, 0), (0, 1)])
+    q = policy["q"].values[:, 0].copy()
+    q[exact] = 1
+    result = living(meanfield.make_policy(q, ["A", "B"]), 0)
+    assert result["q"].values[exact, 0] == 1 and result["change"][exact] == 0
+    assert result["value_after"].item() > result["value_before"].item()
+
+
 def test_changes_that_its_error_hides_are_refused(policy, doubled):
     value = doubled["value_before"].item() * (1 + 1e-13)
     with pytest.raises(InputError, match=r"differs by .* from the barrier .*: expected a larger change"):
         design(policy, of="barrier", fixed_point=0, value=value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("MAX_ITERATIONS", 1, "1 iterations did not suffice"),
+        ("DOUBLINGS", 0, "no change of the answers that have a probability above 0"),
+    ],
+)
+def test_what_is_not_found_says_why_and_hands_over_the_barrier(policy, doubled, monkeypatch, name, value, message):
+    monkeypatch.setattr(least_change, name, value)
+    with pytest.raises(ConvergenceError, match=message) as raised:
+        design(policy, of="barrier", fixed_point=0, value=doubled["value_after"].item())
+    assert raised.value.best == doubled["value_before"].item()
 
 
 @pytest.mark.parametrize(

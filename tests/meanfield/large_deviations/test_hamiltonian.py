@@ -49,6 +49,31 @@ def test_it_is_the_sum_over_all_pairs():
     )
 
 
+def test_derivatives():
+    """The first ones against differences of the value, the second ones against differences of the first."""
+    h, (x, p), step = whole(some_model()), some_points(4), 1e-5
+    first, second = h.flow(x, p), h.curvature(x, p)
+    for k, d in enumerate(step * np.eye(4)):
+        by_p, by_x = (
+            [(up - down) / (2 * step) for up, down in zip(*sides, strict=True)]
+            for sides in ((h.flow(x, p + d), h.flow(x, p - d)), (h.flow(x + d, p), h.flow(x - d, p)))
+        )
+        np.testing.assert_allclose(by_p[0], first.by_p[:, k], atol=1e-9)
+        np.testing.assert_allclose(by_x[0], first.by_x[:, k], atol=1e-9)
+        np.testing.assert_allclose(by_p[1], second.pp[:, k], atol=1e-8)
+        np.testing.assert_allclose(by_p[2], second.xp[:, :, k], atol=1e-8)
+        np.testing.assert_allclose(by_x[2], second.xx[:, k], atol=1e-8)
+
+
+def test_without_momentum_it_is_the_rate_equation():
+    model, (x, p) = some_model(), some_points(4)
+    h, none = whole(model), np.zeros_like(p)
+    np.testing.assert_allclose(h.flow(x, none).value, 0, atol=1e-15)
+    for one, velocity, matrix in zip(x, h.flow(x, none).by_p, h.curvature(x, none).xp, strict=True):
+        np.testing.assert_allclose(velocity, model.drift(one), atol=1e-15)
+        np.testing.assert_allclose(matrix.T, model.jacobian(one), atol=1e-15)
+
+
 def test_a_face_is_a_model_of_its_own():
     """Agents of full memories only: the others have no part in h."""
     model = meanfield.reaction_model(follower(0.05))

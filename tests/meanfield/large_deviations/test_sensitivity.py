@@ -111,6 +111,17 @@ def test_kappa(policy):
         assert abs(along(other, direction) - difference) > 1e-2 * size(result, policy)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", ["woman/man", "African/White", "more/less"])
+def test_kappa_of_published_policies(published, pair):
+    policy = published.sel(model="gpt-4o", pair=pair)
+    result = sensitivity(policy, of="kappa")
+    assert result["contribution"].sum().item() == pytest.approx(result.attrs["value"], rel=0.08)
+    for seed in (0, 1):
+        direction, difference = slope(policy, 1e-3, seed, of="kappa")
+        assert abs(along(result, direction) - difference) < 2e-4 * size(result, policy)
+
+
 @pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("of", ["kappa", "barrier"])
 def test_paths_of_populations(of):

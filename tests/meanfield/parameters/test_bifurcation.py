@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import meanfield
-from _policies import majority_policy, random_policy
+from _policies import majority_policy, random_policy, relabelled
 from meanfield import Population
 from meanfield._fixed_points.response import responses
 from meanfield._population.drift import mixture_drift, mixture_word_share
@@ -276,6 +276,15 @@ def test_points_are_in_the_landscape_at_their_parameter(case):
         assert same["stability"].item() == point["stability"].item()
 
 
+def test_ends_of_the_fraction_are_the_fixed_points_of_both_policies():
+    policies = [majority_policy(3, 0.97), weighted(11, 3, 3.0)]
+    diagram = meanfield.bifurcation(Population(policies, fractions=[0.5, 0.5]), parameter="fraction")
+    c, shares = diagram["parameter"].values, diagram["word_share"].values[:, 0]
+    for end, policy in zip((0.0, 1.0), policies, strict=True):
+        points = meanfield.fixed_points(policy)["word_share"].values[:, 0]
+        np.testing.assert_allclose(rising(shares[np.abs(c - end) < 1e-12]), rising(points), atol=1e-9)
+
+
 @pytest.mark.parametrize("share", [0.9995])
 def test_few_may_be_left_to_commit(share):
     """Q = (1 - c - b) f + c, whatever is left of c; here with f = α + βQ."""
@@ -287,6 +296,24 @@ def test_few_may_be_left_to_commit(share):
 
 
 # Symmetry
+
+
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize("word", ["a", "b"])
+def test_exchanged_words_mirror_the_diagram(word):
+    policies = [weighted(1, 2, 2.0), weighted(21, 2, 3.0)]
+    options = {"fractions": [0.4, 0.6], "committed": {"a": 0.01, "b": 0.02}}
+    both = Population(policies, **options), Population([relabelled(policy, [1, 0]) for policy in policies], **options)
+    ours, theirs = (meanfield.critical_mass(one, word=word) for one in both)
+    assert ours.sizes["fold"] == 1
+    np.testing.assert_allclose(ours["critical_mass"], theirs["critical_mass"], atol=1e-11)
+    np.testing.assert_allclose(ours["fold_parameter"][::-1], theirs["fold_parameter"], atol=1e-11)
+    np.testing.assert_allclose(ours["fold_word_share"][::-1, ::-1], theirs["fold_word_share"], atol=1e-6)
+    ours, theirs = (meanfield.bifurcation(one, word=word, spacing=0.1) for one in both)
+    assert ours.sizes["point"] == theirs.sizes["point"]
+    for name in ("parameter", "eigenvalue"):
+        # the same points, but for where rounding cuts the last stretch
+        np.testing.assert_allclose(rising(ours[name]), rising(theirs[name]), atol=1e-3)
 
 
 # The rate equation
@@ -407,7 +434,7 @@ def test_wrong_input_is_named(function, population, arguments, message):
                 {"spacing": spacing},
                 f"spacing = {spacing}: expected a number of at least 0.0001 and",
             )
-            for spacing in (0.0, np.nan)
+            for spacing in (0.0, np.nan, 1e-300)
         ),
         (meanfield.critical_mass, {"old": "c"}, "old = 'c': expected one of a, b"),
     ],

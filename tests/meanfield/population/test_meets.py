@@ -233,6 +233,12 @@ def test_exact_population_refuses():
         validation.naming_game.exact_population(blocks(), n_agents=200)
 
 
+def test_sweep_takes_kinds_that_meet(tmp_path):
+    swept = validation.sweep(blocks(), store=tmp_path / "runs", n_agents=[200], runs=2, seeds=[1])
+    alone = validation.simulate(blocks(), n_agents=200, runs=2, seed=1)
+    np.testing.assert_array_equal(swept["consensus_round"].squeeze(), alone["consensus_round"].squeeze())
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -253,9 +259,11 @@ def test_arguments_of_simulations_are_checked(options, complaint, unchecked_type
     ("arguments", "complaint"),
     [
         ({"meets": [[1.0, 2.0], [3.0, 4.0]]}, "symmetric"),
+        ({"meets": np.ones((3, 3))}, "2 rows"),
         ({"meets": [[1.0, -1.0], [-1.0, 1.0]]}, "≥ 0"),
         ({"meets": [[1.0, 0.0], [0.0, 0.0]]}, r"policies\[1\]"),
         ({"meets": MEETS, "committed": {"a": [0.1, 1.2]}}, "0 to 1"),
+        ({"meets": MEETS, "committed": {"a": [0.1] * 3}}, "for each kind"),
         ({"meets": MEETS, "committed": {"c": 0.1}}, "'c'"),
     ],
 )

@@ -202,6 +202,11 @@ def test_critical_mass_of_agents_who_do_not_err(length):
     np.testing.assert_allclose(far["critical_mass"], everybody["critical_mass"], atol=1e-5)
 
 
+def test_old_state_is_the_other_word():
+    with pytest.raises(InputError, match="old = 'a'"):
+        meanfield.critical_mass(Population(POLICY, degree=4), word="a", old="a")
+
+
 @pytest.mark.slow
 def test_errors_of_pairs_are_smaller_than_those_of_strangers():
     """After ten rounds; less so where memories are longer."""

@@ -147,6 +147,7 @@ def texts(cell):
     ("arguments", "message"),
     [
         ({"q": Q + 0.1j}, "q has dtype complex128: expected real numbers"),
+        ({"q": Q > 0.4}, "q has dtype bool: expected real numbers"),
         ({"q": Q.astype(object)}, "q has dtype object: expected real numbers"),
         ({"q": np.ma.array(Q, mask=np.eye(5, 2))}, "q has 2 masked values: expected none"),
         ({"q": [[0.5, 0.5], [0.5]]}, "q: expected an array of real numbers"),
@@ -166,6 +167,10 @@ def texts(cell):
             {"q": lambda memory: 1 / len(memory), "memory_length": 1},
             r"q\(empty\) raises ZeroDivisionError: division by zero; .* An agent without memories remembers \(\)",
         ),
+        (
+            {"q": lambda memory: [0.5, {}["x"]] if memory else 0.5, "memory_length": 1},
+            r"q\(a/a\) raises KeyError: 'x'; expected probabilities for every memory\.$",
+        ),
         ({"q": lambda memory: 0.5}, "memory_length = None: expected H, the number"),
         ({"q": lambda memory: 0.5, "memory_length": 14}, "memory_length = 14: would take 313 GiB of memory"),
         (
@@ -174,6 +179,8 @@ def texts(cell):
         ),
         ({"q": SAID, "memory_length": 2}, "q lacks 16 memories, a/a a/a, a/a a/b, a/a b/a, …: expected all 21 of"),
         ({"q": SAID | {(("a", "a"),): 0.25}, "memory_length": 1}, "q has the memory a/a twice"),
+        ({"q": TABLE[1:]}, "q lacks a memory, empty: expected all 5 of memory_length = 1"),
+        ({"q": TABLE.replace("a/b", "a/a")}, "q has the memory a/a twice: expected it once"),
         ({"q": TABLE.replace("a/b", "a/c")}, "q has the memory 'a/c': expected up to 1 pairs .* of a, b"),
         (
             {"q": TABLE.drop(columns="a")},
@@ -190,6 +197,7 @@ def texts(cell):
         *(({"attrs": {"note": value}}, r"attrs\['note'\] = .*: expected numbers, texts") for value in UNKEPT_VALUES),
         ({"words": ["a", ""]}, "words has '': expected words that are not empty"),
         ({"words": "ab"}, "^words = 'ab': expected a sequence"),
+        ({"attrs": {"": 1}}, "attrs has '': expected names that are not empty"),
     ],
 )
 def test_what_is_no_policy_is_refused(arguments, message, unchecked_types):
@@ -406,6 +414,11 @@ def test_what_a_file_declares_is_bounded_before_it_is_read(tmp_path):
         (tmp_path / name).write_bytes(content + end)
         with pytest.raises(InputError, match="declares 1600000000000 bytes"):
             meanfield.load(tmp_path / name)
+
+
+def test_of_several_pairs_the_call_asks_for_one():
+    with pytest.raises(InputError, match=r"holds 2 pairs: select one, as in policies\[0\].sel\(pair=…\)"):
+        meanfield.Population(side_by_side("a/b", "c/d"))
 
 
 def test_a_table_is_neither_saved_nor_loaded(tmp_path):

@@ -60,6 +60,14 @@ def test_mixture_of_a_policy_with_itself_changes_nothing(fraction):
     np.testing.assert_allclose(ours["fold_word_share"], alone["fold_word_share"], atol=1e-6)
 
 
+def test_mixture_of_a_policy_with_itself_has_the_same_basins():
+    policy = conformist(1)
+    ours, alone = meanfield.basins(Population([policy, policy], fractions=[0.2, 0.8])), meanfield.basins(policy)
+    assert alone.sizes["boundary"] == 1
+    for name in ("separatrix", "word_share", "fraction"):
+        np.testing.assert_allclose(ours[name], alone[name], atol=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_spectrum_of_a_mixture_with_itself_has_that_of_the_policy_and_of_differences_between_its_kinds(seed):
     """Sums of the kinds move as one policy, differences by A(Q)ᵀ - 1, since they leave Q as it is."""
@@ -139,6 +147,18 @@ def test_exchanged_words_mirror_every_result():
     ours, theirs = meanfield.basins(population), meanfield.basins(mirror)
     np.testing.assert_allclose(1 - ours["separatrix"].values[::-1], theirs["separatrix"], atol=1e-6)
     np.testing.assert_allclose(ours["fraction"].values[::-1], theirs["fraction"], atol=1e-6)
+
+
+def test_three_words_in_another_order_drift_alike():
+    policies, order = [random_policy(seed, 3, 2) for seed in (5, 6)], [2, 0, 1]
+    options = {"fractions": [0.4, 0.6], "committed": {"b": 0.1}}
+    ours, theirs = Population(policies, **options), Population([relabelled(p, order) for p in policies], **options)
+    states = relabelled_states(ours.space, order)
+    x = np.stack([random_composition(seed, ours.space.n_states) for seed in (1, 2)])
+    renamed = np.empty_like(x)
+    renamed[:, states] = x
+    drift = mixture_drift(x[None], ours.mixture)[0]
+    np.testing.assert_allclose(mixture_drift(renamed[None], theirs.mixture)[0][:, states], drift, atol=1e-16)
 
 
 # The equation itself
@@ -261,12 +281,25 @@ def test_starts_of_a_stack_go_by_their_labels():
     np.testing.assert_allclose(sorted_so, otherwise, atol=1e-9)
 
 
+def test_start_that_was_selected_from_a_stack_starts_all():
+    stack, _ = stack_of_policies()
+    start = meanfield.solve(stack, **SHORT)["composition"].sel(model="x", pair="c/d")
+    ours, expected = (meanfield.solve(stack, initial=one, **SHORT) for one in (start, start.values))
+    np.testing.assert_array_equal(ours["word_share"], expected["word_share"])
+
+
 @pytest.mark.parametrize("dim", ["word", "time"])
 def test_batch_along_a_dim_of_the_result_is_refused(dim):
     policy = conformist(1)
     starts = xr.concat([meanfield.consensus(policy, word) for word in ("a", "b")], dim)
     with pytest.raises(meanfield.InputError, match=f"initial has .*{dim}"):
         meanfield.solve(policy, initial=starts, **SHORT)
+
+
+def test_start_of_one_kind_holds_for_each():
+    x = random_composition(3, 21)
+    ours, theirs = (meanfield.solve(two_policies(), initial=start, **SHORT) for start in (x, np.stack([x, x])))
+    np.testing.assert_array_equal(ours["word_share"], theirs["word_share"])
 
 
 # Files
@@ -333,6 +366,7 @@ def test_with_committed_and_with_fraction_replace_one_number_each():
         ({"fractions": [0.5, 0.5], "committed": {"a": -0.1}}, r"committed\['a'\] = -0.1: expected"),
         ({"fractions": [0.5, 0.5], "committed": {"c": 0.1}}, "committed has the word 'c': expected some of a, b"),
         ({"fractions": ["0.5", "0.5"]}, "fractions has dtype <U3: expected real numbers, not '0.5'"),
+        ({"fractions": [True, False]}, "fractions has dtype bool: expected real numbers"),
         ({"fractions": xr.DataArray([1, 0], {"component": [1, 2]}, ["component"])}, "fractions has component = 2"),
         ({"fractions": xr.DataArray([0.5, 0.5], dims="word")}, "fractions has a dim word: expected component"),
     ],

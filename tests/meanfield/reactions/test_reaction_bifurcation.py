@@ -205,6 +205,7 @@ def test_states_with_next_to_nobody_are_no_empty_ones():
         (dict(population=epidemic, interval=(1, 1)), r"interval\[1\] = 1"),
         (dict(population=epidemic(2.0), interval=(0, 1)), "nothing depends"),
         (dict(population=epidemic, interval=(0, 1), spacing=0), "spacing"),
+        (dict(population=epidemic, interval=(0, 1), spacing=1e-300), "spacing = 1e-300"),
         (dict(population=epidemic, interval=(0, 1), masses=[0.5, 0.5]), "masses"),
         (dict(population=lambda c: moving(max(0.0, c - 0.3)), interval=(0, 1)), "conserved classes"),
         (

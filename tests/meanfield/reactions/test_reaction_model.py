@@ -494,6 +494,7 @@ def test_wrong_models_are_named(change, message):
         (lambda model: model.index("R"), "state = 'R': expected one of 'S', 'I'"),
         (lambda model: meanfield.solve(model, initial=np.ones(2), times=np.array([1.0])), "composition sums to 2"),
         (lambda model: meanfield.solve(model, initial=np.ones((2, 2)) / 2, times=np.array([1.0])), "or a DataArray"),
+        (lambda model: meanfield.solve(model, initial=np.ones(2) / 2, times=np.array([1.0]), rtol=0.0), "rtol = 0"),
         (lambda model: meanfield.fixed_points(model, masses=[0.5, 0.5]), r"shape \(2,\): expected \(1,\)"),
         (lambda model: meanfield.fixed_points(model, masses=[0.5]), "sum to 1"),
         (lambda model: meanfield.fixed_points(random_model(0)), "2 conserved classes"),

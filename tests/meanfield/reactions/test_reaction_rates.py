@@ -257,6 +257,7 @@ def test_a_parameter_is_no_new_program():
         (lambda x: 1 / x["I"], "at {'S': 1.0, 'I': 0.0} is inf"),
         (lambda x: jnp.ones(2), "returns .*: expected a function of {state: fraction}"),
         (lambda x: None, "returns None"),
+        (lambda x: True, "returns True"),
         (lambda: 1.0, "fails with TypeError"),
     ],
 )
