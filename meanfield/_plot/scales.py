@@ -15,7 +15,7 @@ SIZES = mpl.colormaps["viridis_r"]
 MOVES = 0.005  # what a reader sees of a share
 FEWEST_ROUNDS = 10.0
 MANY_TIMES = 8.0
-LABELS = {20.0: (1, 2, 5), 200.0: (1, 3), np.inf: (1,)}  # in a decade, for smaller ratios of the sizes
+LABELS = {20.0: (1, 2, 5), 200.0: (1, 3), np.inf: (1,)}  # in a decade, for smaller ratios of the ends
 
 
 def size_colours(number: int) -> list[tuple[float, float, float, float]]:
@@ -50,9 +50,14 @@ def whole_bins(numbers: np.ndarray, most: int) -> np.ndarray:
     return np.arange(first, last + width + 1, width) - 0.5
 
 
-def plain_log(axis: Axis, labels: Sequence[int] = (1, 2, 5)) -> None:
-    """Ticks of a logarithmic axis in plain digits, also within decades, since values need not span one."""
-    axis.set_major_locator(LogLocator(subs=labels))
+def plain_log(axis: Axis, ratio: float | None = None) -> None:
+    """Ticks of a logarithmic axis in plain digits, also within decades where the ends differ by this ratio or less.
+
+    Default: a fifth of the ratio of the ends that are shown now.
+    """
+    low, high = sorted(axis.get_view_interval())
+    ratio = high / low / 5 if ratio is None else ratio
+    axis.set_major_locator(LogLocator(subs=next(labels for most, labels in LABELS.items() if ratio < most)))
     axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -87,5 +92,7 @@ def show_sizes(axes: Axes, sizes: Sequence[int] | np.ndarray, share: str = "", *
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
     else:
         axes.set_xscale("log")
-        plain_log(axes.xaxis, next(label for most, label in LABELS.items() if ratio < most))
+        if not np.isfinite(axes.dataLim.minposx):  # nothing is drawn, and a logarithmic axis needs limits
+            axes.set_xlim(min(sizes), max(sizes))
+        plain_log(axes.xaxis, ratio)
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

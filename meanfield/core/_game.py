@@ -26,17 +26,18 @@ from meanfield.core._groups import Array, Hearing
 T = TypeVar("T", bound=Callable)
 
 
-def compiled(function: T) -> T:
+def one_program(function: T) -> T:
     """A function of a game as one program where it is called by itself; within another program nothing changes.
 
-    Games that hold functions are left as they are: each new function would be a new program, and be kept.
+    Calls that hold functions or Python numbers are left as they are: each new one would be a new program, and be kept.
     """
     program = eqx.filter_jit(function, inline=True)
 
     @wraps(function)
     def call(game: "Flow", *arguments: Any, **options: Any) -> Any:
-        one = function if any(map(callable, jax.tree.leaves(game))) else program
-        return one(game, *arguments, **options)
+        leaves = jax.tree.leaves((game, arguments))
+        alone = any(callable(leaf) or isinstance(leaf, (float, complex)) for leaf in leaves)
+        return (function if alone else program)(game, *arguments, **options)
 
     return cast(T, call)
 
@@ -398,7 +399,7 @@ def keep(said: Float[Array, "*species states words"]) -> Float[Array, "*species 
     return jnp.concatenate([said[..., : n_kept - full.shape[-2], :], longest], axis=-2)
 
 
-@compiled
+@one_program
 def word_share(game: WordGame, x: Float[Array, "*species states"]) -> Float[Array, " words"]:
     """Q_w = Σ_mi x_m(i) q_m(i, w) + c_w, the probability that a random agent says word w.
 

@@ -1,8 +1,8 @@
 """Agents on a random graph: the pair approximation, by the memories of the two agents at the ends of an edge.
 
 X(a, b) is the joint distribution of the memories at the ends of an edge. In a unit of time each agent meets one of its
-k neighbours; that a pair of neighbours meets has the rate 1/k, and each of the two meets somebody else at the rate (k -
-1)/k. Who else that is depends on its own memory only (the closure), so that agents in memory a hear
+k neighbours; a pair of neighbours meets at the rate 1/k, and each of the two meets somebody else at the rate
+(k - 1)/k. Who else that is depends on its own memory only (the closure), so that agents in memory a hear
 
     h_a(v) = Σ_c X(a, c) q_v(c) / Σ_c X(a, c),
     dX/dt = (E - X)/k + (k - 1)/k (A + Aᵀ - 2X),

@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from meanfield.core._game import Array, Flow, Game, WordGame, compiled, game_of
+from meanfield.core._game import Array, Flow, Game, WordGame, game_of, one_program
 from meanfield.core._space import MemorySpace
 
 
-@compiled
+@one_program
 def drift(game: Flow, x: Float[Array, ...]) -> Float[Array, ...]:
     """The right-hand side of the rate equation, F(x) = ∂H/∂p at p = 0; it sums to 0 over each conserved class.
 
@@ -34,7 +34,6 @@ def drift(game: Flow, x: Float[Array, ...]) -> Float[Array, ...]:
     return game.drift(x)
 
 
-@compiled
 def jacobian_product(
     game: Flow, x: Float[Array, ...], v: Float[Array, ...], *, transpose: bool = False
 ) -> Float[Array, ...]:
@@ -51,14 +50,20 @@ def jacobian_product(
     ...     print(core.jacobian_product(game, core.empty_memories(game), v).round(2))
     [ 0.   -0.04 -0.16 -0.16  0.36]
     """
-
-    def slope(x: Float[Array, ...]) -> Float[Array, ...]:
-        return drift(game, x)
-
-    return jax.vjp(slope, x)[1](v)[0] if transpose else jax.jvp(slope, (x,), (v,))[1]
+    return (_transposed if transpose else _along)(game, x, v)
 
 
-@compiled
+@one_program
+def _along(game: Flow, x: Float[Array, ...], v: Float[Array, ...]) -> Float[Array, ...]:
+    return jax.jvp(game.drift, (x,), (v,))[1]
+
+
+@one_program
+def _transposed(game: Flow, x: Float[Array, ...], v: Float[Array, ...]) -> Float[Array, ...]:
+    return jax.vjp(game.drift, x)[1](v)[0]
+
+
+@one_program
 def noise_product(game: Game, x: Float[Array, ...], w: Float[Array, ...]) -> Float[Array, ...]:
     """D w with D = ∂²H/∂p² at p = 0: the fractions of N agents diffuse with the covariance D/N per unit of time.
 
@@ -94,7 +99,7 @@ def higher_derivatives(
     return second(at), jax.jacfwd(second)(at)
 
 
-@compiled
+@one_program
 def curvature(game: Game, x: Float[Array, ...], factors: Float[Array, "rank ..."]) -> Float[Array, ...]:
     """½ F''[C] for a covariance C = Σ_r f_r f_rᵀ, given by its `factors` f: what fluctuations add to the mean drift.
 
@@ -116,7 +121,7 @@ def curvature(game: Game, x: Float[Array, ...], factors: Float[Array, "rank ..."
     return jax.vmap(second)(factors).sum(0) / 2
 
 
-@compiled
+@one_program
 def reaction_tensor(game: WordGame) -> Float[Array, "states states states"]:
     """The dense reaction tensor P[k, i, j] = P_k(i, j) of one species, for small state spaces: S³ numbers.
 

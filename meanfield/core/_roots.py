@@ -17,7 +17,7 @@ import optimistix as optx
 from jax import lax
 from jaxtyping import Bool, Float
 
-from meanfield.core._game import Array, Game, WordGame, compiled
+from meanfield.core._game import Array, Game, WordGame, one_program
 from meanfield.core._rates import drift
 from meanfield.core._response import composition, response
 from meanfield.core._space import MemorySpace
@@ -160,7 +160,7 @@ def committed_at(game: WordGame, logit: Float[Array, ""], word: int) -> Float[Ar
     return (said - Q[1 - word]) * (1 - firm.sum()) / (said - firm[1 - word])
 
 
-@compiled
+@one_program
 def implicit_fixed_point(game: Game, x: Float[Array, ...]) -> Float[Array, ...]:
     """The fixed point x of any game, with the derivatives by the game's parameters of the fixed point it moves with.
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int, Shaped
 
-from meanfield.core._game import Array, Flow, WordGame, compiled, game_of, word_share
+from meanfield.core._game import Array, Flow, WordGame, game_of, one_program, word_share
 from meanfield.core._pairs import EdgeGame
 from meanfield.core._rates import drift
 
@@ -56,7 +56,7 @@ def trajectory(
     times: Float[Array, " times"],
     *,
     max_time: float | Float[Array, ""] | None = None,
-    observe: Callable[[Float[Array, ...]], Any] = lambda x: x,
+    observe: Callable[[Float[Array, ...]], Any] | None = None,
     rtol: float | Float[Array, ""] = 1e-8,
     atol: float | Float[Array, ""] = 1e-11,
     rest: float | Float[Array, ""] = 0.0,
@@ -79,7 +79,7 @@ def trajectory(
     max_time
         Time to go on to, at least the last of `times`, which is the default.
     observe
-        Function of x; its values at `times` are returned.
+        Function of x; its values at `times` are returned. Default: x itself. Each new function is compiled anew.
     rtol, atol
         Tolerances of the step size control.
     rest
@@ -107,18 +107,17 @@ def trajectory(
     [[0.6   0.4  ]
      [0.582 0.418]]
     """
-    dtype = jnp.asarray(x).dtype
     last = times[-1] if max_time is None else max_time
-    numbers = (jnp.asarray(number, dtype) for number in (last, rtol, atol, rest, first_step))
-    return _trajectory(game, x, times, observe, *numbers, stiff, max_steps, adjoint)
+    numbers = (jnp.asarray(number, float) for number in (last, rtol, atol, rest, first_step))
+    return _trajectory(game, x, times, observe, *numbers, bool(stiff), int(max_steps), adjoint)
 
 
-@compiled
+@one_program
 def _trajectory(
     game: Flow,
     x: Float[Array, ...],
     times: Float[Array, " times"],
-    observe: Callable[[Float[Array, ...]], Any],
+    observe: Callable[[Float[Array, ...]], Any] | None,
     last: Float[Array, ""],
     rtol: Float[Array, ""],
     atol: Float[Array, ""],
@@ -130,6 +129,9 @@ def _trajectory(
 ) -> Trajectory:
     masses = game.masses(x)
     scale = jnp.where(masses > 0, masses, 1)
+
+    def seen(y: Float[Array, ...]) -> Any:
+        return y * scale if observe is None else observe(y * scale)
 
     def rate(t: Any, y: Float[Array, ...], game: Flow) -> Float[Array, ...]:
         return drift(game, y * scale) / scale
@@ -147,7 +149,7 @@ def _trajectory(
         args=game,
         saveat=diffrax.SaveAt(
             subs=[
-                diffrax.SubSaveAt(ts=times, fn=lambda t, y, game: observe(y * scale)),
+                diffrax.SubSaveAt(ts=times, fn=lambda t, y, game: seen(y)),
                 diffrax.SubSaveAt(t1=True),
             ]
         ),
@@ -159,7 +161,7 @@ def _trajectory(
     )
     values, moments = cast(Any, solution.ys), cast(Any, solution.ts)
     observed, end, end_time = values[0], values[1][0] * scale, moments[1][0]
-    final = observe(end)
+    final = seen(values[1][0])
     reached = (times <= end_time) & (end_time > 0)  # nothing is observed of a start at rest
 
     def repeated(values: Array, last: Array) -> Array:

@@ -47,7 +47,7 @@ def distribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
 
 @draws("flag_game_probe", view="difference", reads=f"crop: left top difference departs; {ON_FLAG}")
 def difference(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The measured share less the ideal observer's probability of each crop, with rings where the two differ."""
+    """The measured share minus the ideal observer's probability of each crop, with rings where the two differ."""
     x, y = _dots(axes, part, "difference", SIGNED, Normalize(-1, 1), "measured - ideal", **style)
     departs = part["departs"].values.astype(bool)
     rings = {"markersize": RING, "fillstyle": "none", "color": "black", "markeredgewidth": 0.8}

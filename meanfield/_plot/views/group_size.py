@@ -82,7 +82,7 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
     show_sizes(axes, sizes)
     ahead = "attractors" in part and part["attractors"].item() == 1
     which = "word" if several else "strong word"
-    axes.set_ylabel(f"chance that the {which} is ahead" if ahead else f"chance to end at the {which}")
+    axes.set_ylabel(f"probability that the {which} is ahead" if ahead else f"probability to end at the {which}")
 
 
 @draws("group_size_law", view="memory", reads="n_agents! round: still_ahead?; round: round?")
@@ -98,7 +98,7 @@ def memory_of_majority(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
         axes.plot(part["round"], still[k], **{"color": colour, "label": label, **style})
     if not len(known):
         _without_law(axes, part, "not drawn")
-    axes.set(xlabel="rounds later", ylabel="chance that the weak word is still ahead")
+    axes.set(xlabel="rounds later", ylabel="probability that the weak word is still ahead")
 
 
 def _law(axes: Axes, grid: np.ndarray, law: np.ndarray, sizes: np.ndarray, chance: np.ndarray, **look: Any) -> None:

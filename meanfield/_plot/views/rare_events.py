@@ -145,5 +145,5 @@ def estimates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
             axes.set_yscale("log")
     if not drawn.all():
         note(axes, f"{np.count_nonzero(~drawn)} of {len(found)} without the event")
-    axes.set(xlabel="replication", ylabel=f"chance to end at {part['word'].item()}")
+    axes.set(xlabel="replication", ylabel=f"probability to end at {part['word'].item()}")
     axes.legend()

@@ -34,7 +34,7 @@ ZERO = {"color": "0.4", "linestyle": "--", "linewidth": 1, "zorder": 1}
 
 @draws("spectrum", view="complex_plane", reads="mode: eigenvalue eigenvalue_imaginary eigenvalue_error")
 def complex_plane(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """Eigenvalues with the bounds of their errors in the complex plane; what grows is right of the line at 0."""
+    """Eigenvalues with the bounds of their errors in the complex plane; growing modes are right of the line at 0."""
     known = np.isfinite(part["eigenvalue"].values) & np.isfinite(part["eigenvalue_imaginary"].values)
     if not known.any():
         raise InputError("result has no number in eigenvalue and eigenvalue_imaginary: expected one at least")

@@ -156,7 +156,7 @@ def test_each_command_takes_what_the_one_before_wrote(command, policies, tmp_pat
     assert pd.read_csv("table.csv")["row"].tolist()[:2] == ["candidate", "candidate"]
 
 
-def test_the_end_of_a_solution_and_a_rare_chance_are_told(command, two_attractors):
+def test_the_end_of_a_solution_and_a_rare_event_are_told(command, two_attractors):
     code, out, _ = command("solve", two_attractors)
     share = meanfield.solve(conformist())["word_share"].isel(time=-1).values
     assert (code, out) == (0, f"conformist {{a, b}}: ends at a; at t = 200 a {share[0]:.3g}, b {share[1]:.3g}\n")
@@ -164,8 +164,8 @@ def test_the_end_of_a_solution_and_a_rare_chance_are_told(command, two_attractor
     code, out, _ = command("rare-event", two_attractors, "b", "-n", 12, "--runs", 20, "--seed", 1)
     rare = validation.rare_event(conformist(), "b", **options)
     low, high = rare["interval"].values
-    chance = f"chance {rare['probability'].item():.3g} (99 % interval {low:.3g} to {high:.3g})"
-    assert code == 0 and f"N = 12: ends at b with {chance}" in out
+    told = f"probability {rare['probability'].item():.3g} (99 % interval {low:.3g} to {high:.3g})"
+    assert code == 0 and f"N = 12: ends at b with {told}" in out
 
 
 def test_simulation_says_how_many_runs_found_no_consensus(command, tmp_path):

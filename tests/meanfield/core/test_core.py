@@ -1,6 +1,7 @@
 """One battery for all games, then each function against closed forms, differences and the labelled functions."""
 
 import itertools
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -407,6 +408,40 @@ def test_trajectories_follow_their_tolerance():
         assert errors[-1] < 10 * rtol
     assert errors[0] > 1e3 * errors[2]  # the control: it is the tolerance that decides
     assert not core.trajectory(game, start, times, max_steps=5).successful
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_numbers_may_have_other_types():
+    game = word_game(2, 2, 1)
+    x, times = core.empty_memories(game), np.array([0.0, 0.7])
+    single = core.trajectory(game, x.astype(np.float32), times, stiff=np.bool_(False), max_steps=np.int64(500))
+    np.testing.assert_allclose(single.end, core.trajectory(game, x, times).end, atol=1e-6)
+    v = jnp.arange(5.0)
+    other = core.jacobian_product(game, x, v, transpose=np.bool_(True))
+    np.testing.assert_array_equal(other, core.jacobian_product(game, x, v, transpose=True))
+
+
+def test_a_game_is_one_program_for_all_values_of_its_arrays():
+    traced = []
+
+    class Decay(core.Flow):
+        rate: Any
+
+        @property
+        def classes(self):
+            return jnp.zeros(2, int)
+
+        def drift(self, x):
+            traced.append(self.rate)
+            return jnp.array([-1.0, 1.0]) * self.rate * x[0]
+
+    x = jnp.array([0.5, 0.5])
+    for rate in (1.0, 2.0, 3.0):
+        np.testing.assert_allclose(core.drift(Decay(jnp.asarray(rate)), x), [-rate / 2, rate / 2])
+    assert len(traced) == 1
+    for rate in (1.0, 2.0, 3.0):  # numbers of Python would be parts of programs, all of which are kept
+        np.testing.assert_allclose(core.drift(Decay(rate), x), [-rate / 2, rate / 2])
+    assert traced[1:] == [1.0, 2.0, 3.0]
 
 
 def test_derivatives_of_a_trajectory():

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.integrate import simpson, solve_ivp
 
 import meanfield
@@ -89,7 +90,7 @@ def known_paths():
     found = {}
 
     def known(policy):
-        key = policy_hash(policy)
+        key = policy_hash(policy if isinstance(policy, xr.Dataset) else policy.policies[0])
         if key not in found:
             found[key] = law_path(policy)
         return found[key]

@@ -99,4 +99,4 @@ def test_estimates_have_their_mean_and_interval(spread, scale):
         "99 % interval",
         "1 of 3 without the event",
     ]
-    assert (axes.get_yscale(), axes.get_ylabel()) == (scale, "chance to end at a")
+    assert (axes.get_yscale(), axes.get_ylabel()) == (scale, "probability to end at a")

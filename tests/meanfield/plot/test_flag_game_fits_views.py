@@ -96,6 +96,16 @@ def test_directions_by_their_errors(parameters):
     np.testing.assert_allclose(known.get_xydata(), [[1, 0.1], [2, 0.5]])
     assert len(open_ones.get_xdata()) == 0 and threshold.get_ydata()[0] == 1
     assert beyond.get_xdata() == [3] and beyond.get_label() == "no curvature"
+    for ratio in (1.5, 30, 1e4, 1e13):
+        spread = parameters.assign(direction_error=("direction", [0.3, 0.3 * ratio, np.inf]))
+        axes = meanfield.plot(spread, view="directions")
+        axes.figure.draw_without_rendering()
+        low, high = axes.get_ylim()
+        shown = [
+            low <= at <= high and bool(label.get_text())
+            for at, label in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)
+        ]
+        assert 1 <= sum(shown) <= 12
 
 
 def test_the_copying_process():

@@ -72,7 +72,7 @@ def test_the_majority_law_against_the_number_of_agents_and_over_rounds():
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), law["probability"])
     critical = law["n_critical"].item()
     assert legend(axes) == [f"a over b, κ = {law['kappa'].item():.3f}", f"99 % from N = {critical:,.0f} on"]
-    assert axes.get_ylabel() == "chance that the strong word is ahead"
+    assert axes.get_ylabel() == "probability that the strong word is ahead"
     axes = meanfield.plot(law, view="memory")
     assert legend(axes) == ["N = 10", "N = 100"]
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), law["still_ahead"].sel(n_agents=100))
