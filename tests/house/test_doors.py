@@ -1,4 +1,4 @@
-"""The doors of the rooms: every name is there, and what a program does not use it does not import."""
+"""The public names of the packages: every name is there, and what a program does not use it does not import."""
 
 import inspect
 import os
