@@ -102,7 +102,9 @@ def test_derivatives_are_those_of_paths_found_anew(family, start):
     found = path(family, family.theta, start)
     slope, scale = along(family, found)
     assert core.action(family.game(family.theta), found) == pytest.approx(found.attrs["barrier"], abs=1e-15)
-    assert abs(slope - found_anew(family, start)) < ERROR * scale
+    # An action is stationary at its path: an error ε of the barrier is one of order √ε of the path and of derivatives
+    error = ERROR + np.sqrt(found.attrs["barrier_error"])
+    assert error < 0.01 and abs(slope - found_anew(family, start)) < error * scale
 
 
 def test_the_path_of_another_policy_has_other_derivatives():
