@@ -149,7 +149,7 @@ def test_many_agents_follow_the_rate_equation(behaviour: str) -> None:
 
 @pytest.mark.slow
 def test_the_error_of_the_rate_equation_falls_like_one_over_n() -> None:
-    """That of another one stays. Of 250 agents it is within the noise: below a sixth of that of ten, expected 1/25.
+    """The error of 250 agents is at most a sixth of the error of ten (1/25 but for noise); a wrong model's error stays.
 
     Of fewer than 200 agents the error in tipping has a part that falls faster, since now and then the opposite wins.
     """
