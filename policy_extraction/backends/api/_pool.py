@@ -23,8 +23,10 @@ def each(open_client: Callable[[], Any], jobs: Iterable[Job[T]], concurrency: in
     results: SimpleQueue[tuple[str, Any]] = SimpleQueue()
     loop = asyncio.new_event_loop()
     work = loop.create_task(_work(open_client, iter(jobs), concurrency, results))
+    begun = threading.Event()
 
     def run() -> None:
+        begun.set()
         end: tuple[str, Any] = ("end", None)
         try:
             loop.run_until_complete(work)
@@ -38,8 +40,8 @@ def each(open_client: Callable[[], Any], jobs: Iterable[Job[T]], concurrency: in
             results.put(end)
 
     thread = threading.Thread(target=run, name="requests", daemon=True)
-    thread.start()
     try:
+        thread.start()
         while True:
             try:
                 kind, what = results.get(timeout=LOOK)  # on Windows an endless wait does not hear Ctrl-C
@@ -51,9 +53,10 @@ def each(open_client: Callable[[], Any], jobs: Iterable[Job[T]], concurrency: in
                 return
             yield what
     finally:
-        with suppress(RuntimeError):  # the loop is closed once the work is done
-            loop.call_soon_threadsafe(work.cancel)
-        thread.join()
+        if begun.wait(LOOK):  # an interrupt may come while the thread starts
+            with suppress(RuntimeError):  # the loop is closed once the work is done
+                loop.call_soon_threadsafe(work.cancel)
+            thread.join()
 
 
 async def _work(

@@ -611,6 +611,22 @@ def test_an_interrupt_leaves_no_thread_and_sends_nothing_more():
         assert len(behaviour.requests) == sent
 
 
+def test_an_interrupt_while_the_thread_starts_leaves_none(monkeypatch):
+    class Interrupted(threading.Thread):
+        def start(self):
+            super().start()
+            if self.name == "requests":
+                raise KeyboardInterrupt
+
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), always="slow")
+    with serving(behaviour) as url:
+        portions = backend(url, prefill="assistant").score(PROMPTS, HIS_HER)
+        monkeypatch.setattr(threading, "Thread", Interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            next(portions)
+    assert "requests" not in [thread.name for thread in threading.enumerate()]
+
+
 INTERRUPTED = """
 import signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # processes in the background are started without
