@@ -3,6 +3,7 @@
 import itertools
 import pickle
 from collections import Counter
+from functools import cache
 from math import comb, prod
 
 import jax
@@ -34,6 +35,7 @@ def likeliest(words, counted):
     return {word: 1 / len(best) for word in best}
 
 
+@cache
 def heard_by_all(words, rule, n_words):
     """Each way in which the members of a group, who say these words, may hear, with its probability."""
     if rule == "speaker":
@@ -46,12 +48,13 @@ def heard_by_all(words, rule, n_words):
 
 def meetings(q, states, rule):
     """All outcomes of a meeting of agents in these memories, by enumeration."""
-    space, n_words = MemorySpace.from_sizes(*q.shape), q.shape[1]
+    n_words, q = q.shape[1], q.tolist()
+    successors = MemorySpace.from_sizes(len(q), n_words).successors().tolist()
     for words in itertools.product(range(n_words), repeat=len(states)):
-        said = np.prod([q[state, word] for state, word in zip(states, words, strict=True)])
+        said = prod(q[state][word] for state, word in zip(states, words, strict=True))
         for heard, p in heard_by_all(words, rule, n_words):
             own = zip(states, words, heard, strict=True)
-            yield tuple(int(space.successors()[i]) + n_words * a + b for i, a, b in own), said * p
+            yield tuple(successors[i] + n_words * a + b for i, a, b in own), said * p
 
 
 @pytest.mark.parametrize(("n_words", "size", "rule"), [(2, 4, "majority"), (3, 3, "vote"), (2, 3, "speaker")])
@@ -59,11 +62,11 @@ def test_hamiltonian_is_the_sum_over_all_meetings(n_words, size, rule):
     random = np.random.default_rng(size)
     q = policy_of(n_words, 1, 1)["q"].values
     x, p = random.dirichlet(np.ones(len(q))), 0.3 * random.normal(size=len(q))
-    expected = -1.0
+    expected, share, tilt = -1.0, x.tolist(), np.exp(p[None] - p[:, None]).tolist()
     for states in itertools.product(range(len(q)), repeat=size):
         for after, probability in meetings(q, states, rule):
-            jump = sum(p[j] - p[i] for i, j in zip(states, after, strict=True))
-            expected += np.prod(x[list(states)]) * probability * np.exp(jump)
+            tilted = prod(tilt[i][j] for i, j in zip(states, after, strict=True))
+            expected += prod(share[i] for i in states) * probability * tilted
     with jax.enable_x64(True):
         game = core.WordGame(q, groups=core.Hearing.of(size, n_words, rule))
         assert game.hamiltonian(x, p) == pytest.approx(expected / 2, rel=1e-12)
