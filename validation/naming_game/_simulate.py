@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -16,11 +17,12 @@ from meanfield.core import HEARS
 from meanfield.toolbox import LARGEST_SEED, as_population, one_of, stamp, whole_number, word_coords
 from theory.pairs import MATCHED, NO_EDGES
 from validation._engine.arguments import LARGEST_POPULATION, OBSERVABLES, check_ensembles, names_of, population_sizes
+from validation._engine.collection_paused import collection_paused
 from validation._engine.node_groups import NodeGroups
 from validation._engine.topology import PAIRWISE, Graph, Topology
 from validation.naming_game._convention import Convention, convention_of
 from validation.naming_game._ensemble import OF_AGENTS, Ensemble, Plan, Recording, Rules, play_ensemble
-from validation.naming_game._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
+from validation.naming_game._lazy_policy import LazyPolicy, lazy_start
 from validation.naming_game._roster import Cast, kind_names, make_cast, start_composition, start_options
 
 LONG_ROUND = 10**9  # interactions, some 10^7 a second in large populations
@@ -237,20 +239,23 @@ def simulate(
     asked_before = lazy.asked if lazy else 0
     if lazy:
         starts = [lazy_start(lazy, cast, n, initial) for n in sizes]
-        play = partial(play_lazy_ensemble, lazy)
     else:
         composition = start_composition(population, initial)
         starts = [cast.states(n, composition) for n in sizes]
-        play = partial(play_ensemble, Rules.of(cast.q, population.space))
     # Ends with the most that could be played, not with what was: runs that converge make the bar jump.
     most = sum(map(len, starts)) * runs * max_rounds
     bar_format = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
     ensembles = []
-    with tqdm(total=most, desc=population.name, disable=not progress, bar_format=bar_format, leave=False) as bar:
+    rules = lazy or Rules.of(cast.q, population.space)
+    with (
+        # A function that is asked may leave garbage
+        nullcontext() if lazy else collection_paused(),
+        tqdm(total=most, desc=population.name, disable=not progress, bar_format=bar_format, leave=False) as bar,
+    ):
         for n, start, meeting in zip(sizes, starts, edges, strict=True):
             report = partial(lambda agents, rounds: bar.update(rounds * agents), len(start))
             there = (graph, int(cast.numbers(n)[len(population.kinds) :].sum()))
-            ensembles.append(play(start, plan, report, *(() if lazy else (*there, meeting))))
+            ensembles.append(play_ensemble(rules, start, plan, report, *there, meeting))
     result = _labelled(ensembles, policy, cast, sizes, plan)
     if "node_word_share" in recording.observables:
         result = result.assign_coords(node=(names := _node_names(graph, agents[0])))
@@ -344,16 +349,15 @@ def _labelled(
     plan: Plan,
 ) -> xr.Dataset:
     words = np.array([*cast.population.words, None], dtype=object)  # the last one is where -1, no consensus, points
-    rounds = np.stack([e.consensus_round for e in ensembles]).astype(np.float64)
-    rounds[rounds == 0] = np.nan
+    played, word = np.moveaxis(np.stack([ensemble.consensus for ensemble in ensembles]), -1, 0)
     result = xr.Dataset(
         {
             "consensus_word": (
                 ("n_agents", "run"),
-                words[np.stack([e.consensus_word for e in ensembles])],
+                words[word],
                 {"long_name": "word of consensus", "missing": ""},
             ),
-            "consensus_round": (("n_agents", "run"), rounds, ROUNDS_PLAYED),
+            "consensus_round": (("n_agents", "run"), np.where(played == 0, np.nan, played), ROUNDS_PLAYED),
         },
         coords={
             "n_agents": ("n_agents", sizes, {"long_name": "number of agents"}),
