@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numba
@@ -28,8 +27,7 @@ OF_AGENTS = OBSERVABLES[3:]  # they take a policy
 HYPEREDGE_PAIRS = 10**6  # stand for the pairs of words in a round where their number varies; shares have 6 digits
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(NamedTuple):
     """Policies as the kernel reads them: arrays over the states of all kinds, made once for all ensembles."""
 
     q: np.ndarray  # (kinds · S, W)
