@@ -63,22 +63,17 @@ class Cast:
     def exact(self, n_agents: int) -> np.ndarray:
         """The numbers of agents of each kind that its shares are, shape (kinds,)."""
         fractions = np.array(self.population.fractions)
-        if self.population.meets is not None:
-            bound = np.array([*self.bound.values()]) / (1 if self.committed is None else n_agents)
-            free = fractions.copy()
-            if not self.extra:
-                np.subtract.at(free, self.groups[len(fractions) :], bound)
-            if (free < -NOBODY).any():
-                raise InputError(f"committed = {self.committed}: expected at most {n_agents * fractions} in the kinds")
-            return n_agents * np.array([*np.where(free > NOBODY, free, 0), *bound])
-        if self.committed is None:
-            share = [self.population.committed[word] for word in self.words]
-            return n_agents * np.array([*((1 - sum(share)) * fractions), *share])
-        bound = [self.committed[word] for word in self.words]
-        free = n_agents if self.extra else n_agents - sum(bound)
-        if free < 0:
-            raise InputError(f"committed = {self.committed}: expected at most n_agents = {n_agents} in all")
-        return np.array([*(free * fractions), *bound])
+        bound = np.array([*self.bound.values()]) / (1 if self.committed is None else n_agents)
+        free = fractions.copy()
+        if not self.extra and self.population.meets is None:
+            free *= 1 - bound.sum()
+        elif not self.extra:
+            np.subtract.at(free, self.groups[len(fractions) :], bound)
+        if (free < -NOBODY).any():
+            most = f"n_agents = {n_agents} in all"
+            most = most if self.population.meets is None else f"{n_agents * fractions} in the kinds"
+            raise InputError(f"committed = {self.committed}: expected at most {most}")
+        return n_agents * np.array([*np.where(free > NOBODY, free, 0), *bound])
 
     def numbers(self, n_agents: int) -> np.ndarray:
         """Numbers of agents of each kind, shape (kinds,)."""
@@ -110,12 +105,9 @@ class Cast:
         n_states = self.population.space.n_states
         numbers = self.numbers(n_agents)
         # Committed agents start with memories like the first kind's.
-        rows = [composition[kind if kind < len(composition) else 0] for kind in range(len(numbers))]
-        agents = [
-            kind * n_states + np.repeat(np.arange(n_states), apportion(row, int(number)))
-            for kind, (row, number) in enumerate(zip(rows, numbers, strict=True))
-        ]
-        return np.concatenate(agents)
+        rows = [*composition, *([composition[0]] * (len(numbers) - len(composition)))]
+        each = [apportion(row, int(number)) for row, number in zip(rows, numbers, strict=True)]
+        return np.repeat(np.arange(len(numbers) * n_states), np.concatenate(each))
 
 
 def apportion(fractions: np.ndarray, total: int) -> np.ndarray:
