@@ -86,34 +86,15 @@ class LazyPolicy:
         self.name = name
         self.cache = whole_number("cache", cache, 1, MOST_ROWS - len(self.words))
         self.answers = Answers(self.space)  # shared by all simulations
+        # With `words` a `Cast` needs these of a population: one kind of agents, committed by number only
+        self.kinds, self.fractions, self.committed = (name or "policy",), (1.0,), {}
+        self.meets, self.in_groups = None, False
+        # Coordinates of results
+        self.labels = {"pair": "/".join(self.words)} | ({} if name is None else {"model": name})
 
     def __repr__(self) -> str:
         known = f"{self.asked.memories} of {self.space.n_states} states asked"
         return f"LazyPolicy({self.name or 'policy'} {{{', '.join(self.words)}}}, {known})"
-
-    # With `words`, the next five are what a `Cast` needs of a population.
-    meets = None
-    in_groups = False
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The one kind of agents."""
-        return (self.name or "policy",)
-
-    @property
-    def fractions(self) -> tuple[float, ...]:
-        """Their fraction of the agents who are not committed."""
-        return (1.0,)
-
-    @property
-    def committed(self) -> dict[str, float]:
-        """Committed fractions: none, since agents are committed by number."""
-        return {}
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Coordinates of results that name the policy."""
-        return {"pair": "/".join(self.words)} | ({} if self.name is None else {"model": self.name})
 
     def provenance(self, before: Asked) -> dict[str, int]:
         """Attrs of a simulation that began with the answers `before`."""

@@ -17,7 +17,7 @@ from meanfield.core import HEARS
 from meanfield.toolbox import LARGEST_SEED, as_population, one_of, stamp, whole_number, word_coords
 from theory.pairs import MATCHED, NO_EDGES
 from validation._engine.arguments import LARGEST_POPULATION, OBSERVABLES, check_ensembles, names_of, population_sizes
-from validation._engine.collection_paused import collection_paused
+from validation._engine.ensemble import collection_paused
 from validation._engine.node_groups import NodeGroups
 from validation._engine.topology import PAIRWISE, Graph, Topology
 from validation.naming_game._convention import Convention, convention_of
@@ -223,15 +223,16 @@ def simulate(
         edges = [(*NO_EDGES[:4], np.array([MATCHED, 2]), NO_EDGES[5])] * len(sizes)
     meeting = edges[0][4] if matched else PAIRWISE
     graph = _topology(topology, pick, committed_nodes, agents, population, meeting)
-    _check_nodes(recording, graph, sizes)
+    by_node = "node_word_share" in recording.observables
+    if graph is None and (by_node or recording.groups):
+        asked = "record of 'node_word_share'" if by_node else "node_groups"
+        raise InputError(f"{asked} without a topology: expected one beside it")
+    if by_node and len(sizes) > 1:
+        raise InputError(f"record of 'node_word_share' with n_agents = {sizes}: expected one number of agents")
     n_words = len(cast.population.words)
-    sharing_words = n_words if "word_share" in recording.observables else 0
-    check_ensembles(
-        agents,
-        runs,
-        records=recording.numbers(n_words, len(kind_names(cast)), max(agents)),
-        sharing_words=sharing_words,
-    )
+    records = recording.numbers(n_words, len(kind_names(cast)), max(agents))
+    shared = n_words if "word_share" in recording.observables else 0
+    check_ensembles(agents, runs, records=records, sharing_words=shared)
     if not progress and (interactions := sum(agents) * runs) >= LONG_ROUND:
         told = f"n_agents = {sizes}, runs = {runs}: {interactions:.1g} interactions a round, up to {max_rounds} rounds"
         warnings.warn(f"{told} of a minute or more each; progress=True shows how far they are", stacklevel=2)
@@ -242,11 +243,11 @@ def simulate(
     else:
         composition = start_composition(population, initial)
         starts = [cast.states(n, composition) for n in sizes]
+    rules = lazy or Rules.of(cast.q, population.space)
     # Ends with the most that could be played, not with what was: runs that converge make the bar jump.
     most = sum(map(len, starts)) * runs * max_rounds
     bar_format = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
     ensembles = []
-    rules = lazy or Rules.of(cast.q, population.space)
     with (
         # A function that is asked may leave garbage
         nullcontext() if lazy else collection_paused(),
@@ -257,20 +258,19 @@ def simulate(
             there = (graph, int(cast.numbers(n)[len(population.kinds) :].sum()))
             ensembles.append(play_ensemble(rules, start, plan, report, *there, meeting))
     result = _labelled(ensembles, policy, cast, sizes, plan)
-    if "node_word_share" in recording.observables:
-        result = result.assign_coords(node=(names := _node_names(graph, agents[0])))
-        if graph and isinstance(graph.graph, Graph) and graph.graph.is_pairwise:
-            ends = np.array(names)[graph.graph.edges[0]]
+    if by_node:
+        fixed = graph.graph if graph and isinstance(graph.graph, Graph) else None
+        nodes = [*range(agents[0])] if fixed is None or fixed.nodes is None else fixed.nodes
+        names = nodes if all(isinstance(node, int) for node in nodes) else [str(node) for node in nodes]
+        result = result.assign_coords(node=names)
+        if fixed and fixed.is_pairwise:
+            ends = np.array(names)[fixed.edges[0]]
             result["edge_node"] = (("edge", "end"), ends, {"long_name": "node at each end of the edge"})
     options = {"n_agents": " ".join(map(str, sizes)), "runs": runs, "seed": seed, "max_rounds": max_rounds}
     options |= {"record_rounds": record_rounds, "record": " ".join(recording.observables) or None}
     options |= start_options(initial, cast, sizes)
-    options |= {
-        "topology": graph and graph.option(),
-        "pick": graph and pick,
-        "committed_nodes": graph and graph.places(),
-        "schedule": "matching" if matched else None,
-    }
+    options |= {"topology": graph and graph.option(), "pick": graph and pick}
+    options |= {"committed_nodes": graph and graph.places(), "schedule": "matching" if matched else None}
     options |= {"convention": str(convention), "committed_are_extra": committed_are_extra}
     result = stamp(result, "simulation", None if lazy else policy, **options)
     return result.assign_attrs(lazy.provenance(asked_before)) if lazy else result
@@ -302,26 +302,6 @@ def _topology(
         if isinstance(found.graph, Graph):
             found.of_size(found.graph, n)
     return found
-
-
-def _check_nodes(recording: Recording, graph: Topology | None, sizes: list[int]) -> None:
-    """InputError where nodes are recorded that there are not."""
-    by_node = "node_word_share" in recording.observables
-    if graph is None and (by_node or recording.groups):
-        asked = "record of 'node_word_share'" if by_node else "node_groups"
-        raise InputError(f"{asked} without a topology: expected one beside it")
-    if by_node and len(sizes) > 1:
-        raise InputError(f"record of 'node_word_share' with n_agents = {sizes}: expected one number of agents")
-    if graph is not None and recording.groups and isinstance(graph.graph, Graph):
-        recording.groups.of(graph.graph)
-
-
-def _node_names(topology: Topology | None, n_agents: int) -> list[Any]:
-    """Names of nodes as results have them: numbers where all are, or where each run has a graph of its own."""
-    nodes = topology.graph.nodes if topology and isinstance(topology.graph, Graph) else None
-    if nodes is None or all(isinstance(node, int) for node in nodes):
-        return list(range(n_agents)) if nodes is None else nodes
-    return [str(node) for node in nodes]
 
 
 def _recording(record_rounds: int | None, record: Sequence[str] | None, node_groups: Any) -> Recording:

@@ -18,8 +18,7 @@ import numpy as np
 
 from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
-from validation._engine.collection_paused import collection_paused
-from validation._engine.ensemble import play_to_end
+from validation._engine.ensemble import collection_paused, play_to_end
 from validation._engine.topology import Edges
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._ensemble import Rules
