@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -57,10 +56,6 @@ class Recording(NamedTuple):
         rounds = [self.rounds + 1 if name in self.observables else 0 for name in OBSERVABLES]
         return [(number, *one) for number, one in zip(rounds, each, strict=True)]
 
-    def numbers(self, n_words: int, n_kinds: int, n_agents: int) -> int:
-        """Number of numbers recorded in a run."""
-        return sum(math.prod(shape) for shape in self.shapes(n_words, n_kinds, n_agents))
-
 
 class Plan(NamedTuple):
     """Runs to be played, of any population size."""
@@ -70,12 +65,6 @@ class Plan(NamedTuple):
     convention: Convention
     max_rounds: int
     recording: Recording
-
-    def test(self, n_pairs: int) -> np.ndarray:
-        """First round after which convergence is tested, and successes that it takes in three rounds of `n_pairs`."""
-        return np.array(
-            [self.convention.first_test, self.convention.successes_needed(n_pairs), ROUNDS_AVERAGED * n_pairs]
-        )
 
 
 class Ensemble(NamedTuple):
@@ -104,10 +93,6 @@ class Ensemble(NamedTuple):
             recorded[3][:, 0] = first
         return cls(np.tile(np.array([0, -1]), (plan.runs, 1)), *recorded)
 
-    def part(self, runs: slice) -> Ensemble:
-        """Some of the runs, in the same memory."""
-        return Ensemble(*(values[runs] for values in self))
-
 
 class Runs(NamedTuple):
     """Runs side by side, as far as they have been played."""
@@ -119,12 +104,6 @@ class Runs(NamedTuple):
     met: np.ndarray  # (run, W²), pairs of words in the latest round
     agreed: np.ndarray  # (run, 3, W), agreements of the last rounds
     counted: np.ndarray  # (run, 3), pairs of words in them, where groups differ in size
-
-    @classmethod
-    def at_start(cls, states: np.ndarray, rows: np.ndarray, streams: np.ndarray, n_words: int) -> Runs:
-        """Before the first interaction."""
-        shapes = (3,), (n_words**2,), (ROUNDS_AVERAGED, n_words), (ROUNDS_AVERAGED,)
-        return cls(states, rows, streams, *(np.zeros((len(states), *shape), np.int64) for shape in shapes))
 
 
 def play_ensemble(
@@ -162,9 +141,11 @@ def play_ensemble(
             for run, graph in enumerate(graphs):
                 placed(start, known[id(graph)][0], streams[run], states[run])
             edges_of, groups_of = [graph.edges for graph in graphs], [known[id(graph)][1] for graph in graphs]
-        known = states if rows is start else np.tile(rows, (len(numbers), 1))
-        runs = Runs.at_start(states, known, streams, rules.q.shape[1])
-        _play_portion(policy, runs, edges_of, groups_of, plan, ensemble.part(part), report)
+        shapes = (3,), (rules.q.shape[1] ** 2,), (ROUNDS_AVERAGED, rules.q.shape[1]), (ROUNDS_AVERAGED,)
+        counts = [np.zeros((len(numbers), *shape), np.int64) for shape in shapes]
+        runs = Runs(states, states if rows is start else np.tile(rows, (len(numbers), 1)), streams, *counts)
+        here = Ensemble(*(values[part] for values in ensemble))
+        _play_portion(policy, runs, edges_of, groups_of, plan, here, report)
     return ensemble
 
 
@@ -179,7 +160,8 @@ def _play_portion(
 ) -> None:
     """Plays `runs` to their ends, writing into `ensemble`; each run has its edges and groups."""
     n_agents, limits = runs.states.shape[1], np.array([plan.recording.rounds, plan.max_rounds])
-    test = plan.test(n_agents * pairs_met(edges[0]) or HYPEREDGE_PAIRS)
+    n_pairs, rule = n_agents * pairs_met(edges[0]) or HYPEREDGE_PAIRS, plan.convention
+    test = np.array([rule.first_test, rule.successes_needed(n_pairs), ROUNDS_AVERAGED * n_pairs])
     same = all(one is edges[0] for one in edges)
     lazy = policy if isinstance(policy, LazyPolicy) else None
 

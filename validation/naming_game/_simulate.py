@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -230,7 +231,7 @@ def simulate(
     if by_node and len(sizes) > 1:
         raise InputError(f"record of 'node_word_share' with n_agents = {sizes}: expected one number of agents")
     n_words = len(cast.population.words)
-    records = recording.numbers(n_words, len(kind_names(cast)), max(agents))
+    records = sum(map(math.prod, recording.shapes(n_words, len(kind_names(cast)), max(agents))))
     shared = n_words if "word_share" in recording.observables else 0
     check_ensembles(agents, runs, records=records, sharing_words=shared)
     if not progress and (interactions := sum(agents) * runs) >= LONG_ROUND:

@@ -6,7 +6,6 @@ interactions, for which a round of 24 would be too coarse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -32,8 +31,7 @@ from validation.naming_game._roster import make_cast
 MOST_ANSWERS = 2**18  # kept of a lazy policy: runs that never agree have new memories without end
 
 
-@dataclass(frozen=True, order=True)
-class Stop:
+class Stop(NamedTuple):
     """When a run stops.
 
     It stops after the interaction with which at least `successes` of the last `window` have succeeded, unless those

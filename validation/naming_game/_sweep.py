@@ -27,7 +27,6 @@ BYTES_A_RUN = 30  # of a store that is read, as measured
 DIMS = ("policy", "case", "seed", "n_agents", "topology")
 NO_CONSENSUS = -1
 
-Case = tuple[str, int]  # a word and how many agents are committed to it; ("", 0) is nobody
 Member = xr.Dataset | Population
 Place = tuple[int, ...]  # of DIMS
 Result = tuple[np.ndarray, np.ndarray]  # number of the word of consensus, and its round, for each run
@@ -37,7 +36,7 @@ class _Plan(NamedTuple):
     """The combinations of a sweep."""
 
     policies: list[Member]
-    cases: list[Case]
+    cases: list[tuple[str, int]]  # a word and how many agents are committed to it; ("", 0) is nobody
     seeds: list[int]
     sizes: list[int]
     runs: int
@@ -164,7 +163,6 @@ def sweep(
         raise InputError(f"client = {shown(client)}: expected a dask.distributed.Client")
     options = {"initial": initial, "convention": convention, "max_rounds": max_rounds}
     plan = _plan(policies, n_agents, runs, seeds, committed, options, topologies)
-    _try(plan)
     with _one_line(Path(store)):
         group = _open_or_create(Path(store), plan)
         done = np.asarray(group["done"])
@@ -249,6 +247,7 @@ def _plan(
     options: dict[str, Any],
     topologies: Mapping[str, Any] | None,
 ) -> _Plan:
+    """InputError also for everything that `simulate` would refuse: a store made for it could not be continued."""
     members = _members(policies)
     if not members:
         raise InputError("policies is empty: expected at least one policy")
@@ -283,19 +282,15 @@ def _plan(
         not isinstance(topologies, Mapping) or not topologies or not all(isinstance(name, str) for name in topologies)
     ):
         raise InputError(f"topologies = {shown(topologies)}: expected a mapping of names to graphs")
-    return _Plan(members, cases, numbers, sizes, whole_number("runs", runs, 1), options, dict(topologies or {}))
-
-
-def _try(plan: _Plan) -> None:
-    """InputError for everything that `simulate` would refuse: a store made for it could not be continued."""
-    whole_number("max_rounds", plan.options["max_rounds"], 1)
-    for size in plan.sizes:
+    plan = _Plan(members, cases, numbers, sizes, whole_number("runs", runs, 1), options, dict(topologies or {}))
+    whole_number("max_rounds", options["max_rounds"], 1)
+    for size in sizes:
         check_ensembles([size], plan.runs)
     combinations = math.prod(plan.shape)
     asked = f"runs = {plan.runs} of each of {combinations} combinations"
     check_memory(BYTES_A_RUN * combinations * plan.runs, asked, "fewer runs or combinations a store")
-    if not isinstance(plan.options["convention"], str):
-        raise InputError(f"convention = {plan.options['convention']!r}: expected a name, as a store keeps it")
+    if not isinstance(options["convention"], str):
+        raise InputError(f"convention = {options['convention']!r}: expected a name, as a store keeps it")
     for place in itertools.product(*map(range, plan.shape)):
         if not place[2] and (plan.topologies or not place[3]) and (arguments := plan.arguments(place)):
             try:
@@ -304,6 +299,7 @@ def _try(plan: _Plan) -> None:
                 if plan.topologies:
                     raise InputError(f"topologies, {list(plan.topologies)[place[4]]}: {error}") from None
                 raise
+    return plan
 
 
 def _members(policies: Member | Iterable[Member]) -> list[Member]:
