@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import chi2_contingency
 
 import meanfield
 
@@ -29,6 +30,19 @@ def counting_model(errs: float, tie: float = 0.5) -> meanfield.ReactionModel:
     return meanfield.ReactionModel(
         names, [said[a] for a, _ in pairs], [said[b] for _, b in pairs], after, after, encounter_rate=0.5
     )
+
+
+def ends(runs, width: int) -> np.ndarray:
+    """Numbers of runs of one size by winner, A or not, and by consensus round in 13 bins, the last for none too."""
+    word, rounds = (runs[name].isel(n_agents=0).values for name in ("consensus_word", "consensus_round"))
+    late = np.minimum(np.nan_to_num(rounds, nan=12 * width) // width, 12).astype(int)
+    return np.bincount(13 * (word == "A") + late, minlength=26)
+
+
+def alike(one: np.ndarray, other: np.ndarray) -> float:
+    """p of two such numbers of runs having one distribution."""
+    table = np.stack([one, other])
+    return chi2_contingency(table[:, table.sum(0) > 10]).pvalue
 
 
 def most(points, state: str) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numba
+import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import canonical_order, check_memory, expect, one_or_several, whole_number
+from meanfield.toolbox import canonical_order, check_memory, expect, one_or_several, whole_number, wilson_interval
 
 LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
 OBSERVABLES = (
@@ -72,6 +73,12 @@ def names_of(data: object) -> dict[str, xr.DataArray]:
 def name_in(data: xr.Dataset, name: str) -> str:
     """The value of a coordinate that names a policy, '' where it has none."""
     return str(data[name].item()) if name in data.coords else ""
+
+
+def interval_column(dims: tuple[str, ...], successes: np.ndarray, trials: int, level: float) -> tuple:
+    """A column of `labelled` beside a fraction with these dims."""
+    interval = np.stack(wilson_interval(successes, trials, level), -1)
+    return (*dims, "bound"), interval, f"{100 * level:g} % Wilson interval of that fraction"
 
 
 def _shortened(numbers: Sequence[int]) -> str:

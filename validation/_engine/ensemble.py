@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -12,6 +14,18 @@ from meanfield.toolbox import in_threads
 STATE_BYTES = 2**26  # of agents' states held at once; a single run may need more
 INTERACTIONS_A_CALL = 2 * 10**7  # a call into compiled code can't be interrupted: a tenth of a second, 2 s at N = 10^7
 INTERACTIONS_A_NUMBER = 64  # in the time in which a thread is taken to work on one number
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """No garbage collection within, which takes half of the time in which numba sets itself up in a process."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def portions(runs: int, bytes_a_run: int, fewest: int = 1) -> Iterator[slice]:

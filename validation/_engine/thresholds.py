@@ -8,6 +8,9 @@ are exactly never and always.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
+
+from theory.streams import ONE
 
 DRAW_BITS = 63  # 64 would not leave room for 'always', which is 2^bits
 
@@ -30,3 +33,13 @@ def word_thresholds(q: np.ndarray) -> np.ndarray:
     weights[states, likeliest] = 0
     weights[states, likeliest] = np.uint64(2**DRAW_BITS) - weights.sum(axis=1, dtype=np.uint64)
     return np.ascontiguousarray(np.cumsum(weights, axis=1, dtype=np.uint64)[:, :-1])
+
+
+@njit(cache=True)
+def draw_word(thresholds, state, bits):
+    """The word of an agent in `state`, given 64 random bits."""
+    draw = bits >> ONE
+    word = np.uint64(0)
+    for k in range(thresholds.shape[1]):
+        word += np.uint64(draw >= thresholds[state, k])
+    return word

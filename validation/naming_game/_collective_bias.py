@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -18,21 +17,14 @@ from meanfield.toolbox import (
     name_of,
     stamp,
     whole_number,
-    wilson_interval,
     words_of,
 )
-from validation._engine.arguments import check_ensembles, name_in, population_sizes
+from validation._engine.arguments import check_ensembles, interval_column, name_in, population_sizes
 from validation.naming_game._convention import Convention, convention_of
 from validation.naming_game._simulate import simulate
 
 DIGITS = 3  # of a success rate
-
-
-class _Ends(NamedTuple):
-    """Numbers of runs of each size that end at the strong word, and without consensus; shape (sizes,)."""
-
-    strong: np.ndarray
-    without: np.ndarray
+OF_LAW = ("probability", "kappa", "correction")
 
 
 def collective_bias(
@@ -111,81 +103,62 @@ def collective_bias(
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
     check_level(level)
     check_ensembles(sizes, runs)
-    singles = _different(policies)
-    laws, ends = [], []
-    for policy in tqdm(singles, desc="collective bias", unit="policy", disable=not progress, leave=False):
-        laws.append(_with_ends(group_size_law(policy, n_agents=sizes, order=order)))
-        ends.append(_ends(policy, laws[-1], sizes, runs, seed))
-    result = _labelled(singles, laws, ends, runs, level)
-    sizes_as_text = " ".join(map(str, sizes))
-    return stamp(result, "collective_bias", n_agents=sizes_as_text, runs=runs, seed=seed, level=level, order=order)
-
-
-def _different(policies: xr.Dataset | Iterable[xr.Dataset]) -> list[xr.Dataset]:
     singles = list(each_policy(policies))
     if not singles:
         raise InputError("policies is empty: expected at least one policy")
     name, times = Counter(map(name_of, singles)).most_common(1)[0]
     if times > 1:
         raise InputError(f"policies holds {name} {times} times: expected policies that differ in model or words")
-    return singles
+    laws, ends = [], []
+    for policy in tqdm(singles, desc="collective bias", unit="policy", disable=not progress, leave=False):
+        laws.append(_with_ends(group_size_law(policy, n_agents=sizes, order=order)))
+        ends.append(_ends(policy, laws[-1], sizes, runs, seed))
+    (strong, without), table = np.stack(ends, 1), ("pair", "n_agents")
+    found = {name: np.stack([law[name].values for law in laws]) for name in (*OF_LAW, "strong_word")}
+    columns = {
+        "simulated": (table, strong / runs, "fraction of runs that end at the strong word"),
+        "interval": interval_column(table, strong, runs, level),
+        "no_consensus": (table, without / runs, "fraction of runs without consensus"),
+        "probability": (table, found["probability"], laws[0]["probability"].attrs["long_name"]),
+        "kappa": ("pair", found["kappa"], "κ of the group-size law"),
+        "correction": ("pair", found["correction"], "c of the group-size law"),
+    }
+    result = labelled(
+        columns,
+        coords={
+            "pair": [name_in(policy, "pair") for policy in singles],
+            "model": ("pair", [name_in(policy, "model") for policy in singles]),
+            "word": singles[0]["word_number"].values,
+            "word_label": (("pair", "word"), [words_of(policy) for policy in singles]),
+            "n_agents": laws[0]["n_agents"],
+            "bound": ["low", "high"],
+        },
+    )
+    result["strong_word"] = ("pair", found["strong_word"].astype(str), laws[0]["strong_word"].attrs)
+    result["applies"] = ("pair", [bool(law.attrs["applies"]) for law in laws], {"long_name": "there is a law"})
+    result["reason"] = ("pair", [law.attrs["reason"] for law in laws], {"long_name": "why there is a law, or none"})
+    sizes_as_text = " ".join(map(str, sizes))
+    return stamp(result, "collective_bias", n_agents=sizes_as_text, runs=runs, seed=seed, level=level, order=order)
 
 
 def _with_ends(law: xr.Dataset) -> xr.Dataset:
     """The law, none where there is one attractor, or a word leads at several."""
     if 1 != law["attractors"].item() <= law.sizes["word"]:
         return law
-    without: dict = {name: law[name] * np.nan for name in ("probability", "kappa", "correction")}
+    without: dict = {name: law[name] * np.nan for name in OF_LAW}
     how = "with one attractor" if law["attractors"].item() == 1 else "where a word leads at several attractors"
     reason = f"{law.attrs['reason']}; {how} nothing is simulated"
     law = law.assign(without | {"strong_word": ((), "", law["strong_word"].attrs)})
     return law.assign_attrs(applies=0, reason=reason)
 
 
-def _ends(policy: xr.Dataset, law: xr.Dataset, sizes: list[int], runs: int, seed: int) -> _Ends:
+def _ends(policy: xr.Dataset, law: xr.Dataset, sizes: list[int], runs: int, seed: int) -> np.ndarray:
+    """Numbers of runs of each size that end at the strong word, and without consensus; shape (2, sizes)."""
     strong_word, agreed = str(law["strong_word"].item()), law["success_rate"].item()
     if not strong_word:
-        return _Ends(*np.full((2, len(sizes)), np.nan))
+        return np.full((2, len(sizes)), np.nan)
     rule = convention_of("004")
     if agreed < rule.success_rate:
         rule = Convention(round(agreed, DIGITS))
-    found = simulate(policy, n_agents=sizes, runs=runs, seed=seed, convention=rule)
-    words = found["consensus_word"].transpose("n_agents", "run")
-    strong = (words.values == strong_word).sum(1)
-    return _Ends(strong, words.isnull().values.sum(1))
-
-
-def _labelled(
-    policies: list[xr.Dataset], laws: list[xr.Dataset], ends: list[_Ends], runs: int, level: float
-) -> xr.Dataset:
-    strong = np.stack([end.strong for end in ends])
-    interval = np.stack(wilson_interval(strong, runs, level), axis=-1)
-    without = np.stack([end.without for end in ends])
-    table = ("pair", "n_agents")
-    columns = {
-        "simulated": (table, strong / runs, "fraction of runs that end at the strong word"),
-        "interval": ((*table, "bound"), interval, f"{100 * level:g} % Wilson interval of that fraction"),
-        "no_consensus": (table, without / runs, "fraction of runs without consensus"),
-        "probability": (table, _column(laws, "probability"), laws[0]["probability"].attrs["long_name"]),
-        "kappa": ("pair", _column(laws, "kappa"), "κ of the group-size law"),
-        "correction": ("pair", _column(laws, "correction"), "c of the group-size law"),
-    }
-    result = labelled(
-        columns,
-        coords={
-            "pair": [name_in(policy, "pair") for policy in policies],
-            "model": ("pair", [name_in(policy, "model") for policy in policies]),
-            "word": policies[0]["word_number"].values,
-            "word_label": (("pair", "word"), [words_of(policy) for policy in policies]),
-            "n_agents": laws[0]["n_agents"],
-            "bound": ["low", "high"],
-        },
-    )
-    result["strong_word"] = ("pair", _column(laws, "strong_word").astype(str), laws[0]["strong_word"].attrs)
-    result["applies"] = ("pair", [bool(law.attrs["applies"]) for law in laws], {"long_name": "there is a law"})
-    result["reason"] = ("pair", [law.attrs["reason"] for law in laws], {"long_name": "why there is a law, or none"})
-    return result
-
-
-def _column(laws: list[xr.Dataset], name: str) -> np.ndarray:
-    return np.stack([law[name].values for law in laws])
+    words = simulate(policy, n_agents=sizes, runs=runs, seed=seed, convention=rule)["consensus_word"]
+    return np.stack([(words.values == strong_word).sum(1), words.isnull().values.sum(1)])

@@ -20,19 +20,19 @@ from meanfield.toolbox import (
     single_policy,
     stamp,
     whole_number,
-    wilson_interval,
     word_index,
     words_of,
 )
 from validation._engine.arguments import (
     LARGEST_POPULATION,
     check_ensembles,
+    interval_column,
     names_of,
     population_sizes,
 )
 from validation.naming_game._convention import CONVENTIONS, ROUNDS_AVERAGED, Convention
 from validation.naming_game._simulate import simulate
-from validation.naming_game._stopped_runs import Ends, Stop, play_real_runs
+from validation.naming_game._stopped_runs import Stop, play_real_runs
 
 ROUNDS = 30  # [001] Methods, Committed minorities
 SUCCESS_RATE = CONVENTIONS["001"].success_rate
@@ -124,7 +124,10 @@ def committed_minority(
     """
     policy = single_policy(policy)
     number_of_word = word_index(policy, word)
-    old = _old_word(policy, word, initial)
+    others = [other for other in words_of(policy) if other != word]
+    old = others[0] if initial is None and len(others) == 1 else initial
+    if old not in others:
+        raise InputError(f"initial = {initial!r}: expected a word other than the committed one, {', '.join(others)}")
     n = whole_number("n_agents", n_agents, 2, LARGEST_POPULATION)
     tried = sorted(whole_number("numbers", number, 0, n) for number in one_or_several(numbers))
     if not tried or len(set(tried)) < len(tried):
@@ -138,10 +141,26 @@ def committed_minority(
     check_level(level)
     stop = Stop(ROUNDS_AVERAGED * n, needed, rounds * n)
     ends = [play_real_runs(policy, n, {word: number}, old, stop, seed, np.arange(runs)) for number in tried]
-    mean_field, reason = _mean_field(policy, word, old)
-    result = _labelled(policy, n, tried, ends, number_of_word, level, share)
-    label = {"long_name": "critical number of an infinite population", "units": "agents"}
-    result["mean_field"] = ((), n * mean_field, label)
+    flips = [end.stopped & (end.word == number_of_word) for end in ends]
+    counts = np.array([flip.sum() for flip in flips])
+    times = [end.interactions[flip] / n for end, flip in zip(ends, flips, strict=True)]
+    enough = np.flatnonzero(counts >= math.ceil(Fraction(str(share)) * runs))  # the decimal written, as in Convention
+    mean_field, reason = np.nan, "critical masses are found for two words"
+    if len(others) == 1:
+        mass = critical_mass(policy, word=word, old=old)
+        mean_field, reason = float(mass["critical_mass"]), str(mass.attrs["reason"])
+    smallest = float(tried[enough[0]]) if enough.size else np.nan
+    mean_times = np.array([t.mean() if t.size else np.nan for t in times])
+    by_number = ("n_committed",)
+    columns = {
+        "flipped": (by_number, counts / runs, "fraction of runs that flip"),
+        "interval": interval_column(by_number, counts, runs, level),
+        "flip_round": (by_number, mean_times, "mean round of the flip", "rounds of N interactions"),
+        "smallest": ((), smallest, f"smallest number at which at least {100 * share:g} % flip", "agents"),
+        "mean_field": ((), n * mean_field, "critical number of an infinite population", "agents"),
+    }
+    number = ("n_committed", tried, {"long_name": "number of committed agents", "units": "agents"})
+    result = labelled(columns, coords={"n_committed": number, "bound": ["low", "high"], **names_of(policy)})
     result = result.assign_attrs(old_word=old, committed_word=word, mean_field_reason=reason)
     options = {"success_rate": success_rate, "share": share, "level": level}
     return stamp(result, "committed_minority", policy, n_agents=n, runs=runs, seed=seed, rounds=rounds, **options)
@@ -214,63 +233,11 @@ def consensus_stability(
     shares = games["word_share"].sel(word=word).mean("run")
     columns = {
         "held": (("n_agents",), held / runs, "fraction of runs that hold the word"),
-        "interval": (("n_agents", "bound"), np.stack(wilson_interval(held, runs, level), -1), _interval_text(level)),
+        "interval": interval_column(("n_agents",), held, runs, level),
         "moved": (("n_agents",), (agreed - held) / runs, "fraction of runs that agree on another word"),
         "word_share": (("n_agents", "round"), shares.values, "mean probability that a random agent says the word"),
     }
-    result = labelled(
-        columns,
-        coords={"n_agents": games["n_agents"], "round": games["round"], "bound": ["low", "high"], **names_of(policy)},
-    ).assign_attrs(held_word=word)
+    coords = {"n_agents": games["n_agents"], "round": games["round"], "bound": ["low", "high"], **names_of(policy)}
+    result = labelled(columns, coords).assign_attrs(held_word=word)
     text = " ".join(map(str, sizes))
     return stamp(result, "consensus_stability", policy, n_agents=text, runs=runs, rounds=rounds, seed=seed, level=level)
-
-
-def _old_word(policy: xr.Dataset, committed_word: str, initial: str | None) -> str:
-    others = [word for word in words_of(policy) if word != committed_word]
-    if initial is None and len(others) == 1:
-        return others[0]
-    if initial not in others:
-        raise InputError(f"initial = {initial!r}: expected a word other than the committed one, {', '.join(others)}")
-    return str(initial)
-
-
-def _mean_field(policy: xr.Dataset, committed_word: str, old: str) -> tuple[float, str]:
-    """The critical fraction of committed agents, and the reason for its value or for NaN."""
-    if policy.sizes["word"] != 2:
-        return np.nan, "critical masses are found for two words"
-    found = critical_mass(policy, word=committed_word, old=old)
-    return float(found["critical_mass"]), str(found.attrs["reason"])
-
-
-def _labelled(
-    policy: xr.Dataset, n: int, tried: list[int], ends: list[Ends], word: int, level: float, share: float
-) -> xr.Dataset:
-    runs = len(ends[0].word)
-    flips = [end.stopped & (end.word == word) for end in ends]
-    counts = np.array([flip.sum() for flip in flips])
-    times = [end.interactions[flip] / n for end, flip in zip(ends, flips, strict=True)]
-    least = math.ceil(Fraction(str(share)) * runs)  # the decimal that was written, as in Convention
-    enough = np.flatnonzero(counts >= least)
-    smallest = float(tried[enough[0]]) if enough.size else np.nan
-    by_number = ("n_committed",)
-    interval = np.stack(wilson_interval(counts, runs, level), -1)
-    mean_times = np.array([t.mean() if t.size else np.nan for t in times])
-    columns = {
-        "flipped": (by_number, counts / runs, "fraction of runs that flip"),
-        "interval": ((*by_number, "bound"), interval, _interval_text(level)),
-        "flip_round": (by_number, mean_times, "mean round of the flip", "rounds of N interactions"),
-        "smallest": ((), smallest, f"smallest number at which at least {100 * share:g} % flip", "agents"),
-    }
-    return labelled(
-        columns,
-        coords={
-            "n_committed": ("n_committed", tried, {"long_name": "number of committed agents", "units": "agents"}),
-            "bound": ["low", "high"],
-            **names_of(policy),
-        },
-    )
-
-
-def _interval_text(level: float) -> str:
-    return f"{100 * level:g} % Wilson interval of that fraction"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numba
@@ -14,13 +12,13 @@ from meanfield import MemorySpace
 from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
 from validation._engine.arguments import OBSERVABLES
-from validation._engine.collection_paused import collection_paused
 from validation._engine.ensemble import play_to_end, portions
 from validation._engine.node_groups import NodeGroups
 from validation._engine.thresholds import word_thresholds
 from validation._engine.topology import Edges, Topology, pairs_met, placed
 from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
 from validation.naming_game._kernel import advance
+from validation.naming_game._lazy_policy import AGENT_BYTES, RUNS_AT_ONCE, LazyPolicy, find_rows, rows_at_start
 from validation.naming_game._roster import combined_successors
 from validation.naming_game._shares_kernel import group_word_share
 
@@ -28,8 +26,7 @@ OF_AGENTS = OBSERVABLES[3:]  # they take a policy
 HYPEREDGE_PAIRS = 10**6  # stand for the pairs of words in a round where their number varies; shares have 6 digits
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(NamedTuple):
     """Policies as the kernel reads them: arrays over the states of all kinds, made once for all ensembles."""
 
     q: np.ndarray  # (kinds · S, W)
@@ -59,10 +56,6 @@ class Recording(NamedTuple):
         rounds = [self.rounds + 1 if name in self.observables else 0 for name in OBSERVABLES]
         return [(number, *one) for number, one in zip(rounds, each, strict=True)]
 
-    def numbers(self, n_words: int, n_kinds: int, n_agents: int) -> int:
-        """Number of numbers recorded in a run."""
-        return sum(math.prod(shape) for shape in self.shapes(n_words, n_kinds, n_agents))
-
 
 class Plan(NamedTuple):
     """Runs to be played, of any population size."""
@@ -72,12 +65,6 @@ class Plan(NamedTuple):
     convention: Convention
     max_rounds: int
     recording: Recording
-
-    def test(self, n_pairs: int) -> np.ndarray:
-        """First round after which convergence is tested, and successes that it takes in three rounds of `n_pairs`."""
-        return np.array(
-            [self.convention.first_test, self.convention.successes_needed(n_pairs), ROUNDS_AVERAGED * n_pairs]
-        )
 
 
 class Ensemble(NamedTuple):
@@ -106,24 +93,21 @@ class Ensemble(NamedTuple):
             recorded[3][:, 0] = first
         return cls(np.tile(np.array([0, -1]), (plan.runs, 1)), *recorded)
 
-    def part(self, runs: slice) -> Ensemble:
-        """Some of the runs, in the same memory."""
-        return Ensemble(*(values[runs] for values in self))
 
-    @property
-    def consensus_round(self) -> np.ndarray:
-        """Rounds played until consensus, shape (run,); 0 where there was none."""
-        return self.consensus[:, 0]
+class Runs(NamedTuple):
+    """Runs side by side, as far as they have been played."""
 
-    @property
-    def consensus_word(self) -> np.ndarray:
-        """Number of the word of consensus, shape (run,); -1 where there was none."""
-        return self.consensus[:, 1]
+    states: np.ndarray  # (run, N)
+    rows: np.ndarray  # (run, N), where they are in tables of probabilities: states themselves, or of a lazy policy
+    streams: np.ndarray  # (run, 4)
+    done: np.ndarray  # (run, 3), rounds played, interactions of the unfinished one, and whether a state has no row
+    met: np.ndarray  # (run, W²), pairs of words in the latest round
+    agreed: np.ndarray  # (run, 3, W), agreements of the last rounds
+    counted: np.ndarray  # (run, 3), pairs of words in them, where groups differ in size
 
 
-@collection_paused()
 def play_ensemble(
-    rules: Rules,
+    policy: Rules | LazyPolicy,
     start: np.ndarray,
     plan: Plan,
     report: Callable[[int], object],
@@ -135,55 +119,64 @@ def play_ensemble(
 
     The last `n_committed` agents are committed. Without a topology agents meet along `edges`, as in `theory.pairs`.
     """
-    ensemble, groups = Ensemble.unplayed(plan, rules.q, start, rules.n_kinds), plan.recording.groups
-    bytes_a_run = len(start) * rules.successors.itemsize
+    if isinstance(policy, LazyPolicy):
+        rows, rules, n_kinds = rows_at_start(policy, start), policy.answers, 1
+        bytes_a_run, fewest = start.size * AGENT_BYTES, RUNS_AT_ONCE
+    else:
+        rows = start = start.astype(policy.successors.dtype)
+        rules, n_kinds, bytes_a_run, fewest = policy, policy.n_kinds, start.nbytes, numba.get_num_threads()
+    ensemble, groups = Ensemble.unplayed(plan, rules.q, rows, n_kinds), plan.recording.groups
     if topology is not None:
         bytes_a_run += topology.nbytes(len(start), plan.seed)
-    for part in portions(plan.runs, bytes_a_run, numba.get_num_threads()):
-        runs = np.arange(part.start, part.stop)
-        streams = seed_streams(plan.seed, len(start), runs)
-        states, edges_of = np.tile(start.astype(rules.successors.dtype), (len(runs), 1)), [edges] * len(runs)
-        groups_of = [np.empty(0, np.int64)] * len(runs)
+    for part in portions(plan.runs, bytes_a_run, fewest):
+        numbers = np.arange(part.start, part.stop)
+        streams, states = seed_streams(plan.seed, len(start), numbers), np.tile(start, (len(numbers), 1))
+        edges_of, groups_of = [edges] * len(numbers), [np.empty(0, np.int64)] * len(numbers)
         if topology is not None:
-            graphs = topology.graphs(len(start), plan.seed, runs)
+            graphs = topology.graphs(len(start), plan.seed, numbers)
             known = {
                 key: (topology.committed(graph, n_committed), groups.of(graph) if groups else groups_of[0])
                 for key, graph in {id(graph): graph for graph in graphs}.items()
             }
             for run, graph in enumerate(graphs):
-                placed(states[run].copy(), known[id(graph)][0], streams[run], states[run])
+                placed(start, known[id(graph)][0], streams[run], states[run])
             edges_of, groups_of = [graph.edges for graph in graphs], [known[id(graph)][1] for graph in graphs]
-        _play_portion(rules, states, edges_of, groups_of, plan, streams, ensemble.part(part), report)
+        shapes = (3,), (rules.q.shape[1] ** 2,), (ROUNDS_AVERAGED, rules.q.shape[1]), (ROUNDS_AVERAGED,)
+        counts = [np.zeros((len(numbers), *shape), np.int64) for shape in shapes]
+        runs = Runs(states, states if rows is start else np.tile(rows, (len(numbers), 1)), streams, *counts)
+        here = Ensemble(*(values[part] for values in ensemble))
+        _play_portion(policy, runs, edges_of, groups_of, plan, here, report)
     return ensemble
 
 
 def _play_portion(
-    rules: Rules,
-    states: np.ndarray,
+    policy: Rules | LazyPolicy,
+    runs: Runs,
     edges: list[Edges],
     groups: list[np.ndarray],
     plan: Plan,
-    streams: np.ndarray,
     ensemble: Ensemble,
     report: Callable[[int], object],
 ) -> None:
-    """Plays the runs of `streams` to their ends, writing into `ensemble`; each run has its edges and groups."""
-    (runs, n_agents), min_rounds = states.shape, plan.recording.rounds
-    agreed = np.zeros((runs, ROUNDS_AVERAGED, rules.q.shape[1]), dtype=np.int64)
-    played = np.zeros(runs, dtype=np.int64)
-    counted = np.zeros((runs, ROUNDS_AVERAGED), dtype=np.int64)
-    test = plan.test(n_agents * pairs_met(edges[0]) or HYPEREDGE_PAIRS)
-    tables = (rules.thresholds, rules.successors, rules.q)
+    """Plays `runs` to their ends, writing into `ensemble`; each run has its edges and groups."""
+    n_agents, limits = runs.states.shape[1], np.array([plan.recording.rounds, plan.max_rounds])
+    n_pairs, rule = n_agents * pairs_met(edges[0]) or HYPEREDGE_PAIRS, plan.convention
+    test = np.array([rule.first_test, rule.successes_needed(n_pairs), ROUNDS_AVERAGED * n_pairs])
     same = all(one is edges[0] for one in edges)
+    lazy = policy if isinstance(policy, LazyPolicy) else None
+
+    def prepare(active: np.ndarray) -> None:
+        if lazy and runs.done[active, 2].any():
+            find_rows(lazy, active, runs.states, runs.rows)
 
     def more(active: np.ndarray, n_rounds: int) -> None:
+        rules = lazy.answers if lazy else policy  # looked up each time, since answers grow
+        tables = rules.thresholds, rules.successors, rules.q, (rules.table, rules.sizes) if lazy else None
         for some in [active] if same else active[:, None]:
             where = edges[some[0]], groups[some[0]]
-            advance(
-                some, states, streams, agreed, counted, ensemble, played, n_rounds, min_rounds, test, *where, *tables
-            )
+            advance(some, runs, ensemble, n_rounds, limits, test, *where, *tables)
 
     def ended() -> np.ndarray:
-        return (ensemble.consensus_round > 0) & (played >= min_rounds)
+        return (ensemble.consensus[:, 0] > 0) & (runs.done[:, 0] >= limits[0])
 
-    play_to_end(more, played, plan.max_rounds, n_agents, ended, report)
+    play_to_end(more, runs.done[:, 0], plan.max_rounds, n_agents, ended, report, prepare)

@@ -12,24 +12,16 @@ from numba import njit
 from meanfield.core import HEARS
 from meanfield.toolbox import summed
 from theory.pairs import MATCHED, edge_limits, next_edge, next_pair, next_two, pair_limits
-from theory.streams import ONE, next_bits
+from theory.streams import next_bits
 from validation._engine.batches import draw_below
+from validation._engine.thresholds import draw_word
 from validation.naming_game._convention import ROUNDS_AVERAGED
-from validation.naming_game._shares_kernel import mean_word_share, record_said, record_shares, rounds_recorded
+from validation.naming_game._lazy_kernel import play_on
+from validation.naming_game._shares_kernel import mean_word_share, record_said, record_shares
 
 MAJORITY, VOTE, SPEAKER = map(HEARS.index, ("majority", "vote", "speaker"))
 TWO = np.uint64(2)
 ALL_BITS = np.uint64(2**64 - 1)
-
-
-@njit(cache=True)
-def draw_word(thresholds, state, bits):
-    """The word of an agent in `state`, given 64 random bits."""
-    draw = bits >> ONE
-    word = np.uint64(0)
-    for k in range(thresholds.shape[1]):
-        word += np.uint64(draw >= thresholds[state, k])
-    return word
 
 
 @njit(cache=True)
@@ -196,14 +188,12 @@ def play(n_interactions, states, stream, n_words, met, edges, thresholds, succes
 @njit(cache=True)
 def agreed_word(agreements, states, q):
     """The word agreed on most often, of `agreements` (W,); among equals the one likelier to be said next."""
+    most = agreements.max()
+    if (agreements == most).sum() == 1:
+        return agreements.argmax()
     share = np.empty(agreements.size)
     mean_word_share(states, q, share)
-    best = 0
-    for word in range(1, agreements.size):
-        more = agreements[word] - agreements[best]
-        if more > 0 or (more == 0 and share[word] > share[best]):
-            best = word
-    return best
+    return np.where(agreements == most, share, -1.0).argmax()
 
 
 @njit(cache=True)
@@ -215,51 +205,50 @@ def note_consensus(consensus, played, first, needed, agreed, states, q):
 
 
 @njit(cache=True, nogil=True)
-def advance(
-    active,
-    states,
-    streams,
-    agreed,
-    counted,
-    records,
-    played,
-    n_rounds,
-    min_rounds,
-    test,
-    edges,
-    groups,
-    thresholds,
-    successors,
-    q,
-):
-    """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, and counts them in `played` (run,).
+def advance(active, runs, records, n_rounds, limits, test, edges, groups, thresholds, successors, q, lazy):
+    """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, of `Runs`.
 
-    `edges` are as in `theory.pairs`. `test` (3,) is the first round after which convergence is tested, and the
-    successes that it takes in three rounds among so many pairs of words. `agreed` (run, 3, W) holds the agreements of
-    the last rounds and, where groups differ in size, `counted` (run, 3) the pairs of words in them. A run stops at
-    consensus, but not before it has played `min_rounds`. Of each of the `records`, an `Ensemble`, as many rounds are
-    recorded as it has. `groups` (N,) has the group of each node.
+    A run stops at consensus or after limits[1] rounds, but not before it has played limits[0]. `test` (3,) is the first
+    round after which convergence is tested, and the successes that it takes in three rounds among so many pairs of
+    words. Of each of the `records`, an `Ensemble`, as many rounds are recorded as it has. `edges` are as in
+    `theory.pairs`, and `groups` (N,) has the group of each node. `lazy` is None, or (table, sizes) of `_lazy_kernel`:
+    then a run waits where a state has no row.
     """
-    n_agents, n_words, varies = states.shape[1], agreed.shape[2], edges[5].size > 0 or edges[4].size > 2
-    met, recorded = np.empty(n_words * n_words, np.int64), rounds_recorded(records)
-    for k in range(active.size):
-        run = active[k]
-        last, consensus = played[run] + n_rounds, records.consensus[run]
-        if recorded and played[run] == 0:
-            record_shares(0, run, states[run], q, edges, groups, records)
-        while played[run] < last and (consensus[0] == 0 or played[run] < min_rounds):
-            latest = agreed[run, played[run] % ROUNDS_AVERAGED]
-            met[:] = 0
-            play(n_agents, states[run], streams[run], n_words, met, edges, thresholds, successors)
+    n_agents, n_words = runs.states.shape[1], runs.agreed.shape[2]
+    varies = edges[5].size > 0 or edges[4].size > 2  # meetings have more words or fewer
+    for run in active:
+        done, met, agreed, consensus = runs.done[run], runs.met[run], runs.agreed[run], records.consensus[run]
+        rows, stream = runs.rows[run], runs.streams[run]
+        last = min(done[0] + n_rounds, limits[1])
+        done[2] = 0
+        if done[0] == 0:
+            record_shares(0, run, rows, q, edges, groups, records)
+        while done[0] < last and (consensus[0] == 0 or done[0] < limits[0]):
+            if done[1] == 0:
+                met[:] = 0
+            latest, now, needed = done[0] % ROUNDS_AVERAGED, done[0] + 1, test[1]
+            if lazy is None:
+                play(n_agents, rows, stream, n_words, met, edges, thresholds, successors)
+            else:
+                done[1] = play_on(done[1], runs.states[run], rows, stream, met, thresholds, lazy[0], lazy[1])
+                if done[1] < n_agents:
+                    done[2] = 1
+                    break
             for word in range(n_words):
-                latest[word] = met[(n_words + 1) * word]
-            needed = test[1]
-            if varies:  # meetings have more words or fewer
-                counted[run, played[run] % ROUNDS_AVERAGED] = met.sum()
-                needed = (test[1] * counted[run].sum() + test[2] - 1) // test[2]
-            played[run] += 1
-            now = played[run]
-            if now < recorded:
+                agreed[latest, word] = met[(n_words + 1) * word]
+            if varies:
+                runs.counted[run, latest] = met.sum()
+                needed = (test[1] * runs.counted[run].sum() + test[2] - 1) // test[2]
+            if lazy is not None and rows.min() < 0:
+                # The word likelier to be said next only decides between equals, and is not asked for without them.
+                agreements = summed(agreed)
+                tied = (agreements == agreements.max()).sum() > 1
+                ends = consensus[0] == 0 and now >= test[0] and agreements.sum() >= needed
+                if now < records.word_share.shape[1] or (tied and ends):
+                    done[2] = 1
+                    break
+            done[0], done[1] = now, 0
+            if now <= limits[0]:
                 record_said(now, run, met, records)
-                record_shares(now, run, states[run], q, edges, groups, records)
-            note_consensus(consensus, now, test[0], needed, agreed[run], states[run], q)
+                record_shares(now, run, rows, q, edges, groups, records)
+            note_consensus(consensus, now, test[0], needed, agreed, rows, q)

@@ -1,12 +1,10 @@
-"""The naming game agent by agent, for policies known in some states only so far.
+"""The naming game agent by agent, as in `_kernel`, for policies that are known in some states only so far.
 
-It plays as `_kernel` does, with the same draws in the same order, up to an interaction in which an agent speaks from a
-state that is not known. There a run stops, with its stream of random numbers as before that interaction, and continues
-once the state is known.
-
-Known states have a row each in `thresholds` and `q`; the first W rows belong to agents committed to each word. An
-agent's row is kept beside its state, -1 where it is not known. `table` (capacity, 2) is a hash table from states to
-rows, by linear probing from a hash of the state; its capacity is a power of two, and empty places hold (-1, -1).
+An interaction in which an agent would speak from an unknown state is not played; it is once the state is known. Known
+states have a row each in `thresholds` and `q`; the first W rows belong to agents committed to each word. An agent's row
+is kept beside its state, -1 where it is not known. `table` (capacity, 2) is a hash table from states to rows, by linear
+probing; its capacity is a power of two, and empty places hold (-1, -1). `sizes` (5,) describes the memory space: W, W²,
+the first state with a full memory, the first one with one interaction less, and the number of those.
 """
 
 from __future__ import annotations
@@ -16,13 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from meanfield.toolbox import summed
+from meanfield import MemorySpace
 from theory.pairs import next_pair, pair_limits
 from theory.streams import GOLDEN, HALF_BITS, ONE, next_bits
-from validation._engine.thresholds import word_thresholds
-from validation.naming_game._convention import ROUNDS_AVERAGED
-from validation.naming_game._kernel import agreed_word, draw_word
-from validation.naming_game._shares_kernel import mean_word_share
+from validation._engine.thresholds import draw_word, word_thresholds
 
 
 class Asked(NamedTuple):
@@ -35,12 +30,17 @@ class Asked(NamedTuple):
 class Answers:
     """Answers of a function, in the arrays that the compiled functions read."""
 
-    def __init__(self, n_words: int) -> None:
-        self.q = np.eye(n_words)
+    successors = np.empty(0, np.int64)  # states follow from each other as `remember` says
+
+    def __init__(self, space: MemorySpace) -> None:
+        self.q = np.eye(space.n_words)
         self.thresholds = word_thresholds(self.q)
         self.table = np.full((2, 2), -1, dtype=np.int64)
+        h = space.memory_length
+        shorter = space.offset(h - 1), space.n_digits ** (h - 1)
+        self.sizes = np.array([space.n_words, space.n_digits, space.offset(h), *shorter], dtype=np.uint64)
         self.asked = Asked(0, 0)
-        self._n_rows = n_words
+        self._n_rows = space.n_words
 
     def add(self, states: np.ndarray, q: np.ndarray) -> None:
         """Adds the answers `q` (n, W) for new `states` (n,); an interrupt at any moment keeps the known ones."""
@@ -53,18 +53,14 @@ class Answers:
         self.asked = Asked(self.asked.calls + 1, self.asked.memories + states.size)
 
     def _make_room(self, n_rows: int) -> None:
-        if n_rows > len(self.q):
-            more = max(n_rows, 2 * len(self.q)) - len(self.q)
-            self.q = np.concatenate([self.q, np.empty((more, self.q.shape[1]))])
-        if len(self.thresholds) < len(self.q):
-            more = len(self.q) - len(self.thresholds)
-            self.thresholds = np.concatenate(
-                [self.thresholds, np.empty((more, self.thresholds.shape[1]), dtype=np.uint64)]
-            )
+        for name in ("q", "thresholds"):
+            values = getattr(self, name)
+            if n_rows > len(values):
+                more = max(n_rows, 2 * len(values)) - len(values)
+                setattr(self, name, np.concatenate([values, np.empty((more, values.shape[1]), values.dtype)]))
         if 2 * n_rows > len(self.table):  # at least half of the places stay empty, so that probing is short
             table = np.full((2 ** (4 * n_rows - 1).bit_length(), 2), -1, dtype=np.int64)
-            states, rows = np.ascontiguousarray(self.table[self.table[:, 0] >= 0].T)
-            insert(table, states, rows)
+            insert(table, *np.ascontiguousarray(self.table[self.table[:, 0] >= 0].T))
             self.table = table
 
 
@@ -131,95 +127,10 @@ def speak(states, rows, stream, thresholds, table, sizes, pair):
 
 
 @njit(cache=True)
-def play_interactions(states, rows, stream, agreed, uttered, done, thresholds, table, sizes):
-    """Plays the rest of a round after `done` interactions; returns how many are played, N unless it stopped."""
+def play_on(done, states, rows, stream, met, thresholds, table, sizes):
+    """The rest of a round after `done` interactions, as `_kernel.play`; returns how many are played, N at its end."""
     pair = np.zeros(2, dtype=np.int64)
     while done < states.size and speak(states, rows, stream, thresholds, table, sizes, pair):
-        agreed[pair[0]] += np.int64(pair[0] == pair[1])
-        uttered[pair[0]] += 1
-        uttered[pair[1]] += 1
+        met[np.int64(sizes[0]) * pair[0] + pair[1]] += 1
         done += 1
     return done
-
-
-@njit(cache=True)
-def end_round(rows, agreed, uttered, consensus, shares, said, success_rate, progress, test, q):
-    """Records the round and tests for consensus; False, with nothing done, if that needs more rows."""
-    played = progress[0] + 1
-    agreements = summed(agreed)
-    converged = consensus[0] == 0 and played >= test[0] and agreements.sum() >= test[1]
-    tied = converged and (agreements == agreements.max()).sum() > 1
-    recorded = played < shares.shape[0]
-    if (recorded or tied) and rows.min() < 0:
-        return False
-    if recorded:
-        mean_word_share(rows, q, shares[played])
-    if played < said.shape[0]:
-        for word in range(uttered.size):
-            said[played, word] = uttered[word] / (2 * rows.size)
-    if played < success_rate.shape[0]:
-        success_rate[played] = agreed[progress[0] % ROUNDS_AVERAGED].sum() / rows.size
-    if converged:
-        consensus[0] = played
-        # The word likelier to be said next only decides between equals, and is not asked for without them.
-        consensus[1] = agreed_word(agreements, rows, q) if tied else agreements.argmax()
-    progress[0] = played
-    progress[1] = 0
-    return True
-
-
-@njit(cache=True, nogil=True)
-def advance(
-    active,
-    stopped,
-    states,
-    rows,
-    streams,
-    agreed,
-    uttered,
-    consensus,
-    shares,
-    said,
-    success_rate,
-    progress,
-    n_rounds,
-    limits,
-    test,
-    thresholds,
-    q,
-    table,
-    sizes,
-):
-    """Plays up to `n_rounds` more rounds of the runs with the numbers `active`.
-
-    As `_kernel.advance`, with `stopped` (run,), whether the run stopped for want of a row, `uttered` (run, W), how
-    often each word was said in the round, `progress` (run, 2), the rounds played and the interactions of the unfinished
-    one, and `limits` (2,), the least and the most rounds. `sizes` (5,) describes the memory space: W, W², the first
-    state with a full memory, the first one with one interaction less, and the number of those.
-    """
-    n_agents = rows.shape[1]
-    for k in range(active.size):
-        run = active[k]
-        done, spoken = progress[run], uttered[run]
-        stopped[run] = False
-        last = min(done[0] + n_rounds, limits[1])
-        while not stopped[run] and done[0] < last and (consensus[run, 0] == 0 or done[0] < limits[0]):
-            latest = agreed[run, done[0] % ROUNDS_AVERAGED]
-            if done[1] == 0:
-                latest[:] = 0
-                spoken[:] = 0
-            done[1] = play_interactions(
-                states[run], rows[run], streams[run], latest, spoken, done[1], thresholds, table, sizes
-            )
-            stopped[run] = done[1] < n_agents or not end_round(
-                rows[run],
-                agreed[run],
-                spoken,
-                consensus[run],
-                shares[run],
-                said[run],
-                success_rate[run],
-                done,
-                test,
-                q,
-            )

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import xarray as xr
 
 from meanfield import InputError, MemorySpace
-from meanfield.toolbox import instance, shown, whole_number
-from theory.streams import seed_streams
-from validation._engine.ensemble import play_to_end, portions
-from validation.naming_game._convention import ROUNDS_AVERAGED
-from validation.naming_game._ensemble import Ensemble, Plan
-from validation.naming_game._lazy_kernel import Answers, Asked, advance, rows_of
+from meanfield.toolbox import instance, shown, space_of, whole_number, words_of
+from validation.naming_game._lazy_kernel import Answers, Asked, rows_of
 from validation.naming_game._roster import Cast
 
 Memory = tuple[tuple[int, int], ...]
@@ -88,35 +85,16 @@ class LazyPolicy:
             )
         self.name = name
         self.cache = whole_number("cache", cache, 1, MOST_ROWS - len(self.words))
-        self.answers = Answers(len(self.words))  # shared by all simulations
+        self.answers = Answers(self.space)  # shared by all simulations
+        # With `words` a `Cast` needs these of a population: one kind of agents, committed by number only
+        self.kinds, self.fractions, self.committed = (name or "policy",), (1.0,), {}
+        self.meets, self.in_groups = None, False
+        # Coordinates of results
+        self.labels = {"pair": "/".join(self.words)} | ({} if name is None else {"model": name})
 
     def __repr__(self) -> str:
         known = f"{self.asked.memories} of {self.space.n_states} states asked"
         return f"LazyPolicy({self.name or 'policy'} {{{', '.join(self.words)}}}, {known})"
-
-    # With `words`, the next five are what a `Cast` needs of a population.
-    meets = None
-    in_groups = False
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The one kind of agents."""
-        return (self.name or "policy",)
-
-    @property
-    def fractions(self) -> tuple[float, ...]:
-        """Their fraction of the agents who are not committed."""
-        return (1.0,)
-
-    @property
-    def committed(self) -> dict[str, float]:
-        """Committed fractions: none, since agents are committed by number."""
-        return {}
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Coordinates of results that name the policy."""
-        return {"pair": "/".join(self.words)} | ({} if self.name is None else {"model": self.name})
 
     def provenance(self, before: Asked) -> dict[str, int]:
         """Attrs of a simulation that began with the answers `before`."""
@@ -149,7 +127,7 @@ class LazyPolicy:
 
     def forget(self) -> None:
         """Frees the memory that answers take; they are asked for again."""
-        self.answers = Answers(len(self.words))
+        self.answers = Answers(self.space)
 
     def _ask(self, states: np.ndarray) -> None:
         known = self.asked.memories
@@ -196,51 +174,11 @@ def lazy_start(policy: LazyPolicy, cast: Cast, n_agents: int, initial: object) -
     return np.repeat(kinds, cast.numbers(n_agents))
 
 
-def play_lazy_ensemble(policy: LazyPolicy, start: np.ndarray, plan: Plan, report: Callable[[int], object]) -> Ensemble:
-    """Plays runs like `_ensemble.play_ensemble`, from `lazy_start`."""
-    free = start >= 0
-    rows = np.where(free, 0, -1 - start).astype(np.int32)
-    rows[free] = policy.rows(start[free])
-    ensemble = Ensemble.unplayed(plan, policy.answers.q, rows)
-    for part in portions(plan.runs, start.size * AGENT_BYTES, RUNS_AT_ONCE):
-        streams = seed_streams(plan.seed, start.size, np.arange(part.start, part.stop))
-        _play_portion(policy, start, rows, plan, streams, ensemble.part(part), report)
-    return ensemble
-
-
-def _play_portion(
-    policy: LazyPolicy,
-    start: np.ndarray,
-    start_rows: np.ndarray,
-    plan: Plan,
-    streams: np.ndarray,
-    ensemble: Ensemble,
-    report: Callable[[int], object],
-) -> None:
-    """Plays the runs of `streams` to their ends, writing into `ensemble`."""
-    runs, n_words = len(streams), len(policy.words)
-    test, limits = plan.test(start.size), np.array([plan.recording.rounds, plan.max_rounds])
-    states, rows = np.tile(start, (runs, 1)), np.tile(start_rows, (runs, 1))
-    agreed = np.zeros((runs, ROUNDS_AVERAGED, n_words), dtype=np.int64)
-    uttered = np.zeros((runs, n_words), dtype=np.int64)
-    progress = np.zeros((runs, 2), dtype=np.int64)
-    stopped = np.zeros(runs, dtype=np.bool_)
-    played, answers, sizes = progress[:, 0], policy.answers, sizes_of(policy.space)
-
-    def prepare(active: np.ndarray) -> None:
-        if stopped[active].any():
-            find_rows(policy, active, states, rows)
-
-    def more(active: np.ndarray, n_rounds: int) -> None:
-        records = streams, agreed, uttered, *ensemble[:4], progress
-        # The tables are looked up each time, since they grow
-        tables = answers.thresholds, answers.q, answers.table
-        advance(active, stopped, states, rows, *records, n_rounds, limits, test, *tables, sizes)
-
-    def ended() -> np.ndarray:
-        return (ensemble.consensus_round > 0) & (played >= limits[0])
-
-    play_to_end(more, played, plan.max_rounds, start.size, ended, report, prepare)
+def rows_at_start(policy: LazyPolicy, start: np.ndarray) -> np.ndarray:
+    """Rows in `policy.answers` of agents as `lazy_start` has them, int32 of shape (agents,)."""
+    rows = np.where(start < 0, -1 - start, -1).astype(np.int32)
+    find_rows(policy, np.zeros(1, int), start[None], rows[None])
+    return rows
 
 
 def find_rows(policy: LazyPolicy, active: np.ndarray, states: np.ndarray, rows: np.ndarray) -> None:
@@ -248,13 +186,13 @@ def find_rows(policy: LazyPolicy, active: np.ndarray, states: np.ndarray, rows: 
 
     An agent keeps a memory until it speaks from it, so all of them will be needed unless the run ends first.
     """
-    unknown = rows[active] < 0
-    run, agent = active[unknown.nonzero()[0]], unknown.nonzero()[1]
-    rows[run, agent] = policy.rows(states[run, agent])
+    run, agent = (rows[active] < 0).nonzero()
+    rows[active[run], agent] = policy.rows(states[active[run], agent])
 
 
-def sizes_of(space: MemorySpace) -> np.ndarray:
-    """The memory space as `_lazy_kernel.advance` reads it."""
-    h = space.memory_length
-    shorter = space.offset(h - 1), space.n_digits ** (h - 1)
-    return np.array([space.n_words, space.n_digits, space.offset(h), *shorter], dtype=np.uint64)
+def lazy_table(policy: xr.Dataset) -> LazyPolicy:
+    """A policy with a table as one that knows all answers."""
+    q, space = policy["q"].values, space_of(policy)
+    lazy = LazyPolicy(lambda memories: q[[space.state(m) for m in memories]], words_of(policy), space.memory_length)
+    lazy.answers.add(np.arange(space.n_states), q)
+    return lazy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -24,20 +23,10 @@ from meanfield.toolbox import (
     wilson_interval,
     word_coords,
 )
-from validation._engine.arguments import ensembles, name_in, names_of
+from validation._engine.arguments import ensembles, interval_column, name_in, names_of
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 TIME_LABEL = "consensus time, the first round being 0 (middle of the bin)"
-
-
-class _Times(NamedTuple):
-    """Distribution of the consensus times at one size and word."""
-
-    density: np.ndarray  # (bins,)
-    mode: float
-    quantiles: np.ndarray
-    quantile_interval: np.ndarray  # (quantiles, 2)
-    mean: float
 
 
 def consensus_times(
@@ -123,25 +112,21 @@ def consensus_times(
     found = [
         [_times(times[i, won[i, :, k]], q, bins, bin_width, level) for k in range(len(words))] for i in range(len(won))
     ]
+    density, mode, at, between, mean = (np.array([[one[part] for one in row] for row in found]) for part in range(5))
     middles = np.arange(bins) * bin_width + (bin_width - 1) / 2
     table = ("n_agents", "word")
     by_quantile, wins, runs = (*table, "quantile"), won.sum(1), won.shape[1]
-    interval = np.stack(wilson_interval(wins, runs, level), -1)
+    told = f"{100 * level:g} % interval of the quantiles"
     columns = {
-        "density": ((*table, "consensus_time"), _stacked(found, "density"), "share of the word's runs", "1/round"),
-        "mode": (table, _stacked(found, "mode"), "most frequent consensus time", "round"),
-        "quantiles": (by_quantile, _stacked(found, "quantiles"), "quantiles of the consensus time", "round"),
-        "quantile_interval": (
-            (*by_quantile, "bound"),
-            _stacked(found, "quantile_interval"),
-            f"{100 * level:g} % interval of the quantiles",
-            "round",
-        ),
-        "mean": (table, _stacked(found, "mean"), "mean consensus time", "round"),
-        "wins": (table, wins, "number of runs that end at the word", "1"),
+        "density": ((*table, "consensus_time"), density, "share of the word's runs", "1/round"),
+        "mode": (table, mode, "most frequent consensus time", "round"),
+        "quantiles": (by_quantile, at, "quantiles of the consensus time", "round"),
+        "quantile_interval": ((*by_quantile, "bound"), between, told, "round"),
+        "mean": (table, mean, "mean consensus time", "round"),
+        "wins": (table, wins, "number of runs that end at the word"),
         "probability": (table, wins / runs, "fraction of runs that end at the word"),
-        "interval": ((*table, "bound"), interval, f"{100 * level:g} % Wilson interval of that fraction"),
-        "no_consensus": ("n_agents", (~won.any(-1)).mean(1), "fraction of runs without consensus", "1"),
+        "interval": interval_column(table, wins, runs, level),
+        "no_consensus": ("n_agents", (~won.any(-1)).mean(1), "fraction of runs without consensus"),
     }
     result = labelled(
         columns,
@@ -204,7 +189,9 @@ def simulated_bias(simulation: xr.Dataset, *, level: float = 0.99) -> xr.Dataset
     check_level(level)
     runs = simulation.sizes["run"]
     wins = (simulation["consensus_word"].values[..., None] == np.array(words, dtype=object)).sum(1)
-    strong_word = _most_wins(words, simulation["n_agents"].values, wins)
+    # The word with most wins at the largest size with any; of equals the first
+    largest = next((row for row in wins[np.argsort(-simulation["n_agents"].values)] if row.any()), None)
+    strong_word = "" if largest is None else words[int(largest.argmax())]
     strong = wins[None, :, words.index(strong_word)] if strong_word else np.zeros((1, len(wins)))
     table = ("pair", "n_agents")
     unknown = np.full(strong.shape, np.nan)
@@ -303,14 +290,6 @@ def critical_size_from_simulation(bias: xr.Dataset, *, level: float = 0.99) -> x
     return stamp(result, "critical_size_from_simulation", level=level, **options)
 
 
-def _most_wins(words: list[str], sizes: np.ndarray, wins: np.ndarray) -> str:
-    """The word with most `wins` (sizes, words) at the largest size with any; of equals the first."""
-    for row in wins[np.argsort(-sizes)]:
-        if row.any():
-            return words[int(row.argmax())]
-    return ""
-
-
 def _critical(sizes: np.ndarray, low: np.ndarray, level: float, runs: int, most: float) -> tuple[float, float, str]:
     """N_c, the largest size that is not enough, and the reason; from the lower bounds by rising size."""
     if np.isnan(low).all():
@@ -329,30 +308,21 @@ def _critical(sizes: np.ndarray, low: np.ndarray, level: float, runs: int, most:
     return float(sizes[failing[-1] + 1]), below, ""
 
 
-def _times(times: np.ndarray, quantiles: np.ndarray, bins: int, width: int, level: float) -> _Times:
-    """The distribution of the `times` of the runs that end at one word."""
-    if not times.size:
-        unknown = np.full((len(quantiles), 2), np.nan)
-        return _Times(np.full(bins, np.nan), np.nan, unknown[:, 0], unknown, np.nan)
-    counts = np.bincount(times.astype(int) // width, minlength=bins)
-    mode = int(counts.argmax()) * width + (width - 1) / 2
-    # The inverse of the distribution function: times that occurred, not means of two of them
-    values = np.quantile(times, quantiles, method="inverted_cdf")
-    between = _quantile_intervals(times, quantiles, level)
-    return _Times(counts / (times.size * width), mode, values, between, float(times.mean()))
-
-
-def _quantile_intervals(times: np.ndarray, quantiles: np.ndarray, level: float) -> np.ndarray:
-    """Times between which each quantile lies, shape (quantiles, 2).
+def _times(times: np.ndarray, quantiles: np.ndarray, bins: int, width: int, level: float) -> tuple:
+    """Density (bins,), mode, quantiles, their intervals (quantiles, 2) and mean of the `times` of one word's runs.
 
     B being a binomial number of n times and p, the l-th smallest time is above the quantile p with probability P(B < l)
     at most, and the u-th is below it with P(B ≥ u) at most (David and Nagaraja, Order Statistics, 2003, section 7.1).
     """
+    if not times.size:
+        unknown = np.full((len(quantiles), 2), np.nan)
+        return np.full(bins, np.nan), np.nan, unknown[:, 0], unknown, np.nan
+    counts = np.bincount(times.astype(int) // width, minlength=bins)
+    mode = int(counts.argmax()) * width + (width - 1) / 2
+    # The inverse of the distribution function: times that occurred, not means of two of them
+    values = np.quantile(times, quantiles, method="inverted_cdf")
     tail = (1 - level) / 2
     low, high = (binom.ppf(share, times.size, quantiles).astype(int) for share in (tail, 1 - tail))
     ordered = np.concatenate([[0.0], np.sort(times), [np.inf]])
-    return np.stack([ordered[low], ordered[high + 1]], -1)
-
-
-def _stacked(found: list[list[_Times]], name: str) -> np.ndarray:
-    return np.array([[getattr(one, name) for one in row] for row in found])
+    between = np.stack([ordered[low], ordered[high + 1]], -1)
+    return counts / (times.size * width), mode, values, between, float(times.mean())

@@ -28,15 +28,7 @@ from validation._engine.topology import pairs_met
 from validation.naming_game._convention import Convention, convention_of
 from validation.naming_game._ensemble import Rules
 from validation.naming_game._roster import kind_names, make_cast, start_composition, start_options
-from validation.naming_game._splitting import (
-    Division,
-    Draws,
-    Game,
-    Pilot,
-    Replication,
-    choose_levels,
-    replicate,
-)
+from validation.naming_game._splitting import Division, Draws, Game, Pilot, Replication, choose_levels, replicate
 
 # Of a weight on the way to the saddle. Processors differ by 1e-12 in weights of order one, and each further bit doubles
 # the probability that this moves one of them.
@@ -144,12 +136,19 @@ def rare_event(
     cast = make_cast(population, committed, sizes=[n])
     composition = start_composition(population, initial)
     rules = Rules.of(cast.q, population.space)
-    _check_memory(n, runs, replications, rules)
+    a_run = n * rules.successors.itemsize + 3 * 8 * (rules.q.shape[1] + 1)
+    asked = f"runs = {runs}, n_agents = {n}, replications = {replications}"
+    check_memory(2 * runs * a_run + 200 * replications, asked, "fewer runs, agents or replications")
     edges = cast.edges(n)
     if not pairs_met(edges):
         raise InputError(f"policy {population!r} meets in groups of several sizes: expected one size")
     test = np.array([rule.first_test, rule.successes_needed(n * pairs_met(edges))])
-    name, weights = _weights(policy, population, rules, word, n, coordinate, alone=not cast.words and initial is None)
+    name, weights = SHARE, np.ascontiguousarray(rules.q[:, target])[None]  # (time, state of any kind)
+    alone = isinstance(policy, xr.Dataset) and not cast.words and initial is None
+    if coordinate is not None:
+        name, weights = GIVEN, np.tile(_given(coordinate, population.space.n_states), rules.n_kinds)[None]
+    elif alone and (way := _way_to_the_saddle(policy, word, n)) is not None:
+        name, weights = SADDLE, way
     game = Game(rules, cast.states(n, composition), test, max_rounds, target, weights, edges)
     with tqdm(desc=population.name, unit="stage", disable=not progress, leave=False) as bar:
         pilot = choose_levels(game, runs, seed, bar.update)
@@ -161,33 +160,6 @@ def rare_event(
     options["agents"] = " ".join(map(str, cast.numbers(n))) if len(kind_names(cast)) > 1 else None
     options |= {"convention": str(convention), "max_rounds": max_rounds, "coordinate": name, "level": level}
     return stamp(result.assign_attrs(reason=_reason(pilot, found, word)), "rare_event", policy, **options)
-
-
-def _check_memory(n_agents: int, runs: int, replications: int, rules: Rules) -> None:
-    a_run = n_agents * rules.successors.itemsize + 3 * 8 * (rules.q.shape[1] + 1)
-    asked = f"runs = {runs}, n_agents = {n_agents}, replications = {replications}"
-    check_memory(2 * runs * a_run + 200 * replications, asked, "fewer runs, agents or replications")
-
-
-def _weights(
-    policy: xr.Dataset | Population,
-    population: Population,
-    rules: Rules,
-    word: str,
-    n_agents: int,
-    coordinate: xr.DataArray | np.ndarray | None,
-    alone: bool,
-) -> tuple[str, np.ndarray]:
-    """Name and weights of the coordinate, (time, state of any kind).
-
-    `alone`: nobody is committed, and memories are empty at the start.
-    """
-    if coordinate is not None:
-        given = _given(coordinate, population.space.n_states)
-        return GIVEN, np.tile(given, len(rules.q) // len(given))[None]
-    if alone and isinstance(policy, xr.Dataset) and (way := _way_to_the_saddle(policy, word, n_agents)) is not None:
-        return SADDLE, way
-    return SHARE, np.ascontiguousarray(rules.q[:, population.words.index(word)])[None]
 
 
 def _given(coordinate: xr.DataArray | np.ndarray, n_states: int) -> np.ndarray:
@@ -222,28 +194,22 @@ def _way_to_the_saddle(policy: xr.Dataset, word: str, n_agents: int) -> np.ndarr
 
 def _labelled(pilot: Pilot, found: list[Replication], runs: int, level: float) -> xr.Dataset:
     estimates = np.array([one.probability for one in found])
-    probability = estimates.mean()
+    probability, trials = estimates.mean(), len(found) * runs
     with np.errstate(invalid="ignore"):
         error = estimates.std(ddof=1) / np.sqrt(len(found)) / probability
+    width = stdtrit(len(found) - 1, (1 + level) / 2) * error
+    interval = np.minimum(probability * np.exp([-width, width]), 1.0) if probability > 0 else np.array([0.0, np.nan])
+    if not pilot.levels:
+        interval = np.array(wilson_interval(np.rint(probability * trials), trials, level))
     columns = {
         "probability": ((), probability, "probability of ending at the word"),
-        "interval": ("bound", _interval(pilot, estimates, error, runs, level), f"{100 * level:g} % interval"),
+        "interval": ("bound", interval, f"{100 * level:g} % interval"),
         "relative_error": ((), error, "standard error of the probability, as a share of it"),
         "estimate": ("replication", estimates, "probability of ending at the word, by replication"),
         "passed": (("replication", "stage"), np.stack([one.passed for one in found]), "share of runs above the level"),
         "rounds": ((), pilot.rounds + sum(one.rounds for one in found), "rounds played", "rounds of N interactions"),
     }
     return labelled(columns, coords={"bound": ["low", "high"]})
-
-
-def _interval(pilot: Pilot, estimates: np.ndarray, error: float, runs: int, level: float) -> np.ndarray:
-    probability, trials = estimates.mean(), len(estimates) * runs
-    if not pilot.levels:
-        return np.array(wilson_interval(np.rint(probability * trials), trials, level))
-    if probability == 0:
-        return np.array([0.0, np.nan])
-    width = stdtrit(len(estimates) - 1, (1 + level) / 2) * error
-    return np.minimum(probability * np.exp([-width, width]), 1.0)
 
 
 def _reason(pilot: Pilot, found: list[Replication], word: str) -> str:

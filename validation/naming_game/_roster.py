@@ -63,22 +63,17 @@ class Cast:
     def exact(self, n_agents: int) -> np.ndarray:
         """The numbers of agents of each kind that its shares are, shape (kinds,)."""
         fractions = np.array(self.population.fractions)
-        if self.population.meets is not None:
-            bound = np.array([*self.bound.values()]) / (1 if self.committed is None else n_agents)
-            free = fractions.copy()
-            if not self.extra:
-                np.subtract.at(free, self.groups[len(fractions) :], bound)
-            if (free < -NOBODY).any():
-                raise InputError(f"committed = {self.committed}: expected at most {n_agents * fractions} in the kinds")
-            return n_agents * np.array([*np.where(free > NOBODY, free, 0), *bound])
-        if self.committed is None:
-            share = [self.population.committed[word] for word in self.words]
-            return n_agents * np.array([*((1 - sum(share)) * fractions), *share])
-        bound = [self.committed[word] for word in self.words]
-        free = n_agents if self.extra else n_agents - sum(bound)
-        if free < 0:
-            raise InputError(f"committed = {self.committed}: expected at most n_agents = {n_agents} in all")
-        return np.array([*(free * fractions), *bound])
+        bound = np.array([*self.bound.values()]) / (1 if self.committed is None else n_agents)
+        free = fractions.copy()
+        if not self.extra and self.population.meets is None:
+            free *= 1 - bound.sum()
+        elif not self.extra:
+            np.subtract.at(free, self.groups[len(fractions) :], bound)
+        if (free < -NOBODY).any():
+            most = f"n_agents = {n_agents} in all"
+            most = most if self.population.meets is None else f"{n_agents * fractions} in the kinds"
+            raise InputError(f"committed = {self.committed}: expected at most {most}")
+        return n_agents * np.array([*np.where(free > NOBODY, free, 0), *bound])
 
     def numbers(self, n_agents: int) -> np.ndarray:
         """Numbers of agents of each kind, shape (kinds,)."""
@@ -110,12 +105,9 @@ class Cast:
         n_states = self.population.space.n_states
         numbers = self.numbers(n_agents)
         # Committed agents start with memories like the first kind's.
-        rows = [composition[kind if kind < len(composition) else 0] for kind in range(len(numbers))]
-        agents = [
-            kind * n_states + np.repeat(np.arange(n_states), apportion(row, int(number)))
-            for kind, (row, number) in enumerate(zip(rows, numbers, strict=True))
-        ]
-        return np.concatenate(agents)
+        rows = [*composition, *([composition[0]] * (len(numbers) - len(composition)))]
+        each = [apportion(row, int(number)) for row, number in zip(rows, numbers, strict=True)]
+        return np.repeat(np.arange(len(numbers) * n_states), np.concatenate(each))
 
 
 def apportion(fractions: np.ndarray, total: int) -> np.ndarray:
@@ -140,36 +132,19 @@ def make_cast(
 
     A warning tells of shares that whole numbers of agents change.
     """
-    if committed is None:
-        if extra:
-            raise InputError("committed_are_extra = True: expected numbers of agents in committed")
-        return _rounded(Cast(population, None, extra=False), sizes)
-    if not isinstance(committed, Mapping):
-        raise InputError(f"committed = {committed!r}: expected a mapping of words to numbers of agents")
-    if population.committed:
-        both = f"{dict(committed)} beside a population with committed fractions {population.committed}"
-        raise InputError(f"committed = {both}: expected one of them")
-    for word in committed:
-        if word not in population.words:
-            raise InputError(f"committed has the word {word!r}: expected some of {', '.join(population.words)}")
-    counts = {word: _counted(f"committed[{word!r}]", number, population) for word, number in committed.items()}
-    return _rounded(Cast(population, counts, extra), sizes)
-
-
-def _counted(name: str, number: Any, population: Population) -> int | np.ndarray:
-    """A number of agents; with `meets` the numbers in each kind, of a single one by the fractions of the kinds."""
-    if population.meets is None or not np.ndim(number):
-        total = whole_number(name, number, 0)
-        return total if population.meets is None else apportion(np.array(population.fractions), total)
-    if len(number) != len(population.kinds):
-        raise InputError(
-            f"{name} = {shown(number)}: expected one number, or one for each of {len(population.kinds)} kinds"
-        )
-    return np.array([whole_number(name, each, 0) for each in number])
-
-
-def _rounded(cast: Cast, sizes: Sequence[int]) -> Cast:
-    """The cast, with a warning or an InputError where whole numbers of agents are not its shares."""
+    counts = None
+    if committed is None and extra:
+        raise InputError("committed_are_extra = True: expected numbers of agents in committed")
+    if committed is not None:
+        if not isinstance(committed, Mapping):
+            raise InputError(f"committed = {committed!r}: expected a mapping of words to numbers of agents")
+        if population.committed:
+            both = f"{dict(committed)} beside a population with committed fractions {population.committed}"
+            raise InputError(f"committed = {both}: expected one of them")
+        if unknown := [word for word in committed if word not in population.words]:
+            raise InputError(f"committed has the word {unknown[0]!r}: expected some of {', '.join(population.words)}")
+        counts = {word: _counted(f"committed[{word!r}]", number, population) for word, number in committed.items()}
+    cast = Cast(population, counts, extra)
     names, changed, gone, least = kind_names(cast), [], [], 0.0
     for n in sizes:
         exact, numbers = cast.exact(n), cast.numbers(n)
@@ -187,8 +162,20 @@ def _rounded(cast: Cast, sizes: Sequence[int]) -> Cast:
             f"({listed}); expected at least {int(np.ceil(least - 1e-9))}"
         )
     if changed:
-        warnings.warn(f"shares of the population are rounded to whole agents, {listed}", stacklevel=4)
+        warnings.warn(f"shares of the population are rounded to whole agents, {listed}", stacklevel=3)
     return cast
+
+
+def _counted(name: str, number: Any, population: Population) -> int | np.ndarray:
+    """A number of agents; with `meets` the numbers in each kind, of a single one by the fractions of the kinds."""
+    if population.meets is None or not np.ndim(number):
+        total = whole_number(name, number, 0)
+        return total if population.meets is None else apportion(np.array(population.fractions), total)
+    if len(number) != len(population.kinds):
+        raise InputError(
+            f"{name} = {shown(number)}: expected one number, or one for each of {len(population.kinds)} kinds"
+        )
+    return np.array([whole_number(name, each, 0) for each in number])
 
 
 def start_composition(population: Population, initial: str | xr.DataArray | np.ndarray | None) -> np.ndarray:

@@ -55,35 +55,18 @@ def interface_density(states, q, edges):
 
 
 @njit(cache=True)
-def share_of_said(met, share):
-    """Writes the share of each word among those said in the interactions `met` (W²,) into `share` (W,)."""
-    share[:] = 0.0
-    for pair in range(met.size):
-        share[pair // share.size] += met[pair]
-        share[pair % share.size] += met[pair]
-    share /= 2 * met.sum()
-
-
-@njit(cache=True)
-def rounds_recorded(records):
-    """The most rounds, the start included, that one of the `records` has, an `Ensemble`."""
-    shares = max(records.word_share.shape[1], records.kind_word_share.shape[1], records.group_word_share.shape[1])
-    return max(
-        shares,
-        records.node_word_share.shape[1],
-        records.interface_density.shape[1],
-        records.said.shape[1],
-        records.success_rate.shape[1],
-    )
-
-
-@njit(cache=True)
 def record_said(now, run, met, records):
     """Records what was said in the round `now`, with the pairs of words `met` (W²,)."""
+    n_words = records.said.shape[2]
     if now < records.said.shape[1]:
-        share_of_said(met, records.said[run, now])
+        share = records.said[run, now]
+        share[:] = 0.0
+        for pair in range(met.size):
+            share[pair // n_words] += met[pair]
+            share[pair % n_words] += met[pair]
+        share /= 2 * met.sum()
     if now < records.success_rate.shape[1]:
-        records.success_rate[run, now] = met[:: records.said.shape[2] + 1].sum() / met.sum()
+        records.success_rate[run, now] = met[:: n_words + 1].sum() / met.sum()
 
 
 @njit(cache=True)

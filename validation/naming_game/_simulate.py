@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -16,11 +18,12 @@ from meanfield.core import HEARS
 from meanfield.toolbox import LARGEST_SEED, as_population, one_of, stamp, whole_number, word_coords
 from theory.pairs import MATCHED, NO_EDGES
 from validation._engine.arguments import LARGEST_POPULATION, OBSERVABLES, check_ensembles, names_of, population_sizes
+from validation._engine.ensemble import collection_paused
 from validation._engine.node_groups import NodeGroups
 from validation._engine.topology import PAIRWISE, Graph, Topology
 from validation.naming_game._convention import Convention, convention_of
 from validation.naming_game._ensemble import OF_AGENTS, Ensemble, Plan, Recording, Rules, play_ensemble
-from validation.naming_game._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
+from validation.naming_game._lazy_policy import LazyPolicy, lazy_start
 from validation.naming_game._roster import Cast, kind_names, make_cast, start_composition, start_options
 
 LONG_ROUND = 10**9  # interactions, some 10^7 a second in large populations
@@ -221,15 +224,16 @@ def simulate(
         edges = [(*NO_EDGES[:4], np.array([MATCHED, 2]), NO_EDGES[5])] * len(sizes)
     meeting = edges[0][4] if matched else PAIRWISE
     graph = _topology(topology, pick, committed_nodes, agents, population, meeting)
-    _check_nodes(recording, graph, sizes)
+    by_node = "node_word_share" in recording.observables
+    if graph is None and (by_node or recording.groups):
+        asked = "record of 'node_word_share'" if by_node else "node_groups"
+        raise InputError(f"{asked} without a topology: expected one beside it")
+    if by_node and len(sizes) > 1:
+        raise InputError(f"record of 'node_word_share' with n_agents = {sizes}: expected one number of agents")
     n_words = len(cast.population.words)
-    sharing_words = n_words if "word_share" in recording.observables else 0
-    check_ensembles(
-        agents,
-        runs,
-        records=recording.numbers(n_words, len(kind_names(cast)), max(agents)),
-        sharing_words=sharing_words,
-    )
+    records = sum(map(math.prod, recording.shapes(n_words, len(kind_names(cast)), max(agents))))
+    shared = n_words if "word_share" in recording.observables else 0
+    check_ensembles(agents, runs, records=records, sharing_words=shared)
     if not progress and (interactions := sum(agents) * runs) >= LONG_ROUND:
         told = f"n_agents = {sizes}, runs = {runs}: {interactions:.1g} interactions a round, up to {max_rounds} rounds"
         warnings.warn(f"{told} of a minute or more each; progress=True shows how far they are", stacklevel=2)
@@ -237,35 +241,37 @@ def simulate(
     asked_before = lazy.asked if lazy else 0
     if lazy:
         starts = [lazy_start(lazy, cast, n, initial) for n in sizes]
-        play = partial(play_lazy_ensemble, lazy)
     else:
         composition = start_composition(population, initial)
         starts = [cast.states(n, composition) for n in sizes]
-        play = partial(play_ensemble, Rules.of(cast.q, population.space))
+    rules = lazy or Rules.of(cast.q, population.space)
     # Ends with the most that could be played, not with what was: runs that converge make the bar jump.
     most = sum(map(len, starts)) * runs * max_rounds
     bar_format = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
     ensembles = []
-    with tqdm(total=most, desc=population.name, disable=not progress, bar_format=bar_format, leave=False) as bar:
+    with (
+        # A function that is asked may leave garbage
+        nullcontext() if lazy else collection_paused(),
+        tqdm(total=most, desc=population.name, disable=not progress, bar_format=bar_format, leave=False) as bar,
+    ):
         for n, start, meeting in zip(sizes, starts, edges, strict=True):
             report = partial(lambda agents, rounds: bar.update(rounds * agents), len(start))
             there = (graph, int(cast.numbers(n)[len(population.kinds) :].sum()))
-            ensembles.append(play(start, plan, report, *(() if lazy else (*there, meeting))))
+            ensembles.append(play_ensemble(rules, start, plan, report, *there, meeting))
     result = _labelled(ensembles, policy, cast, sizes, plan)
-    if "node_word_share" in recording.observables:
-        result = result.assign_coords(node=(names := _node_names(graph, agents[0])))
-        if graph and isinstance(graph.graph, Graph) and graph.graph.is_pairwise:
-            ends = np.array(names)[graph.graph.edges[0]]
+    if by_node:
+        fixed = graph.graph if graph and isinstance(graph.graph, Graph) else None
+        nodes = [*range(agents[0])] if fixed is None or fixed.nodes is None else fixed.nodes
+        names = nodes if all(isinstance(node, int) for node in nodes) else [str(node) for node in nodes]
+        result = result.assign_coords(node=names)
+        if fixed and fixed.is_pairwise:
+            ends = np.array(names)[fixed.edges[0]]
             result["edge_node"] = (("edge", "end"), ends, {"long_name": "node at each end of the edge"})
     options = {"n_agents": " ".join(map(str, sizes)), "runs": runs, "seed": seed, "max_rounds": max_rounds}
     options |= {"record_rounds": record_rounds, "record": " ".join(recording.observables) or None}
     options |= start_options(initial, cast, sizes)
-    options |= {
-        "topology": graph and graph.option(),
-        "pick": graph and pick,
-        "committed_nodes": graph and graph.places(),
-        "schedule": "matching" if matched else None,
-    }
+    options |= {"topology": graph and graph.option(), "pick": graph and pick}
+    options |= {"committed_nodes": graph and graph.places(), "schedule": "matching" if matched else None}
     options |= {"convention": str(convention), "committed_are_extra": committed_are_extra}
     result = stamp(result, "simulation", None if lazy else policy, **options)
     return result.assign_attrs(lazy.provenance(asked_before)) if lazy else result
@@ -299,26 +305,6 @@ def _topology(
     return found
 
 
-def _check_nodes(recording: Recording, graph: Topology | None, sizes: list[int]) -> None:
-    """InputError where nodes are recorded that there are not."""
-    by_node = "node_word_share" in recording.observables
-    if graph is None and (by_node or recording.groups):
-        asked = "record of 'node_word_share'" if by_node else "node_groups"
-        raise InputError(f"{asked} without a topology: expected one beside it")
-    if by_node and len(sizes) > 1:
-        raise InputError(f"record of 'node_word_share' with n_agents = {sizes}: expected one number of agents")
-    if graph is not None and recording.groups and isinstance(graph.graph, Graph):
-        recording.groups.of(graph.graph)
-
-
-def _node_names(topology: Topology | None, n_agents: int) -> list[Any]:
-    """Names of nodes as results have them: numbers where all are, or where each run has a graph of its own."""
-    nodes = topology.graph.nodes if topology and isinstance(topology.graph, Graph) else None
-    if nodes is None or all(isinstance(node, int) for node in nodes):
-        return list(range(n_agents)) if nodes is None else nodes
-    return [str(node) for node in nodes]
-
-
 def _recording(record_rounds: int | None, record: Sequence[str] | None, node_groups: Any) -> Recording:
     """Records to keep, from arguments of `simulate`; `record_rounds` is checked already."""
     names = () if record_rounds is None else OBSERVABLES[:1]
@@ -344,16 +330,15 @@ def _labelled(
     plan: Plan,
 ) -> xr.Dataset:
     words = np.array([*cast.population.words, None], dtype=object)  # the last one is where -1, no consensus, points
-    rounds = np.stack([e.consensus_round for e in ensembles]).astype(np.float64)
-    rounds[rounds == 0] = np.nan
+    played, word = np.moveaxis(np.stack([ensemble.consensus for ensemble in ensembles]), -1, 0)
     result = xr.Dataset(
         {
             "consensus_word": (
                 ("n_agents", "run"),
-                words[np.stack([e.consensus_word for e in ensembles])],
+                words[word],
                 {"long_name": "word of consensus", "missing": ""},
             ),
-            "consensus_round": (("n_agents", "run"), rounds, ROUNDS_PLAYED),
+            "consensus_round": (("n_agents", "run"), np.where(played == 0, np.nan, played), ROUNDS_PLAYED),
         },
         coords={
             "n_agents": ("n_agents", sizes, {"long_name": "number of agents"}),

@@ -1,17 +1,13 @@
-"""Splitting: runs that come far are continued several times, runs that don't are given up.
+"""Splitting: runs that come far are continued several times, runs that don't are given up."""
 
-A stage starts from the runs that came above a level, and plays each until it is above the next level or at consensus.
-Consensus on the word that is asked for is above all levels. With n runs in each stage, where a share p_k comes above
-level k, Π p_k is an unbiased estimate of the probability of ending at that word, for any levels and any coordinate that
-do not depend on these runs. So a pilot, whose runs aren't counted, chooses the levels.
-
-A run is stopped where it is found strictly above the level for the first time. What happens after depends on memories,
-agreements of the last rounds and the time alone, which all are copied. Each run that came above is continued equally
-often, up to one; chance tells which.
-
-Sources: Garvels 2000, The splitting method in rare event simulation (thesis, Twente), for fixed effort; Cérou and
-Guyader 2007, Stoch. Anal. Appl. 25, 417, for levels that are quantiles.
-"""
+# A stage starts from the runs that came above a level, and plays each until it is above the next level or at consensus.
+# Consensus on the word that is asked for is above all levels. With n runs in each stage, where a share p_k comes above
+# level k, Π p_k is an unbiased estimate of the probability of ending at that word, for any levels and any coordinate
+# that do not depend on these runs. So a pilot, whose runs aren't counted, chooses the levels. A run is stopped where it
+# is found strictly above the level for the first time; all that decides what happens after is copied. Each run that
+# came above is continued equally often, up to one; chance tells which.
+# Sources: Garvels 2000, The splitting method in rare event simulation (thesis, Twente), for fixed effort; Cérou and
+# Guyader 2007, Stoch. Anal. Appl. 25, 417, for levels that are quantiles.
 
 from __future__ import annotations
 
@@ -22,8 +18,7 @@ import numpy as np
 
 from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
-from validation._engine.collection_paused import collection_paused
-from validation._engine.ensemble import play_to_end
+from validation._engine.ensemble import collection_paused, play_to_end
 from validation._engine.topology import Edges
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._ensemble import Rules
@@ -80,12 +75,9 @@ class Flock(NamedTuple):
     @classmethod
     def at_start(cls, game: Game, runs: int) -> Flock:
         """Before the first interaction."""
-        return cls(
-            np.tile(game.start.astype(game.rules.successors.dtype), (runs, 1)),
-            np.zeros((runs, ROUNDS_AVERAGED, game.rules.q.shape[1]), dtype=np.int64),
-            np.tile(np.array([0, -1]), (runs, 1)),
-            np.zeros(runs, dtype=np.int64),
-        )
+        states = np.tile(game.start.astype(game.rules.successors.dtype), (runs, 1))
+        agreed = np.zeros((runs, ROUNDS_AVERAGED, game.rules.q.shape[1]), np.int64)
+        return cls(states, agreed, np.tile(np.array([0, -1]), (runs, 1)), np.zeros(runs, np.int64))
 
     def copied(self, runs: np.ndarray) -> Flock:
         """The runs with these numbers, in memory of their own."""
@@ -180,27 +172,16 @@ def replicate(game: Game, levels: list[float], runs: int, draws: Draws, report: 
 
 def _play(game: Game, flock: Flock, streams: np.ndarray, level: float) -> tuple[np.ndarray, float]:
     """Plays a flock until each run is above `level` or over: how high each came, and the rounds played in all."""
-    n_agents, rules, division = len(game.start), game.rules, Division.of(len(game.start))
+    division = Division.of(len(game.start))
     before, highest = division.rounds(flock.parts).sum(), np.full(len(streams), -np.inf)
-    longest = division.parts(game.max_rounds)
-    tables = (
-        tuple(division),
-        game.target,
-        game.weights,
-        game.test,
-        game.edges,
-        rules.thresholds,
-        rules.successors,
-        rules.q,
-    )
+    longest, cost = division.parts(game.max_rounds), max(1, len(game.start) // division.later)
 
     def more(active: np.ndarray, n_parts: int) -> None:
-        climb(active, *flock, streams, highest, n_parts, longest, level, *tables)
+        climb(active, game, division, flock, streams, highest, n_parts, longest, level)
 
     def ended() -> np.ndarray:
         return (highest > level) | (flock.consensus[:, 0] > 0)
 
     more(np.arange(len(streams)), 0)  # where they stand, also those whose time is over
-    cost = max(1, n_agents // division.later)
     play_to_end(more, flock.parts, longest, cost, ended, lambda settled: None)
     return highest, float(division.rounds(flock.parts).sum() - before)

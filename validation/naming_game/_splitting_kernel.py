@@ -31,48 +31,28 @@ def place_of(parts, division):
 
 
 @njit(cache=True, nogil=True)
-def climb(
-    active,
-    states,
-    agreed,
-    consensus,
-    parts,
-    streams,
-    highest,
-    n_parts,
-    longest,
-    level,
-    division,
-    target,
-    weights,
-    test,
-    edges,
-    thresholds,
-    successors,
-    q,
-):
+def climb(active, game, division, flock, streams, highest, n_parts, longest, level):
     """Plays up to `n_parts` more parts of rounds of the runs `active`, until each is above `level` or at consensus.
 
-    `division` is the number of parts of the first round, and of each later one. `parts` (run,) counts the parts played,
-    which may differ, at most `longest`; after each, `highest` (run,) receives where the run is if it is higher.
-    `weights` (time, state) has a row for each number of parts, the last for all later ones. The other arrays are those
-    of `advance`.
+    `flock.parts`, at most `longest`, may differ between runs; after each part `highest` (run,) receives where the run
+    is if it is higher. The rows of `game.weights` are for numbers of parts, the last for all later ones.
     """
-    n_agents, n_words = states.shape[1], agreed.shape[2]
+    rules, target, weights, test = game.rules, game.target, game.weights, game.test
+    n_agents, n_words, parts = flock.states.shape[1], flock.agreed.shape[2], flock.parts
     met = np.empty(n_words * n_words, np.int64)
-    for k in range(active.size):
-        run = active[k]
+    for run in active:
+        states, agreed, consensus = flock.states[run], flock.agreed[run], flock.consensus[run]
         last = min(parts[run] + n_parts, longest)
-        highest[run] = max(highest[run], height(states[run], parts[run], consensus[run], target, weights))
-        while highest[run] <= level and consensus[run, 0] == 0 and parts[run] < last:
+        highest[run] = max(highest[run], height(states, parts[run], consensus, target, weights))
+        while highest[run] <= level and consensus[0] == 0 and parts[run] < last:
             played, part, in_all = place_of(parts[run], division)
             n_interactions = (part + 1) * n_agents // in_all - part * n_agents // in_all
             met[:] = 0
-            play(n_interactions, states[run], streams[run], n_words, met, edges, thresholds, successors)
+            play(n_interactions, states, streams[run], n_words, met, game.edges, rules.thresholds, rules.successors)
             for word in range(n_words):
-                before = agreed[run, played % ROUNDS_AVERAGED, word] if part > 0 else 0
-                agreed[run, played % ROUNDS_AVERAGED, word] = before + met[(n_words + 1) * word]
+                before = agreed[played % ROUNDS_AVERAGED, word] if part > 0 else 0
+                agreed[played % ROUNDS_AVERAGED, word] = before + met[(n_words + 1) * word]
             parts[run] += 1
             if part == in_all - 1:
-                note_consensus(consensus[run], played + 1, test[0], test[1], agreed[run], states[run], q)
-            highest[run] = max(highest[run], height(states[run], parts[run], consensus[run], target, weights))
+                note_consensus(consensus, played + 1, test[0], test[1], agreed, states, rules.q)
+            highest[run] = max(highest[run], height(states, parts[run], consensus, target, weights))

@@ -27,15 +27,16 @@ BYTES_A_RUN = 30  # of a store that is read, as measured
 DIMS = ("policy", "case", "seed", "n_agents", "topology")
 NO_CONSENSUS = -1
 
-Case = tuple[str, int]  # a word and how many agents are committed to it; ("", 0) is nobody
 Member = xr.Dataset | Population
+Place = tuple[int, ...]  # of DIMS
+Result = tuple[np.ndarray, np.ndarray]  # number of the word of consensus, and its round, for each run
 
 
 class _Plan(NamedTuple):
     """The combinations of a sweep."""
 
     policies: list[Member]
-    cases: list[Case]
+    cases: list[tuple[str, int]]  # a word and how many agents are committed to it; ("", 0) is nobody
     seeds: list[int]
     sizes: list[int]
     runs: int
@@ -50,7 +51,8 @@ class _Plan(NamedTuple):
     def fingerprint(self) -> str:
         """A hash of everything that must be the same for a store to be continued."""
         graphs = {name: self.graphs(topology) for name, topology in self.topologies.items()}
-        content = [[_hash(p) for p in self.policies], *self[1:-1], *([graphs] if graphs else [])]
+        hashes = [p.sha256 if isinstance(p, Population) else policy_hash(p) for p in self.policies]
+        content = [hashes, *self[1:-1], *([graphs] if graphs else [])]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def graphs(self, topology: Any) -> list[str]:
@@ -60,10 +62,15 @@ class _Plan(NamedTuple):
         found, places = Topology.of(topology), itertools.product(self.sizes, self.seeds)
         return [digest(found.graphs(size, seed, np.arange(1))[0]) for size, seed in places]
 
-    def applies(self, policy: int, case: int) -> bool:
-        """Whether the policy has the word of the case."""
-        word, _ = self.cases[case]
-        return not word or word in _words(self.policies[policy])
+    def arguments(self, place: Place) -> tuple[Member, dict[str, Any]] | None:
+        """Of `simulate`; None where the policy does not have the word of the case."""
+        policy, (word, number) = self.policies[place[0]], self.cases[place[1]]
+        if word and word not in _words(policy):
+            return None
+        options = {"n_agents": self.sizes[place[3]], "runs": self.runs, "seed": self.seeds[place[2]]}
+        if self.topologies:
+            options["topology"] = list(self.topologies.values())[place[4]]
+        return policy, {**options, "committed": {word: number} if word else None, **self.options}
 
 
 def sweep(
@@ -154,9 +161,8 @@ def sweep(
         raise InputError(f"store = {shown(store)}: expected the name of a folder")
     if client is not None and not hasattr(client, "submit"):
         raise InputError(f"client = {shown(client)}: expected a dask.distributed.Client")
-    plan = _plan(policies, n_agents, runs, seeds, committed, topologies)
-    plan = plan._replace(options={"initial": initial, "convention": convention, "max_rounds": max_rounds})
-    _try(plan)
+    options = {"initial": initial, "convention": convention, "max_rounds": max_rounds}
+    plan = _plan(policies, n_agents, runs, seeds, committed, options, topologies)
     with _one_line(Path(store)):
         group = _open_or_create(Path(store), plan)
         done = np.asarray(group["done"])
@@ -238,8 +244,10 @@ def _plan(
     runs: int,
     seeds: Sequence[int],
     committed: Sequence[Mapping[str, int]],
+    options: dict[str, Any],
     topologies: Mapping[str, Any] | None,
 ) -> _Plan:
+    """InputError also for everything that `simulate` would refuse: a store made for it could not be continued."""
     members = _members(policies)
     if not members:
         raise InputError("policies is empty: expected at least one policy")
@@ -274,28 +282,24 @@ def _plan(
         not isinstance(topologies, Mapping) or not topologies or not all(isinstance(name, str) for name in topologies)
     ):
         raise InputError(f"topologies = {shown(topologies)}: expected a mapping of names to graphs")
-    return _Plan(members, cases, numbers, sizes, whole_number("runs", runs, 1), {}, dict(topologies or {}))
-
-
-def _try(plan: _Plan) -> None:
-    """InputError for everything that `simulate` would refuse: a store made for it could not be continued."""
-    whole_number("max_rounds", plan.options["max_rounds"], 1)
-    for size in plan.sizes:
+    plan = _Plan(members, cases, numbers, sizes, whole_number("runs", runs, 1), options, dict(topologies or {}))
+    whole_number("max_rounds", options["max_rounds"], 1)
+    for size in sizes:
         check_ensembles([size], plan.runs)
     combinations = math.prod(plan.shape)
     asked = f"runs = {plan.runs} of each of {combinations} combinations"
     check_memory(BYTES_A_RUN * combinations * plan.runs, asked, "fewer runs or combinations a store")
-    if not isinstance(plan.options["convention"], str):
-        raise InputError(f"convention = {plan.options['convention']!r}: expected a name, as a store keeps it")
+    if not isinstance(options["convention"], str):
+        raise InputError(f"convention = {options['convention']!r}: expected a name, as a store keeps it")
     for place in itertools.product(*map(range, plan.shape)):
-        if plan.applies(*place[:2]) and not place[2] and (plan.topologies or not place[3]):
-            member, options = _arguments(plan, place)
+        if not place[2] and (plan.topologies or not place[3]) and (arguments := plan.arguments(place)):
             try:
-                simulate(member, **{**options, "runs": 1, "max_rounds": 1})
+                simulate(arguments[0], **{**arguments[1], "runs": 1, "max_rounds": 1})
             except InputError as error:
                 if plan.topologies:
                     raise InputError(f"topologies, {list(plan.topologies)[place[4]]}: {error}") from None
                 raise
+    return plan
 
 
 def _members(policies: Member | Iterable[Member]) -> list[Member]:
@@ -310,10 +314,6 @@ def _members(policies: Member | Iterable[Member]) -> list[Member]:
 
 def _words(member: Member) -> tuple[str, ...]:
     return member.words if isinstance(member, Population) else words_of(member)
-
-
-def _hash(member: Member) -> str:
-    return member.sha256 if isinstance(member, Population) else policy_hash(member)
 
 
 @contextmanager
@@ -339,28 +339,19 @@ def _open_or_create(store: Path, plan: _Plan) -> zarr.Group:
         raise InputError(f"store = {store} is not empty and holds no sweep: expected a new folder")
     group = zarr.open_group(store, mode="a")
     shape, one = (*plan.shape, plan.runs), (*(1 for _ in plan.shape), plan.runs)
-    group.create_array(
-        "consensus_number", shape=shape, chunks=one, dtype="int16", fill_value=NO_CONSENSUS, overwrite=True
-    )
-    group.create_array("consensus_round", shape=shape, chunks=one, dtype="int32", fill_value=0, overwrite=True)
+    for name, dtype, fill in (("consensus_number", "int16", NO_CONSENSUS), ("consensus_round", "int32", 0)):
+        group.create_array(name, shape=shape, chunks=one, dtype=dtype, fill_value=fill, overwrite=True)
     group.create_array("done", shape=plan.shape, chunks=one[:-1], dtype="bool", fill_value=False, overwrite=True)
-    group.attrs["sweep"] = json.dumps(_about(plan))
+    about: dict[str, Any] = {
+        name + "s": [_label(member, name) for member in plan.policies] for name in ("model", "pair")
+    }
+    about |= {"words": [_words(member) for member in plan.policies], "cases": plan.cases, "seeds": plan.seeds}
+    about |= {"sizes": plan.sizes, "options": plan.options}
+    about |= {"topologies": list(plan.topologies)} if plan.topologies else {}
+    group.attrs["sweep"] = json.dumps(about)
     # Last, so that a store without it is one whose making was interrupted
     group.attrs["fingerprint"] = plan.fingerprint()
     return group
-
-
-def _about(plan: _Plan) -> dict[str, Any]:
-    return {
-        "models": [_label(member, "model") for member in plan.policies],
-        "pairs": [_label(member, "pair") for member in plan.policies],
-        "words": [_words(member) for member in plan.policies],
-        "cases": plan.cases,
-        "seeds": plan.seeds,
-        "sizes": plan.sizes,
-        "options": plan.options,
-        **({"topologies": list(plan.topologies)} if plan.topologies else {}),
-    }
 
 
 def _label(member: Member, name: str) -> str:
@@ -369,35 +360,20 @@ def _label(member: Member, name: str) -> str:
     return name_in(member, name)
 
 
-Place = tuple[int, ...]  # of DIMS
-Result = tuple[np.ndarray, np.ndarray]  # number of the word of consensus, and its round, for each run
-
-
 def _results(plan: _Plan, tasks: list[Place], client: Any) -> Iterator[tuple[Place, Result | None]]:
     """The results of `tasks`, None where the policy does not have the word; in order, or as the workers finish."""
-    if client is None:
-        for place in tasks:
-            yield place, _simulate(*_arguments(plan, place)) if plan.applies(*place[:2]) else None
-        return
-    from dask.distributed import as_completed
-
     waiting = {}
     for place in tasks:
-        if plan.applies(*place[:2]):
-            waiting[client.submit(_simulate, *_arguments(plan, place), pure=False)] = place
+        arguments = plan.arguments(place)
+        if client is None or arguments is None:
+            yield place, arguments and _simulate(*arguments)
         else:
-            yield place, None
-    for future in as_completed(list(waiting)):
-        yield waiting[future], future.result()
+            waiting[client.submit(_simulate, *arguments, pure=False)] = place
+    if waiting:
+        from dask.distributed import as_completed
 
-
-def _arguments(plan: _Plan, place: Place) -> tuple[Member, dict[str, Any]]:
-    policy, case, seed, size = place[:4]
-    word, number = plan.cases[case]
-    options = {"n_agents": plan.sizes[size], "runs": plan.runs, "seed": plan.seeds[seed]}
-    if plan.topologies:
-        options["topology"] = list(plan.topologies.values())[place[4]]
-    return plan.policies[policy], {**options, "committed": {word: number} if word else None, **plan.options}
+        for future in as_completed(list(waiting)):
+            yield waiting[future], future.result()
 
 
 def _simulate(policy: Member, options: dict[str, Any]) -> Result:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from scipy.stats import chi2_contingency
 
 import _exact_games
 import meanfield
 import validation
 from _exact_games import ExactGame
-from _metastable import follower
+from _metastable import alike, ends, follower
 from _policies import random_policy
 from meanfield import InputError
 from validation._engine.topology import graph_of
@@ -83,42 +82,28 @@ def test_edges_are_drawn_in_proportion_to_their_weights():
 
 @pytest.mark.parametrize("n_agents", [3, 24])
 def test_on_a_complete_graph_everybody_meets_everybody(n_agents):
-    def ends(topology):
+    def found(topology):
         options = {"n_agents": n_agents, "runs": 20_000, "seed": 2, "max_rounds": 60}
-        runs = validation.simulate(follower(0.02), topology=topology, **options)
-        word, rounds = (runs[name].isel(n_agents=0).values for name in ("consensus_word", "consensus_round"))
-        late = np.minimum(np.nan_to_num(rounds, nan=60) // 3, 12).astype(int)
-        return np.bincount(13 * (word == "A") + late, minlength=26)
+        return ends(validation.simulate(follower(0.02), topology=topology, **options), 3)
 
-    everybody = ends(None)
+    everybody = found(None)
     for topology in (networkx.complete_graph(n_agents), lambda n, seed: networkx.complete_graph(n)):
-        table = np.stack([everybody, ends(topology)])
-        assert chi2_contingency(table[:, table.sum(0) > 10]).pvalue > UNLIKELY
-    table = np.stack([everybody, ends(networkx.cycle_graph(n_agents) if n_agents > 3 else networkx.path_graph(3))])
-    assert chi2_contingency(table[:, table.sum(0) > 10]).pvalue < 1e-12, "control: fewer edges"
+        assert alike(everybody, found(topology)) > UNLIKELY
+    fewer = networkx.cycle_graph(n_agents) if n_agents > 3 else networkx.path_graph(3)
+    assert alike(everybody, found(fewer)) < 1e-12, "control: fewer edges"
 
 
 def test_kinds_that_meet_are_a_complete_graph_with_weights():
     """Twelve agents in each of two groups, of whom three in the first are committed."""
     policy, first = follower(0.02), np.arange(24) < 12
-    ends = np.argwhere(np.triu(np.ones((24, 24)), 1))
-    edges = np.column_stack([ends, np.where(first[ends[:, 0]] == first[ends[:, 1]], 9, 1)])
-    groups, alike = (
-        meanfield.Population([policy, policy], [0.5, 0.5], committed={"A": [0.25, 0.0]}, meets=meets)
-        for meets in ([[9.0, 1.0], [1.0, 9.0]], np.ones((2, 2)))
-    )
-
-    def ends_of(policy, **options):
-        options |= {"n_agents": 24, "runs": 20_000, "seed": 2, "max_rounds": 60, "initial": "B"}
-        runs = validation.simulate(policy, convention="001", **options)
-        word, rounds = (runs[name].isel(n_agents=0).values for name in ("consensus_word", "consensus_round"))
-        late = np.minimum(np.nan_to_num(rounds, nan=60) // 3, 12).astype(int)
-        return np.bincount(13 * (word == "A") + late, minlength=26)
-
-    graph = ends_of(policy, topology=edges, committed={"A": 3}, committed_nodes=[0, 1, 2])
-    for population, close in ((groups, True), (alike, False)):
-        table = np.stack([graph, ends_of(population)])
-        p = chi2_contingency(table[:, table.sum(0) > 10]).pvalue
+    pairs = np.argwhere(np.triu(np.ones((24, 24)), 1))
+    edges = np.column_stack([pairs, np.where(first[pairs[:, 0]] == first[pairs[:, 1]], 9, 1)])
+    options = {"n_agents": 24, "runs": 20_000, "seed": 2, "max_rounds": 60, "initial": "B", "convention": "001"}
+    committed = {"committed": {"A": 3}, "committed_nodes": [0, 1, 2]}
+    graph = ends(validation.simulate(policy, topology=edges, **committed, **options), 3)
+    for meets, close in (([[9.0, 1.0], [1.0, 9.0]], True), (np.ones((2, 2)), False)):
+        population = meanfield.Population([policy, policy], [0.5, 0.5], committed={"A": [0.25, 0.0]}, meets=meets)
+        p = alike(graph, ends(validation.simulate(population, **options), 3))
         assert p > UNLIKELY if close else p < 1e-12
 
 
