@@ -16,7 +16,7 @@ from policy_extraction._toolbox.bars import hidden
 from policy_extraction.backends._backend import Backend
 from policy_extraction.prompts._games import check_games, one_game
 from policy_extraction.prompts._orders import orders
-from policy_extraction.prompts._questions import trial_prompts
+from policy_extraction.prompts._questions import Game
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
 
 WAYS = ("together", "alone")
@@ -90,17 +90,15 @@ def asked_again(
     check_prompt(template, payoffs)
     whole_number("seed", seed, 0, LARGEST_SEED)
     space, presented = MemorySpace(len(words), memory_length), orders(words)
+    game = Game(words, presented, memory_length, template, payoffs)
     n_prompts, draw = space.n_states * len(presented), random.Random(seed)
     whole_number("n", n, 1, min(n_prompts, MOST))
     drawn: dict[int, None] = {}
     while len(drawn) < n:
         drawn[draw.randrange(n_prompts)] = None
     places = [divmod(number, space.n_states) for number in drawn]
-    named = [[(words[own], words[partner]) for own, partner in space.memory(state)] for _, state in places]
-    asked = [
-        template.prompt(presented[place], memory, payoffs) for (place, _), memory in zip(places, named, strict=True)
-    ]
-    backend.check(trial_prompts(words, presented, memory_length, template, payoffs), words)
+    asked = [game.prompt((space.memory(state), place)) for place, state in places]
+    game.check(backend)
     log_p = np.full((2, n, len(words)), np.nan)
     with tqdm(total=2 * n, desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
         begin = time.perf_counter()

@@ -22,7 +22,7 @@ from policy_extraction.backends.local._source import SMOLLM2, find
 from policy_extraction.backends.local._tokens import questions
 from policy_extraction.prompts._games import Words, check_games, games_of
 from policy_extraction.prompts._orders import orders
-from policy_extraction.prompts._questions import prompts
+from policy_extraction.prompts._questions import Game
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
 
 COUNTED = 256  # prompts of each memory length
@@ -136,18 +136,18 @@ def _count(
     tokenizer: Any, words: Words, memory_length: int, template: Template, payoffs: Payoffs, most: int | None
 ) -> _Count:
     """Tokens of all prompts, or of as many of the longest ones."""
-    presented, space, total = orders(words), MemorySpace(len(words), memory_length), _Count(0, 0, 0)
+    game = Game(words, orders(words), memory_length, template, payoffs)
+    space, total = MemorySpace(len(words), memory_length), _Count(0, 0, 0)
     for length in reversed(range(memory_length + 1)):
         n_memories = space.n_digits**length
-        n_prompts = n_memories * len(presented)
+        n_prompts = n_memories * len(game.presented)
         n_asked = n_prompts if most is None else min(n_prompts, most - total.prompts)
         if not n_asked:
             break
         parts, draw, asked = min(n_prompts, COUNTED), random.Random(0), []
         for i in range(parts):  # one in each of as many equal parts, the same each time
             place, number = divmod(draw.randrange(i * n_prompts // parts, (i + 1) * n_prompts // parts), n_memories)
-            memory = space.memory(space.offset(length) + number)
-            asked += prompts(words, presented[place : place + 1], [memory], template, payoffs)
+            asked.append(game.prompt((space.memory(space.offset(length) + number), place)))
         requests, tokens = _sizes(tokenizer, asked, words)
         more = n_asked, n_asked * requests, n_asked * tokens // len(asked)
         total = _Count(*(a + b for a, b in zip(total, more, strict=True)))

@@ -16,7 +16,10 @@ import xarray as xr
 
 from meanfield import InputError, validate_policy
 from meanfield.toolbox import expect, stamp
+from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._sampling import Sampling, choose
+from policy_extraction.prompts._questions import Game
+from policy_extraction.prompts._template import prompt_options
 
 INTERVAL = {"q_low": "lower bound of the choice probability", "q_high": "upper bound of the choice probability"}
 
@@ -66,6 +69,23 @@ def make_record(
         with suppress(PackageNotFoundError):
             record.attrs[f"version_{name}"] = version(name)
     return record.assign_attrs(memory_length=memory_length)
+
+
+def record_of(game: Game, backend: Backend, log_p: np.ndarray, censored: np.ndarray) -> xr.Dataset:
+    """The record of a model's answers, which are in the order of presentation orders, then of memories."""
+    shape = (len(game.presented), -1, len(game.words))
+    return make_record(
+        log_p.reshape(shape),
+        game.words,
+        game.presented,
+        backend.tokens(game.words),
+        game.memory_length,
+        backend.name,
+        censored.reshape(shape),
+        model_identity=backend.identity,
+        **prompt_options(game.template, game.payoffs),
+        **backend.provenance,
+    )
 
 
 def policy_from_record(

@@ -54,7 +54,9 @@ def probe(
     key = {"format": 1, "identity": backend.identity, "words": words, "prompts": list(map(asdict, prompts))}
     answers = (kept if kept and backend.identity else RecordCache(False)).answers(key)
     with tqdm(total=len(prompts), desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
-        log_p, censored = answers.complete(backend, words, [((), i) for i in range(len(prompts))], prompts, bar)
+        log_p, censored = answers.complete(
+            backend, words, [((), i) for i in place.values()], lambda one: prompts[one[1]], bar
+        )
     if censored.all(-1).any():
         raise NeitherWordError(
             f"backend = {backend.name}: neither {words[0]!r} nor {words[1]!r} is among its most probable answers; "
