@@ -101,12 +101,20 @@ def asked_again(
     game.check(backend)
     log_p = np.full((2, n, len(words)), np.nan)
     with tqdm(total=2 * n, desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
+
+        def ask(prompts: list[Prompt], found: np.ndarray) -> None:
+            for scores in backend.score(prompts, words):
+                if np.isnan(scores.log_probability).any():
+                    raise ModelError(f"model = {backend.name}: it returned log-probabilities that are no numbers (NaN)")
+                found[scores.numbers] = np.where(scores.censored, np.nan, scores.log_probability)
+                bar.update(len(scores.numbers))
+
         begin = time.perf_counter()
-        _ask(backend, asked, words, log_p[0], bar)
+        ask(asked, log_p[0])
         rate = n / (time.perf_counter() - begin)
         # The prompts are in random order already, and a back end puts those asked together in its own.
-        for number, prompt in enumerate(asked):
-            _ask(backend, [prompt], words, log_p[1, number : number + 1], bar)
+        for prompt, found in zip(asked, log_p[1, :, None], strict=True):
+            ask([prompt], found)
     with np.errstate(invalid="ignore"):
         difference = np.where(log_p[0] == log_p[1], 0.0, np.abs(log_p[0] - log_p[1]))
     dims = ("prompt", "word")
@@ -125,12 +133,3 @@ def asked_again(
     }
     result = stamp(labelled(columns, coords), "asked_again", n=n, seed=seed, **prompt_options(template, payoffs))
     return result.assign_attrs(memory_length=memory_length)
-
-
-def _ask(backend: Backend, prompts: Sequence[Prompt], words: Sequence[str], log_p: np.ndarray, bar: tqdm) -> None:
-    """Write the log-probabilities (n, W) into `log_p`."""
-    for scores in backend.score(prompts, words):
-        if np.isnan(scores.log_probability).any():
-            raise ModelError(f"model = {backend.name}: it returned log-probabilities that are no numbers (NaN)")
-        log_p[scores.numbers] = np.where(scores.censored, np.nan, scores.log_probability)
-        bar.update(len(scores.numbers))
