@@ -1,7 +1,4 @@
-"""The record of a measurement, and the policy that sampling makes of it.
-
-A measurement does not depend on the temperature, so a record serves all ways of sampling.
-"""
+"""The record of a measurement, which does not depend on the temperature, and the policy that sampling makes of it."""
 
 from __future__ import annotations
 

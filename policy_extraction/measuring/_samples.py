@@ -36,8 +36,7 @@ def sampled_answers(
 ) -> Callable[[Sequence[Memory]], np.ndarray]:
     """A function that counts each word in `number` further answers to each of n memories, shape (n, W).
 
-    Answers to a memory are numbered, and each next one takes the next of the presentation orders. They are kept with
-    other answers, so the same calls in another process give the same ones.
+    The orders take turns. Answers are numbered and kept, so the same calls in another process give the same ones.
     """
     check_games([tuple(words)], memory_length)
     check_temperature(temperature)

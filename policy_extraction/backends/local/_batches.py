@@ -1,7 +1,6 @@
 """Log-probabilities of answers from plain batches, for every causal language model.
 
-The tokens that all questions share run once if the model's cache can be copied. The rest runs in batches of equal
-length: without padding every position is exact.
+They have equal lengths: without padding every position is exact. A shared beginning runs once if a cache can be copied.
 """
 
 from __future__ import annotations

@@ -128,8 +128,7 @@ def passes(branches: Sequence[Branch], start: int, room: Room) -> Iterator[Pass]
 class Beginning:
     """Keys and values of the tokens that all questions begin with, kept between portions of questions.
 
-    They run in blocks, each alone: its numbers depend on the tokens before it and not on earlier portions. `longest` is
-    the length of the longest sequence to come.
+    They run in blocks, each alone, so that the numbers do not depend on earlier portions.
     """
 
     def __init__(self, longest: int) -> None:
