@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -176,6 +175,6 @@ def _tokenizer(model: str | os.PathLike[str] | tuple[Any, Any] | None) -> tuple[
     if not isinstance(model, (str, os.PathLike)):
         raise InputError(f"model = {model!r}: expected a name, a path, a pair (model, tokenizer) or None")
     try:
-        return load_tokenizer(find(model if isinstance(model, str) else Path(model))), ""
+        return load_tokenizer(find(model)), ""
     except InputError as error:
         return None, f" ({error})"

@@ -198,17 +198,27 @@ def _run(model: Any, one: Pass, prefix: Prefix, longest: int, scores: np.ndarray
         home[token] = place
     kept = [token for _, tokens in one.opened for token in tokens]
     branches = Branches(prefix, [numbers(group) for group in rows], numbers(home), numbers(kept), longest)
-    places = sorted(one.wanted)
-    keep = {"logits_to_keep": numbers(places or [0])} if takes(model, "logits_to_keep") else {}
+    places, positions = sorted(one.wanted), numbers([one.positions])
     this = CURRENT.set(branches)
     try:
-        output = model(input_ids=numbers([one.tokens]), position_ids=numbers([one.positions]), use_cache=False, **keep)
+        output = forward(model, [one.tokens], places or [0], position_ids=positions, use_cache=False)
     finally:
         CURRENT.reset(this)
     if places:
-        logits = output.logits[0] if keep else output.logits[0, numbers(places)]
-        add_scores(scores, logits, [one.wanted[place] for place in places])
+        add_scores(scores, output.logits[0], [one.wanted[place] for place in places])
     return branches.new
+
+
+def forward(model: Any, sequences: Sequence[Sequence[int]], places: Sequence[int], **options: Any) -> Any:
+    """A forward pass; its logits are those at `places` of the sequences, which have equal lengths."""
+    import torch
+
+    at = torch.tensor(places, device=model.device)
+    keep = {"logits_to_keep": at} if takes(model, "logits_to_keep") else {}
+    output = model(input_ids=torch.tensor(sequences, device=model.device), **keep, **options)
+    if not keep:
+        output.logits = output.logits[:, at]
+    return output
 
 
 def takes(model: Any, name: str) -> bool:
