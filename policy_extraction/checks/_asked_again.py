@@ -41,18 +41,12 @@ def asked_again(
 
     Parameters
     ----------
-    backend
-        The model.
-    words
-        The W words.
-    memory_length
-        H, in interactions.
+    backend, words, memory_length, template, payoffs
+        As in `policy_extraction.lazy_policy`.
     n
         Number of prompts, at most 10,000: random memory states and presentation orders, all different.
     seed
         0 to 2^63 - 1.
-    template, payoffs
-        The prompt.
     progress
         Show a progress bar. Default: on a terminal.
 

@@ -51,12 +51,8 @@ def comprehension(
 
     Parameters
     ----------
-    backend
-        The model.
-    words
-        The W words.
-    memory_length
-        H, in interactions.
+    backend, words, memory_length, template, payoffs
+        As in `policy_extraction.lazy_policy`.
     n
         Number of agents, ≥ 2.
     seed
@@ -66,8 +62,6 @@ def comprehension(
         (38 for two words and h = 5).
     temperature
         Temperature of the generation; 0 always takes the most probable token.
-    template, payoffs
-        The prompt of the game.
 
     Returns
     -------

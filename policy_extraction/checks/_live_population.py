@@ -61,14 +61,10 @@ def live_population(
 
     Parameters
     ----------
-    backend
-        The model.
-    words
-        The W words.
+    backend, words, memory_length, template, payoffs
+        As in `policy_extraction.lazy_policy`.
     n_agents
         N ≥ 2.
-    memory_length
-        H, in interactions.
     rounds
         Rounds to play, ≥ 1; a run does not stop when it has converged.
     runs
@@ -77,8 +73,6 @@ def live_population(
         0 to 2^63 - 1.
     temperature
         Temperature of the generation.
-    template, payoffs
-        The prompt.
     max_tries
         Most answers generated for a choice until one is a word.
     log

@@ -58,10 +58,8 @@ def lazy_policy(
         The W words, 2 to 255.
     memory_length
         H, in interactions.
-    template
-        The prompt.
-    payoffs
-        Points of a round.
+    template, payoffs
+        The prompt, and the points of a round in it.
     orders
         The presentation orders, or their number for a balanced sample; see `orders`. None for all orders if W ≤ 3,
         else for a sample of at least 24.

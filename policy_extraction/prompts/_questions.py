@@ -33,8 +33,12 @@ class Game:
 
     def every(self) -> list[Asked]:
         """Every memory in the first presentation order, then in the next one."""
-        memories = all_memories(len(self.words), self.memory_length)
+        space = MemorySpace(len(self.words), self.memory_length)
+        memories = [space.memory(state) for state in range(space.n_states)]
         return [(memory, place) for place in range(len(self.presented)) for memory in memories]
+
+    def prompts(self) -> list[Prompt]:
+        return [self.prompt(asked) for asked in self.every()]
 
     def trial(self) -> list[Prompt]:
         """A few prompts that show faults of words and lengths before all prompts are made.
@@ -52,17 +56,3 @@ class Game:
         """InputError unless the back end can measure these words and lengths, and files can hold what it tells."""
         backend.check(self.trial(), self.words)
         check_kept({"model": backend.name, "identity": backend.identity, **backend.provenance})
-
-
-def all_memories(n_words: int, memory_length: int) -> list[Memory]:
-    """The memories of all states, in the order of `MemorySpace`."""
-    space = MemorySpace(n_words, memory_length)
-    return [space.memory(state) for state in range(space.n_states)]
-
-
-def prompts(
-    words: Sequence[str], presented: Sequence[Order], memories: Sequence[Memory], template: Template, payoffs: Payoffs
-) -> list[Prompt]:
-    """The prompts of all memories in the first presentation order, then in the next one."""
-    game = Game(tuple(words), presented, 1, template, payoffs)
-    return [game.prompt((memory, place)) for place in range(len(presented)) for memory in memories]
