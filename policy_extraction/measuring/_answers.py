@@ -155,15 +155,9 @@ class Answers:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Ask a model and keep its answers; shapes as in `get`. An interrupt prints one line on stderr.
 
-        Without `wait` prompts are left with a back end that can be asked later, and most answers are NaN.
-
-        Raises
-        ------
-        InputError
-            If an answer allows no policy; it is not kept. Also at the first answers that leave the probabilities of
-            `sampling` undecided, if that is to be an error: no further answer could mend it.
-        ModelError
-            If an answer is NaN or missing.
+        Without `wait` prompts are left with a back end that can be asked later, and most answers are NaN. Raises
+        InputError for an answer that allows no policy, which is not kept, or at the first one that `sampling` does not
+        allow to be undecided, as no further answer could mend it; ModelError for one that is NaN or missing.
         """
         log_p, censored = np.full((len(asked), len(words)), np.nan), np.zeros((len(asked), len(words)), dtype=bool)
         prompts = [prompt(one) for one in asked]

@@ -162,17 +162,15 @@ class LazyExtraction:
         for memory in memories:
             space.state(memory)  # InputError if it is no memory
         unique = list(dict.fromkeys(memories))
-        log_p, censored = self._measured(unique)
-        where = {memory: i for i, memory in enumerate(unique)}
-        log_p, censored = (values[:, [where[memory] for memory in memories]] for values in (log_p, censored))
-        choice = choose(log_p, censored, self._sampling)
+        choice = choose(*self._measured(unique), self._sampling)
         if self._sampling.undecided == "raise" and not choice.decided.all():
             number = (~choice.decided).sum()
             raise InputError(
                 f"{self.name}: {number} of {choice.decided.size} prompts do not determine the probabilities of the "
                 "words (censored words, or a filter over the vocabulary); undecided='bound' takes the bounds"
             )
-        return choice.q.mean(0)
+        where = {memory: i for i, memory in enumerate(unique)}
+        return choice.q.mean(0)[[where[memory] for memory in memories]]
 
     def record(self) -> xr.Dataset:
         """The record of all memories asked about; `state` are their numbers in `MemorySpace`.

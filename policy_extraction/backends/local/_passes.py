@@ -10,7 +10,7 @@ import inspect
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,11 +55,9 @@ def sequences_of(questions: Sequence[Question]) -> dict[Tokens, dict[int, list[W
 
 def tree(questions: Sequence[Question]) -> list[Branch]:
     """All sequences to read, sorted."""
-    wanted, before, result = sequences_of(questions), (), []
-    for tokens in sorted(wanted):
-        result.append(Branch(tokens, wanted[tokens], shared_length([before, tokens])))
-        before = tokens
-    return result
+    wanted = sequences_of(questions)
+    in_order = pairwise([(), *sorted(wanted)])
+    return [Branch(tokens, wanted[tokens], shared_length([before, tokens])) for before, tokens in in_order]
 
 
 @dataclass(frozen=True)
