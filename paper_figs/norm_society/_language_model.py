@@ -12,7 +12,7 @@ from meanfield import InputError
 from meanfield.toolbox import UnparsedError, real_number, shortened, whole_number
 from paper_figs.norm_society._replies import PARSERS, ReplyError, parse_norms, parse_text
 from policy_extraction.backends import Backend
-from policy_extraction.measuring._yes_no import Asked, NeitherWordError, Probed, probe
+from policy_extraction.measuring._yes_no import Asked, NeitherWordError, probe
 from policy_extraction.norms import NORMS_003
 from policy_extraction.norms._probe import check_arguments
 from policy_extraction.norms._prompts import NormPrompts
@@ -99,7 +99,7 @@ class NormOperations:
         self._backend, self._prompts, self._temperature = backend, prompts, temperature
         self._writing_temperature, self._retries = writing_temperature, whole_number("retries", retries, 0)
         self._created = {name: _checked(name, norms) for name, norms in (created or {}).items()}
-        self._known: dict[Asked, Probed] = {}
+        self._known: dict[Asked, dict[str, float]] = {}
         self.exchanges: list[dict[str, Any]] = []
         self.created_for = tuple(self._created)
         known = (backend.identity, prompts.sha256, temperature, writing_temperature, retries, self._created)
@@ -155,12 +155,13 @@ class NormOperations:
         asked = self._prompts.question(operation, agent, **slots)
         if asked not in self._known:
             try:
-                (self._known[asked],) = probe(self._backend, [asked], self._prompts.words, self._temperature)
+                found = probe(self._backend, [asked], self._prompts.words, self._temperature)
+                self._known[asked] = {name: column.item() for name, column in found._asdict().items()}
             except NeitherWordError as none:
                 raise UnparsedError(str(none)) from None
         probed = self._known[asked]
-        answer = "yes" if rng.random() < probed.p_yes else "no"
-        self._keep(operation, agent, asked.yes_first, answer, user_no_first=asked.no_first.user, **probed._asdict())
+        answer = "yes" if rng.random() < probed["p_yes"] else "no"
+        self._keep(operation, agent, asked.yes_first, answer, user_no_first=asked.no_first.user, **probed)
         return self._prompts.is_true(operation, answer)
 
     def _write(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from meanfield import InputError
@@ -54,7 +53,7 @@ def open_backend(
     True
     """
     if isinstance(model, (str, os.PathLike)):
-        source = find(model if isinstance(model, str) else Path(model), gguf_file)
+        source = find(model, gguf_file)
         number_format = dtype_name(dtype, device_map)
         quantization = "" if quantization_config is None else f" {quantization_config!r}"
         return TransformersBackend(

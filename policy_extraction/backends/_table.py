@@ -12,7 +12,7 @@ from meanfield.toolbox import instance
 from policy_extraction.backends._backend import Scores
 from policy_extraction.prompts._games import check_games, check_tabulable, one_game
 from policy_extraction.prompts._orders import Order, orders
-from policy_extraction.prompts._questions import all_memories, prompts
+from policy_extraction.prompts._questions import Game
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, checked_prompts
 
 SpokenMemory: TypeAlias = tuple[tuple[str, str], ...]
@@ -76,11 +76,12 @@ class TableBackend:
         self.name, self.identity = name, identity
         self.provenance: dict[str, str | int | float] = {}
         self._law = law
-        memories = all_memories(len(words), memory_length)
-        spoken = [tuple((words[own], words[partner]) for own, partner in memory) for memory in memories]
-        presented = orders(words)
-        states = [(memory, order) for order in presented for memory in spoken]
-        self._states = dict(zip(prompts(words, presented, memories, template, payoffs), states, strict=True))
+        game = Game(words, orders(words), memory_length, template, payoffs)
+        states = [
+            (tuple((words[own], words[partner]) for own, partner in memory), game.presented[place])
+            for memory, place in game.every()
+        ]
+        self._states = dict(zip(game.prompts(), states, strict=True))
         if len(self._states) < len(states):
             raise InputError(f"template {template.name}: two memories have the same prompt")
 

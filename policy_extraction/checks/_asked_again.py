@@ -16,7 +16,7 @@ from policy_extraction._toolbox.bars import hidden
 from policy_extraction.backends._backend import Backend
 from policy_extraction.prompts._games import check_games, one_game
 from policy_extraction.prompts._orders import orders
-from policy_extraction.prompts._questions import trial_prompts
+from policy_extraction.prompts._questions import Game
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
 
 WAYS = ("together", "alone")
@@ -41,18 +41,12 @@ def asked_again(
 
     Parameters
     ----------
-    backend
-        The model.
-    words
-        The W words.
-    memory_length
-        H, in interactions.
+    backend, words, memory_length, template, payoffs
+        As in `policy_extraction.lazy_policy`.
     n
         Number of prompts, at most 10,000: random memory states and presentation orders, all different.
     seed
         0 to 2^63 - 1.
-    template, payoffs
-        The prompt.
     progress
         Show a progress bar. Default: on a terminal.
 
@@ -90,25 +84,31 @@ def asked_again(
     check_prompt(template, payoffs)
     whole_number("seed", seed, 0, LARGEST_SEED)
     space, presented = MemorySpace(len(words), memory_length), orders(words)
+    game = Game(words, presented, memory_length, template, payoffs)
     n_prompts, draw = space.n_states * len(presented), random.Random(seed)
     whole_number("n", n, 1, min(n_prompts, MOST))
     drawn: dict[int, None] = {}
     while len(drawn) < n:
         drawn[draw.randrange(n_prompts)] = None
     places = [divmod(number, space.n_states) for number in drawn]
-    named = [[(words[own], words[partner]) for own, partner in space.memory(state)] for _, state in places]
-    asked = [
-        template.prompt(presented[place], memory, payoffs) for (place, _), memory in zip(places, named, strict=True)
-    ]
-    backend.check(trial_prompts(words, presented, memory_length, template, payoffs), words)
+    asked = [game.prompt((space.memory(state), place)) for place, state in places]
+    game.check(backend)
     log_p = np.full((2, n, len(words)), np.nan)
     with tqdm(total=2 * n, desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
+
+        def ask(prompts: list[Prompt], found: np.ndarray) -> None:
+            for scores in backend.score(prompts, words):
+                if np.isnan(scores.log_probability).any():
+                    raise ModelError(f"model = {backend.name}: it returned log-probabilities that are no numbers (NaN)")
+                found[scores.numbers] = np.where(scores.censored, np.nan, scores.log_probability)
+                bar.update(len(scores.numbers))
+
         begin = time.perf_counter()
-        _ask(backend, asked, words, log_p[0], bar)
+        ask(asked, log_p[0])
         rate = n / (time.perf_counter() - begin)
         # The prompts are in random order already, and a back end puts those asked together in its own.
-        for number, prompt in enumerate(asked):
-            _ask(backend, [prompt], words, log_p[1, number : number + 1], bar)
+        for prompt, found in zip(asked, log_p[1, :, None], strict=True):
+            ask([prompt], found)
     with np.errstate(invalid="ignore"):
         difference = np.where(log_p[0] == log_p[1], 0.0, np.abs(log_p[0] - log_p[1]))
     dims = ("prompt", "word")
@@ -127,12 +127,3 @@ def asked_again(
     }
     result = stamp(labelled(columns, coords), "asked_again", n=n, seed=seed, **prompt_options(template, payoffs))
     return result.assign_attrs(memory_length=memory_length)
-
-
-def _ask(backend: Backend, prompts: Sequence[Prompt], words: Sequence[str], log_p: np.ndarray, bar: tqdm) -> None:
-    """Write the log-probabilities (n, W) into `log_p`."""
-    for scores in backend.score(prompts, words):
-        if np.isnan(scores.log_probability).any():
-            raise ModelError(f"model = {backend.name}: it returned log-probabilities that are no numbers (NaN)")
-        log_p[scores.numbers] = np.where(scores.censored, np.nan, scores.log_probability)
-        bar.update(len(scores.numbers))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import xarray as xr
 
 from meanfield import InputError, each_policy
 from meanfield.toolbox import expect, one_or_several, real_number, stamp
-from policy_extraction.checks._fingerprint import find_gap, multiples
 from policy_extraction.prompts._orders import default_number
 
 STACKED_DIMS = ("model", "pair")
 IMPROBABLE = -9.0  # log10; low, because similar states make a gap more likely than the bound says
+NEXT_TO_NOTHING = 1e-12  # below it are the zeros of filters and their substitutes, such as 2.2e-16
+LEAST_VALUES = 3  # different values from which the hazard rate is estimated
 NUMBERS = {
     "gap_edge": "lowest choice probability above 1e-12",
     "gap_log10_p": "log10 of the probability that no q lies between 1e-12 and gap_edge",
@@ -25,6 +26,9 @@ NUMBERS = {
     "word_effect": "r.m.s. difference between the log-probabilities of words, orders averaged",
     "censored_fraction": "fraction of log-probabilities that are upper bounds only",
 }
+Finding: TypeAlias = tuple[str, dict[str, float]]
+"""A warning or '', and the numbers behind it."""
+NOTHING: Finding = "", {}
 
 
 def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: float = 0.5) -> xr.Dataset:
@@ -91,15 +95,15 @@ def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: flo
         }
         for policy in checked
     ]
-    checks = list(found[0])
-    sentences = np.array([[row[check].warning for check in checks] for row in found])
+    sentences = np.array([[warning for warning, _ in row.values()] for row in found])
     report = xr.Dataset(
         {"warning": (("policy", "check"), sentences)},
-        coords={"policy": np.arange(len(found)), "check": np.array(checks)},
+        coords={"policy": np.arange(len(found)), "check": np.array(list(found[0]))},
     )
+    numbers = [{name: value for _, some in row.values() for name, value in some.items()} for row in found]
     for name, long_name in NUMBERS.items():
-        values = [next((f.numbers[name] for f in row.values() if name in f.numbers), np.nan) for row in found]
-        report[name] = ("policy", np.array(values, dtype=np.float64), {"long_name": long_name, "units": "1"})
+        values = np.array([each.get(name, np.nan) for each in numbers], dtype=np.float64)
+        report[name] = ("policy", values, {"long_name": long_name, "units": "1"})
     for name in STACKED_DIMS:
         if all(name in policy.coords for policy in checked):
             report = report.assign_coords({name: ("policy", [str(policy[name].item()) for policy in checked])})
@@ -140,11 +144,6 @@ def policy_warnings(report: xr.Dataset | Iterable[xr.Dataset]) -> list[str]:
     return found
 
 
-class _Finding(NamedTuple):
-    warning: str = ""
-    numbers: dict[str, float] = {}  # noqa: RUF012  (never changed)
-
-
 def _each(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Dataset]:
     """The single policies and records."""
     if not isinstance(policies, xr.Dataset):
@@ -160,9 +159,9 @@ def _each(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Dataset]:
             yield policies.isel(dict(zip(stacked, index, strict=True)))
 
 
-def _filter(policy: xr.Dataset) -> _Finding:
+def _filter(policy: xr.Dataset) -> Finding:
     if "q" not in policy:
-        return _Finding()
+        return NOTHING
     q, n_orders = policy["q"].values, _n_orders(policy)
     gap = find_gap(q)
     numbers = {"gap_edge": gap.edge, "gap_log10_p": gap.log10_p}
@@ -175,13 +174,13 @@ def _filter(policy: xr.Dataset) -> _Finding:
             f"filter a chance of 1e{gap.log10_p:.0f}), as after a nucleus filter with top-p "
             f"{'' if q.shape[-1] == 2 else 'of at least '}{max(0, numbers['top_p']):.3f} in each of {n_orders} orders."
         )
-    elif gap.zeros and multiples(q, n_orders):
+    elif gap.zeros and np.abs(q * n_orders - (q * n_orders).round()).max() < 1e-9:
         warning = (
             f"all probabilities are multiples of 1/{n_orders}, as if in each of {n_orders} orders the most probable "
             "word were certain (temperature 0, or top-k 1)."
         )
     declared = any(policy.attrs.get(f"option_{name}", "none") != "none" for name in ("top_k", "top_p"))
-    return _Finding("" if declared else warning, numbers)
+    return "" if declared else warning, numbers
 
 
 def _n_orders(policy: xr.Dataset) -> int:
@@ -191,9 +190,48 @@ def _n_orders(policy: xr.Dataset) -> int:
     return policy.sizes.get("order", default_number(policy.sizes["word"]))
 
 
-def _mass(policy: xr.Dataset, least: float) -> _Finding:
+class Gap(NamedTuple):
+    """The gap between almost 0 and the lowest other probability."""
+
+    zeros: int  # probabilities below the gap
+    edge: float  # the lowest probability above it
+    log10_p: float  # log10 of an upper bound for the probability of the gap; NaN if too little is known
+
+
+def find_gap(q: np.ndarray) -> Gap:
+    """The gap near 0 in the probabilities of all words, and a bound of its probability; `q` has any shape.
+
+    Let s = -log(q / (1 - q)) > 0 for the probabilities below 1/2. The null hypothesis is a log-concave density of s, as
+    normal, logistic and exponential distributions have it. Then the hazard rate of s (density at s over the share of
+    values beyond s) does not fall, and a value that passes the edge s_1 of the gap has to end soon. Take the half of
+    the values closest to the gap, from s_0 to s_1, with k + 1 different ones, and the n zeros beyond. Per length of s
+    passed, values end at least as often in the gap as before it. They passed τ = Σ (s - s_0) + n (s_1 - s_0) before the
+    gap and τ' = n · (width of the gap) in it. So the probability that all k values besides the one at the edge ended
+    before the gap is at most (τ / (τ + τ'))^k. Equal values count once, because language models compute with few
+    digits.
+
+    The test can't tell a filter from a model that is either certain to within 1e-12 or far from certain.
+    """
+    low = q[q < 0.5]
+    zeros, positive = int((low <= NEXT_TO_NOTHING).sum()), low[low > NEXT_TO_NOTHING]
+    s = np.unique((-_logit(positive)).round(9))
+    edge = float(positive.min()) if s.size else np.nan
+    if zeros == 0 or s.size < LEAST_VALUES:
+        return Gap(zeros, edge, np.nan)
+    start = np.median(s)
+    above = s[s > start]
+    at_risk = (above - start).sum() + zeros * (s[-1] - start)
+    in_gap = zeros * max(0.0, -_logit(np.float64(NEXT_TO_NOTHING)) - s[-1])
+    return Gap(zeros, edge, float((above.size - 1) * np.log10(at_risk / (at_risk + in_gap))))
+
+
+def _logit(q: np.ndarray) -> np.ndarray:
+    return np.log(q) - np.log1p(-q)
+
+
+def _mass(policy: xr.Dataset, least: float) -> Finding:
     if "captured_mass" not in policy:
-        return _Finding()
+        return NOTHING
     mass = policy["captured_mass"].values
     if "log_probability" in policy:
         log_p, censored = _measured(policy)
@@ -203,16 +241,16 @@ def _mass(policy: xr.Dataset, least: float) -> _Finding:
         f"in {low} of {mass.size} prompts the words together have a probability below {least:g} (median {median:.2g}, "
         f"lowest {mass.min():.2g}): the model would rather say something else."
     )
-    return _Finding(warning if low else "", {"lowest_mass": float(mass.min()), "median_mass": median})
+    return warning if low else "", {"lowest_mass": float(mass.min()), "median_mass": median}
 
 
-def _order_effect(policy: xr.Dataset) -> _Finding:
+def _order_effect(policy: xr.Dataset) -> Finding:
     if "log_probability" not in policy or policy.sizes["order"] < 2:
-        return _Finding()
+        return NOTHING
     log_p, censored = _measured(policy)
     known = (np.isfinite(log_p) & ~censored).all((0, 2))
     if not known.any():
-        return _Finding()
+        return NOTHING
     centred = log_p[:, known] - log_p[:, known].mean(-1, keepdims=True)
     average = centred.mean(0)
     order, word = (float(np.sqrt((part**2).mean())) for part in (centred - average, average))
@@ -220,23 +258,22 @@ def _order_effect(policy: xr.Dataset) -> _Finding:
         f"the order in which words are presented changes their log-probabilities by {order:.2g} (r.m.s.), more than "
         f"words and memory do ({word:.2g})."
     )
-    return _Finding(warning if order > word else "", {"order_effect": order, "word_effect": word})
+    return warning if order > word else "", {"order_effect": order, "word_effect": word}
 
 
-def _censored(policy: xr.Dataset) -> _Finding:
+def _censored(policy: xr.Dataset) -> Finding:
     if "log_probability" not in policy:
-        return _Finding()
+        return NOTHING
     censored = _measured(policy)[1]
     warning = (
         f"{censored.sum()} of {censored.size} log-probabilities are upper bounds only, in {censored.any(-1).sum()} of "
         f"{censored[..., 0].size} prompts: the model's interface did not list the word."
     )
-    return _Finding(warning if censored.any() else "", {"censored_fraction": float(censored.mean())})
+    return warning if censored.any() else "", {"censored_fraction": float(censored.mean())}
 
 
 def _measured(policy: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Log-probabilities and censoring, shape (order, state, word)."""
     log_p = policy["log_probability"].transpose("order", "state", "word")
-    if "censored" not in policy:
-        return log_p.values, np.zeros(log_p.shape, dtype=bool)
-    return log_p.values, policy["censored"].transpose(*log_p.dims).values.astype(bool)
+    censored = policy.get("censored", xr.zeros_like(log_p, dtype=bool)).transpose(*log_p.dims)
+    return log_p.values, censored.values.astype(bool)

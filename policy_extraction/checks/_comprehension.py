@@ -51,12 +51,8 @@ def comprehension(
 
     Parameters
     ----------
-    backend
-        The model.
-    words
-        The W words.
-    memory_length
-        H, in interactions.
+    backend, words, memory_length, template, payoffs
+        As in `policy_extraction.lazy_policy`.
     n
         Number of agents, ≥ 2.
     seed
@@ -66,8 +62,6 @@ def comprehension(
         (38 for two words and h = 5).
     temperature
         Temperature of the generation; 0 always takes the most probable token.
-    template, payoffs
-        The prompt of the game.
 
     Returns
     -------
@@ -113,11 +107,17 @@ def comprehension(
         whole_number("per_kind", per_kind, 1, MANY)
     real_number("temperature", temperature, least=0)
     rng = np.random.default_rng(seed)
-    memories = [_random_memory(rng, words, memory_length) for _ in range(n)]
+    memories = []
+    for _ in range(n):
+        length = rng.integers(1, memory_length, endpoint=True)  # an empty memory has no history to ask about
+        memories.append([(words[a], words[b]) for a, b in rng.integers(len(words), size=(length, 2)).tolist()])
     presented = [[words[i] for i in rng.permutation(len(words))] for _ in memories]
     asked = [_sampled(rng, list(questions_about(memory, words, payoffs)), per_kind) for memory in memories]
+    # A value need not be a word, so the prefix ends before the opening quotation mark, and before the space, which most
+    # vocabularies make part of the next token.
+    prefix = template.answer_prefix.rstrip("'\" ")
     prompts = [
-        _meta_prompt(template.prompt(order, memory, payoffs), question)
+        Prompt(template.prompt(order, memory, payoffs).system, question.text, prefix)
         for memory, order, questions in zip(memories, presented, asked, strict=True)
         for question in questions
     ]
@@ -132,22 +132,26 @@ def comprehension(
             correct[place] += value == question.answer
             malformed[place] += value is None
             number[place] += 1
-    result = _label(correct / number, malformed / number, words, memories, backend.name)
-    return stamp(
-        result,
-        "comprehension",
-        n=n,
-        seed=seed,
-        per_kind=per_kind,
-        temperature=float(temperature),
-        **prompt_options(template, payoffs),
-    ).assign_attrs(memory_length=memory_length)
-
-
-def _random_memory(rng: np.random.Generator, words: tuple[str, ...], memory_length: int) -> list[tuple[str, str]]:
-    # An empty memory has no history to ask about.
-    length = rng.integers(1, memory_length, endpoint=True)
-    return [(words[a], words[b]) for a, b in rng.integers(len(words), size=(length, 2)).tolist()]
+    correct, malformed = correct / number, malformed / number
+    table = ("question", "agent")
+    columns = {
+        "correct": (table, correct, "fraction of questions answered correctly"),
+        "malformed": (table, malformed, "fraction of answers not in the format"),
+        "accuracy": ("question", correct.mean(1), "mean fraction of questions answered correctly"),
+        "standard_error": ("question", correct.std(1, ddof=1) / np.sqrt(n), "standard error"),
+    }
+    coords = {
+        "question": kinds,
+        "category": ("question", [kind.category for kind in KINDS]),
+        "agent": np.arange(n),
+        "memory": ("agent", [", ".join(f"{own}-{partner}" for own, partner in memory) for memory in memories]),
+        **word_coords(words),
+        "pair": "/".join(words),
+        "model": backend.name,
+    }
+    options = {"n": n, "seed": seed, "per_kind": per_kind, "temperature": float(temperature)}
+    result = stamp(labelled(columns, coords), "comprehension", **options, **prompt_options(template, payoffs))
+    return result.assign_attrs(memory_length=memory_length)
 
 
 def _sampled(rng: np.random.Generator, questions: list[Asked], per_kind: int | None) -> list[Asked]:
@@ -161,54 +165,18 @@ def _sampled(rng: np.random.Generator, questions: list[Asked], per_kind: int | N
     return kept
 
 
-def _meta_prompt(prompt: Prompt, question: Asked) -> Prompt:
-    # A value need not be a word, so the prefix ends before the opening quotation mark, and before the space, which most
-    # vocabularies make part of the next token.
-    return Prompt(prompt.system, question.text, prompt.answer_prefix.rstrip("'\" "))
-
-
 def _answers(
     backend: Backend, prompts: Sequence[Prompt], questions: Sequence[Asked], temperature: float, seed: int
 ) -> list[str]:
     """The texts of the model, each with as many tokens as the form of the right answer may take."""
     texts = [""] * len(prompts)
-    most = {i: TOKENS_OF_A_VALUE for i in range(len(prompts))}
-    for i, question in enumerate(questions):
-        if isinstance(question.answer, frozenset):
-            most[i] += TOKENS_IN_A_LIST * (len(question.answer) - 1)
-    for length in sorted(set(most.values())):
-        numbers = [i for i in most if most[i] == length]
+    items = [len(question.answer) if isinstance(question.answer, frozenset) else 1 for question in questions]
+    most = [TOKENS_OF_A_VALUE + TOKENS_IN_A_LIST * (n - 1) for n in items]
+    for length in sorted(set(most)):
+        numbers = [i for i, its in enumerate(most) if its == length]
         written = backend.generate(
             [prompts[i] for i in numbers], max_tokens=length, temperature=temperature, seed=derived_seed(seed, length)
         )
         for i, text in zip(numbers, written, strict=True):
             texts[i] = text
     return texts
-
-
-def _label(
-    correct: np.ndarray,
-    malformed: np.ndarray,
-    words: Sequence[str],
-    memories: Sequence[Sequence[tuple[str, str]]],
-    model: str,
-) -> xr.Dataset:
-    table = ("question", "agent")
-    columns = {
-        "correct": (table, correct, "fraction of questions answered correctly"),
-        "malformed": (table, malformed, "fraction of answers not in the format"),
-        "accuracy": ("question", correct.mean(1), "mean fraction of questions answered correctly"),
-        "standard_error": ("question", correct.std(1, ddof=1) / np.sqrt(correct.shape[1]), "standard error"),
-    }
-    return labelled(
-        columns,
-        coords={
-            "question": [kind.name for kind in KINDS],
-            "category": ("question", [kind.category for kind in KINDS]),
-            "agent": np.arange(correct.shape[1]),
-            "memory": ("agent", [", ".join(f"{own}-{partner}" for own, partner in memory) for memory in memories]),
-            **word_coords(words),
-            "pair": "/".join(words),
-            "model": model,
-        },
-    )

@@ -117,7 +117,9 @@ def generation_test(
     [1, 0]
     """
     policy = single_policy(policy)
-    words, space = words_of(policy), _space(policy, memory_length)
+    words, space = words_of(policy), space_of(policy)
+    if memory_length is not None:
+        space = MemorySpace(len(words), whole_number("memory_length", memory_length, 1, space.memory_length))
     temperature = _temperature(policy, temperature)
     instance("backend", backend, Backend)
     check_prompt(template, payoffs)
@@ -159,14 +161,6 @@ def generation_test(
         alarm_level=ALARM_LEVEL,
         share_level=SHARE_LEVEL,
     ).assign_attrs(memory_length=space.memory_length)
-
-
-def _space(policy: xr.Dataset, memory_length: int | None) -> MemorySpace:
-    whole = space_of(policy)
-    if memory_length is None:
-        return whole
-    whole_number("memory_length", memory_length, 1, whole.memory_length)
-    return MemorySpace(whole.n_words, memory_length)
 
 
 def _temperature(policy: xr.Dataset, temperature: float | None) -> float:

@@ -30,11 +30,11 @@ from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._sampling import check_temperature
 from policy_extraction.measuring._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
 from policy_extraction.prompts._games import check_games, one_game
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
+from policy_extraction.prompts._questions import Memory
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt, prompt_options
 
 MOST_CHOICES = 10_000_000  # in all rounds of all runs
 FORMAT = 1  # of a log
-Memory = tuple[tuple[int, int], ...]
 
 
 def live_population(
@@ -61,14 +61,10 @@ def live_population(
 
     Parameters
     ----------
-    backend
-        The model.
-    words
-        The W words.
+    backend, words, memory_length, template, payoffs
+        As in `policy_extraction.lazy_policy`.
     n_agents
         N ≥ 2.
-    memory_length
-        H, in interactions.
     rounds
         Rounds to play, ≥ 1; a run does not stop when it has converged.
     runs
@@ -77,8 +73,6 @@ def live_population(
         0 to 2^63 - 1.
     temperature
         Temperature of the generation.
-    template, payoffs
-        The prompt.
     max_tries
         Most answers generated for a choice until one is a word.
     log
@@ -139,43 +133,98 @@ def live_population(
     full = [((words[0], words[-1]),) * memory_length, ((words[-1], words[0]),) * memory_length]
     backend.check([template.prompt(words, memory, payoffs) for memory in full], words)
 
-    game = _Game(backend, words, memory_length, template, payoffs, temperature, seed, max_tries)
-    interactions = rounds * n_agents
-    # The number of rounds is no part of the key, so that a finished game can be made longer.
-    kept = ResumableLog(log, {"interactions": FORMAT, **game.key(), "n_agents": n_agents, "runs": runs}, "population")
+    # Everything that determines the interactions. The number of rounds is no part of it, so that a finished game can be
+    # made longer.
+    key = {
+        "interactions": FORMAT,
+        "model": backend.name,
+        "identity": backend.identity,
+        "words": list(words),
+        "memory_length": memory_length,
+        "template": template.name,
+        "template_sha256": hashlib.sha256(json.dumps(asdict(template)).encode()).hexdigest(),
+        "payoffs": [payoffs.success, payoffs.failure],
+        "temperature": float(temperature),
+        "seed": int(seed),
+        "n_agents": n_agents,
+        "runs": runs,
+    }
+    kept = ResumableLog(log, key, "population")
     played: list[Played] = []
     memories: list[list[Memory]] = [[()] * n_agents for _ in range(runs)]
     states = np.zeros((runs, rounds + 1, n_agents), dtype=np.int64)
+
+    def play(t: int, met: np.ndarray, presented: np.ndarray) -> Played:
+        """Interaction number t of all runs."""
+        remembered = [memories[run][agent] for run in range(runs) for agent in met[run]]
+        prompts = [
+            template.prompt([words[i] for i in order], [(words[a], words[b]) for a, b in memory], payoffs)
+            for memory, order in zip(remembered, presented, strict=True)
+        ]
+        # From the whole game, so that a continued run asks as an uninterrupted one.
+        copies = copies_needed(sum(step.generated for step in played), sum(step.valid for step in played))
+        spoken = speak(
+            backend,
+            prompts,
+            [1] * len(prompts),
+            words,
+            temperature=temperature,
+            seed=derived_seed(seed, t, 1),
+            max_tokens=answer_length(backend, words),
+            max_tries=max_tries,
+            copies=copies,
+        )
+        if not all(spoken.words):
+            silent = spoken.generated[[not said for said in spoken.words]].sum()
+            raise UnparsedError(
+                f"max_tries = {max_tries}: in interaction {t} none of {silent} answers of {backend.name} "
+                f"began with {' or '.join(words)}; take more tries"
+            )
+        said = np.array([choice[0] for choice in spoken.words]).reshape(runs, 2)
+        return Played(met, said, int(spoken.generated.sum()), int(spoken.valid.sum()))
+
+    interactions = rounds * n_agents
     bar_options = {"desc": backend.name, "unit": "interaction", "disable": hidden(progress), "leave": False}
     with tqdm(total=interactions * runs, **bar_options) as bar:
         for t in range(interactions):
-            met, presented = game.draw(t, runs, n_agents)
+            # A function of the seed and t alone, so that a continued run equals an uninterrupted one.
+            rng = np.random.default_rng([seed, t])
+            first, step = rng.integers(n_agents, size=runs), rng.integers(1, n_agents, size=runs)
+            met = np.stack([first, (first + step) % n_agents], axis=-1)
+            presented = rng.permuted(np.tile(np.arange(len(words)), (2 * runs, 1)), axis=1)
             if t < len(kept.lines):
                 with kept.answers(t) as line:
                     played.append(_recalled(line, met, len(words)))
             else:
-                # From the whole game, so that a continued run asks as an uninterrupted one.
-                copies = copies_needed(
-                    *(sum(getattr(step, name) for step in played) for name in ("generated", "valid"))
-                )
-                played.append(game.play(memories, t, met, presented, copies))
+                played.append(play(t, met, presented))
                 kept.append({name: np.asarray(value).tolist() for name, value in played[t]._asdict().items()})
             bar.update(runs)
             _remember(memories, played[t], memory_length)
             if (t + 1) % n_agents == 0:
                 states[:, (t + 1) // n_agents] = [[space.state(memory) for memory in run] for run in memories]
-    result = _label(played, states, words, backend.name)
-    return stamp(
-        result,
-        "live_population",
-        n_agents=n_agents,
-        runs=runs,
-        rounds=rounds,
-        seed=seed,
-        temperature=float(temperature),
-        **prompt_options(template, payoffs),
-        max_tries=max_tries,
-    ).assign_attrs(memory_length=memory_length)
+    met, said = (np.stack([getattr(step, name) for step in played], axis=1) for name in ("met", "said"))
+    success = (said[..., 0] == said[..., 1]).reshape(runs, rounds, n_agents).mean(-1)
+    meeting = ("run", "interaction", "speaker")
+    columns = {
+        "met": (meeting, met, "number of the agent"),
+        "said": (meeting, said, "number of the word said"),
+        "success_rate": (("run", "round"), success, "share of interactions with the same word"),
+        "memory_state": (("run", "boundary", "agent"), states, "memory state at the end of the round"),
+        "generated": ("interaction", np.array([step.generated for step in played]), "answers generated"),
+        "valid": ("interaction", np.array([step.valid for step in played]), "answers that were a word"),
+    }
+    coords = {
+        "run": np.arange(runs),
+        "round": np.arange(1, rounds + 1),
+        "boundary": np.arange(rounds + 1),
+        **word_coords(words),
+        "pair": "/".join(words),
+        "model": backend.name,
+    }
+    options = {"n_agents": n_agents, "runs": runs, "rounds": rounds, "seed": seed, "temperature": float(temperature)}
+    options |= {**prompt_options(template, payoffs), "max_tries": max_tries}
+    result = stamp(labelled(columns, coords), "live_population", **options)
+    return result.assign_attrs(memory_length=memory_length)
 
 
 class Played(NamedTuple):
@@ -185,74 +234,6 @@ class Played(NamedTuple):
     said: np.ndarray  # numbers of their words, shape (runs, 2)
     generated: int  # answers in all runs
     valid: int  # those that were a word
-
-
-class _Game(NamedTuple):
-    """The rules of an interaction."""
-
-    backend: Backend
-    words: tuple[str, ...]
-    memory_length: int
-    template: Template
-    payoffs: Payoffs
-    temperature: float
-    seed: int
-    max_tries: int
-
-    def key(self) -> dict[str, object]:
-        """Everything that determines the interactions."""
-        return {
-            "model": self.backend.name,
-            "identity": self.backend.identity,
-            "words": list(self.words),
-            "memory_length": self.memory_length,
-            "template": self.template.name,
-            "template_sha256": hashlib.sha256(json.dumps(asdict(self.template)).encode()).hexdigest(),
-            "payoffs": [self.payoffs.success, self.payoffs.failure],
-            "temperature": float(self.temperature),
-            "seed": int(self.seed),
-        }
-
-    def draw(self, t: int, n_runs: int, n_agents: int) -> tuple[np.ndarray, np.ndarray]:
-        """The pairs of interaction number t in all runs, and the presented order of words for each agent."""
-        # A function of the seed and t alone, so that a continued run equals an uninterrupted one.
-        rng = np.random.default_rng([self.seed, t])
-        first, step = rng.integers(n_agents, size=n_runs), rng.integers(1, n_agents, size=n_runs)
-        met = np.stack([first, (first + step) % n_agents], axis=-1)
-        return met, rng.permuted(np.tile(np.arange(len(self.words)), (2 * n_runs, 1)), axis=1)
-
-    def play(self, memories: list[list[Memory]], t: int, met: np.ndarray, presented: np.ndarray, copies: int) -> Played:
-        """Interaction number t of all runs; the first call generates `copies` answers for each choice."""
-        n_runs = len(memories)
-        prompts = [
-            self._prompt(memories[run][agent], order)
-            for (run, agent), order in zip(
-                ((run, agent) for run in range(n_runs) for agent in met[run]), presented, strict=True
-            )
-        ]
-        spoken = speak(
-            self.backend,
-            prompts,
-            [1] * len(prompts),
-            self.words,
-            temperature=self.temperature,
-            seed=derived_seed(self.seed, t, 1),
-            max_tokens=answer_length(self.backend, self.words),
-            max_tries=self.max_tries,
-            copies=copies,
-        )
-        if not all(spoken.words):
-            silent = spoken.generated[[not said for said in spoken.words]].sum()
-            raise UnparsedError(
-                f"max_tries = {self.max_tries}: in interaction {t} none of {silent} answers of {self.backend.name} "
-                f"began with {' or '.join(self.words)}; take more tries"
-            )
-        said = np.array([choice[0] for choice in spoken.words]).reshape(n_runs, 2)
-        return Played(met, said, int(spoken.generated.sum()), int(spoken.valid.sum()))
-
-    def _prompt(self, memory: Memory, order: np.ndarray) -> Prompt:
-        remembered = [(self.words[own], self.words[partner]) for own, partner in memory]
-        return self.template.prompt([self.words[i] for i in order], remembered, self.payoffs)
 
 
 def _recalled(line: dict[str, Any], met: np.ndarray, n_words: int) -> Played:
@@ -267,29 +248,3 @@ def _remember(memories: list[list[Memory]], step: Played, memory_length: int) ->
     for run, ((i, j), (a, b)) in enumerate(zip(step.met.tolist(), step.said.tolist(), strict=True)):
         memories[run][i] = (*memories[run][i], (a, b))[-memory_length:]
         memories[run][j] = (*memories[run][j], (b, a))[-memory_length:]
-
-
-def _label(played: list[Played], states: np.ndarray, words: Sequence[str], model: str) -> xr.Dataset:
-    met, said = (np.stack([getattr(step, name) for step in played], axis=1) for name in ("met", "said"))
-    n_runs, n_boundaries, n_agents = states.shape
-    success = (said[..., 0] == said[..., 1]).reshape(n_runs, n_boundaries - 1, n_agents).mean(-1)
-    meeting = ("run", "interaction", "speaker")
-    columns = {
-        "met": (meeting, met, "number of the agent"),
-        "said": (meeting, said, "number of the word said"),
-        "success_rate": (("run", "round"), success, "share of interactions with the same word"),
-        "memory_state": (("run", "boundary", "agent"), states, "memory state at the end of the round"),
-        "generated": ("interaction", np.array([step.generated for step in played]), "answers generated"),
-        "valid": ("interaction", np.array([step.valid for step in played]), "answers that were a word"),
-    }
-    return labelled(
-        columns,
-        coords={
-            "run": np.arange(n_runs),
-            "round": np.arange(1, n_boundaries),
-            "boundary": np.arange(n_boundaries),
-            **word_coords(words),
-            "pair": "/".join(words),
-            "model": model,
-        },
-    )

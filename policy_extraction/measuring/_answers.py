@@ -6,10 +6,9 @@ import sqlite3
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -18,10 +17,9 @@ from meanfield import InputError, ModelError, StorageError
 from policy_extraction._toolbox.checksums import checksum
 from policy_extraction.backends._backend import Backend, Submitting
 from policy_extraction.measuring._sampling import Sampling, check_log_probabilities, choose
+from policy_extraction.prompts._questions import Asked, Memory
 from policy_extraction.prompts._template import Prompt
 
-Memory: TypeAlias = tuple[tuple[int, int], ...]
-Asked: TypeAlias = tuple[Memory, int]
 INSERT = "INSERT OR IGNORE INTO {} VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))"
 MEMORIES_A_QUERY = 500  # old releases of SQLite take at most 999 parameters
 PAUSE = 0.5  # least seconds between two writes; faster portions are collected
@@ -128,22 +126,21 @@ class Answers:
         backend: Backend,
         words: Sequence[str],
         asked: Sequence[Asked],
-        prompts: Sequence[Prompt],
+        prompt: Callable[[Asked], Prompt],
         bar: tqdm,
         sampling: Sampling | None = None,
+        wait: bool = True,
     ) -> tuple[np.ndarray, np.ndarray]:
         """`get` after asking the model for all unknown answers; raises as `ask`, for known answers too."""
         log_p, censored = self.get(asked, len(words))
         unknown = np.isnan(log_p).any(axis=1)
         _check_decided(log_p[~unknown], censored[~unknown], sampling, backend.name)
-        missing = np.flatnonzero(unknown)
+        left = [asked[number] for number in np.flatnonzero(unknown)]
         if not bar.disable:  # known answers do not count for the rate
-            bar.initial += len(asked) - len(missing)
-            bar.n += len(asked) - len(missing)
+            bar.initial += len(asked) - len(left)
+            bar.n += len(asked) - len(left)
             bar.refresh()
-        left = [asked[number] for number in missing]
-        wanted = [prompts[number] for number in missing]
-        log_p[missing], censored[missing] = self.ask(backend, words, left, wanted, bar, sampling)
+        log_p[unknown], censored[unknown] = self.ask(backend, words, left, prompt, bar, sampling, wait)
         return log_p, censored
 
     def ask(
@@ -151,21 +148,19 @@ class Answers:
         backend: Backend,
         words: Sequence[str],
         asked: Sequence[Asked],
-        prompts: Sequence[Prompt],
+        prompt: Callable[[Asked], Prompt],
         bar: tqdm,
         sampling: Sampling | None = None,
+        wait: bool = True,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Ask a model and keep its answers; shapes as in `get`. An interrupt prints one line on stderr.
 
-        Raises
-        ------
-        InputError
-            If an answer allows no policy; it is not kept. Also at the first answers that leave the probabilities of
-            `sampling` undecided, if that is to be an error: no further answer could mend it.
-        ModelError
-            If an answer is NaN or missing.
+        Without `wait` prompts are left with a back end that can be asked later, and most answers are NaN. Raises
+        InputError for an answer that allows no policy, which is not kept, or at the first one that `sampling` does not
+        allow to be undecided, as no further answer could mend it; ModelError for one that is NaN or missing.
         """
         log_p, censored = np.full((len(asked), len(words)), np.nan), np.zeros((len(asked), len(words)), dtype=bool)
+        prompts = [prompt(one) for one in asked]
         waiting: list[int] = []
         written = 0.0
 
@@ -175,7 +170,7 @@ class Answers:
 
         with self.telling(backend.name, bar):
             if isinstance(backend, Submitting):
-                every = backend.score_later(prompts, words, journal=self._journal, tell=bar.set_postfix_str)
+                every = backend.score_later(prompts, words, journal=self._journal, tell=bar.set_postfix_str, wait=wait)
             else:
                 every = backend.score(prompts, words)
             try:
@@ -195,33 +190,13 @@ class Answers:
             finally:
                 write()
         left = int(np.isnan(log_p).any(axis=1).sum())
-        if left:
+        if left and wait:
             raise ModelError(f"model = {backend.name}: it left {left} prompts without an answer")
         # Another process may have answered first, and a repeated call must give the same.
         kept, bounds = self.get(asked, len(words))
         held = ~np.isnan(kept).any(axis=1)
         log_p[held], censored[held] = kept[held], bounds[held]
         return log_p, censored
-
-    def submit(
-        self,
-        backend: Backend,
-        words: Sequence[str],
-        asked: Sequence[Asked],
-        prompts: Sequence[Prompt],
-        sampling: Sampling,
-    ) -> None:
-        """Leave all unknown answers with a back end that can be asked later, without waiting for them; as `ask`."""
-        missing = np.flatnonzero(np.isnan(self.get(asked, len(words))[0]).any(axis=1))
-        if not isinstance(backend, Submitting) or self._path is None or not len(missing):
-            return
-        left = [asked[number] for number in missing]
-        for scores in backend.score_later(
-            [prompts[number] for number in missing], words, journal=self._journal, tell=lambda said: None, wait=False
-        ):
-            check_log_probabilities(scores.log_probability)
-            self.put([left[number] for number in scores.numbers], scores.log_probability, scores.censored)
-            _check_decided(scores.log_probability, scores.censored, sampling, backend.name)
 
     @property
     def _journal(self) -> Path | None:

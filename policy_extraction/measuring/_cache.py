@@ -1,7 +1,4 @@
-"""Files of earlier measurements: finished records here, answers before that in `_answers`.
-
-Every file is written under a temporary name and then renamed, so an interrupted run leaves no half-written file.
-"""
+"""Files of earlier measurements, written whole or not at all: finished records here, answers in `_answers`."""
 
 from __future__ import annotations
 
@@ -20,10 +17,7 @@ from policy_extraction.measuring._answers import Answers
 
 
 class RecordCache:
-    """Records as NetCDF files, named by the SHA-256 of their keys, with answers beside them.
-
-    `cache` is True for the folder `name` in `cache_folder`, False for no cache, or a folder.
-    """
+    """Records as NetCDF files, named by the SHA-256 of their keys, in `cache`, with answers beside them."""
 
     def __init__(self, cache: bool | str | os.PathLike[str], name: str = "records") -> None:
         if not isinstance(cache, (bool, str, os.PathLike)):

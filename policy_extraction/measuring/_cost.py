@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -22,7 +21,7 @@ from policy_extraction.backends.local._source import SMOLLM2, find
 from policy_extraction.backends.local._tokens import questions
 from policy_extraction.prompts._games import Words, check_games, games_of
 from policy_extraction.prompts._orders import orders
-from policy_extraction.prompts._questions import prompts
+from policy_extraction.prompts._questions import Game
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
 
 COUNTED = 256  # prompts of each memory length
@@ -104,18 +103,25 @@ def cost(
     tokenizer, missing = _tokenizer(model)
     found = []
     for game in games:
-        count = _count(tokenizer, game, memory_length, template, payoffs, most)
-        written = count.requests * answer_tokens
-        if max(count.tokens_in, written) > LARGEST_SEED:
-            raise InputError(f"memory_length = {memory_length}: {count.tokens_in:.1e} tokens, expected fewer than 2^63")
+        n_prompts, requests, tokens_in = _count(
+            tokenizer, Game(game, orders(game), memory_length, template, payoffs), most
+        )
+        written = requests * answer_tokens
+        if max(tokens_in, written) > LARGEST_SEED:
+            raise InputError(f"memory_length = {memory_length}: {tokens_in:.1e} tokens, expected fewer than 2^63")
+        paces = (
+            (n_prompts, prompts_per_second),
+            (requests * MINUTE, limits.requests_per_minute),
+            ((tokens_in + written) * MINUTE, limits.tokens_per_minute),
+        )
         price = np.nan if limits.input_price is None or limits.output_price is None else 0.0
         columns = {
-            "prompts": ((), count.prompts, "prompts"),
-            "requests": ((), count.requests, "requests"),
-            "tokens_in": ((), count.tokens_in, "tokens read"),
+            "prompts": ((), n_prompts, "prompts"),
+            "requests": ((), requests, "requests"),
+            "tokens_in": ((), tokens_in, "tokens read"),
             "tokens_out": ((), written, "tokens written"),
-            "price": ((), price + limits.cost(count.tokens_in, written), "price", "currency of the prices"),
-            "seconds": ((), _seconds(count, written, limits, prompts_per_second), "time", "s"),
+            "price": ((), price + limits.cost(tokens_in, written), "price", "currency of the prices"),
+            "seconds": ((), max((number / pace for number, pace in paces if pace), default=np.nan), "time", "s"),
         }
         found.append(labelled(columns, {"pair": "/".join(game)}))
     result = xr.concat(found, "pair") if stacked else found[0]
@@ -126,31 +132,22 @@ def cost(
     return stamped.assign_attrs(counted=how, memory_length=memory_length)
 
 
-class _Count(NamedTuple):
-    prompts: int
-    requests: int
-    tokens_in: int
-
-
-def _count(
-    tokenizer: Any, words: Words, memory_length: int, template: Template, payoffs: Payoffs, most: int | None
-) -> _Count:
-    """Tokens of all prompts, or of as many of the longest ones."""
-    presented, space, total = orders(words), MemorySpace(len(words), memory_length), _Count(0, 0, 0)
-    for length in reversed(range(memory_length + 1)):
+def _count(tokenizer: Any, game: Game, most: int | None) -> list[int]:
+    """Prompts, requests and tokens of all prompts, or of as many of the longest ones."""
+    space, total = MemorySpace(len(game.words), game.memory_length), [0, 0, 0]
+    for length in reversed(range(game.memory_length + 1)):
         n_memories = space.n_digits**length
-        n_prompts = n_memories * len(presented)
-        n_asked = n_prompts if most is None else min(n_prompts, most - total.prompts)
+        n_prompts = n_memories * len(game.presented)
+        n_asked = n_prompts if most is None else min(n_prompts, most - total[0])
         if not n_asked:
             break
         parts, draw, asked = min(n_prompts, COUNTED), random.Random(0), []
         for i in range(parts):  # one in each of as many equal parts, the same each time
             place, number = divmod(draw.randrange(i * n_prompts // parts, (i + 1) * n_prompts // parts), n_memories)
-            memory = space.memory(space.offset(length) + number)
-            asked += prompts(words, presented[place : place + 1], [memory], template, payoffs)
-        requests, tokens = _sizes(tokenizer, asked, words)
+            asked.append(game.prompt((space.memory(space.offset(length) + number), place)))
+        requests, tokens = _sizes(tokenizer, asked, game.words)
         more = n_asked, n_asked * requests, n_asked * tokens // len(asked)
-        total = _Count(*(a + b for a, b in zip(total, more, strict=True)))
+        total = [a + b for a, b in zip(total, more, strict=True)]
     return total
 
 
@@ -167,15 +164,6 @@ def _sizes(tokenizer: Any, asked: Sequence[Prompt], words: Words) -> tuple[int, 
     return len(begun), len(begun) * contexts + len(read) * sum(map(len, begun))
 
 
-def _seconds(count: _Count, written: int, limits: Limits, prompts_per_second: float | None) -> float:
-    takes = [
-        count.prompts / prompts_per_second if prompts_per_second else np.nan,
-        count.requests * MINUTE / limits.requests_per_minute if limits.requests_per_minute else np.nan,
-        (count.tokens_in + written) * MINUTE / limits.tokens_per_minute if limits.tokens_per_minute else np.nan,
-    ]
-    return max((seconds for seconds in takes if not np.isnan(seconds)), default=np.nan)
-
-
 def _tokenizer(model: str | os.PathLike[str] | tuple[Any, Any] | None) -> tuple[Any, str]:
     """The tokenizer of a model, or None and why."""
     if model is None:
@@ -187,6 +175,6 @@ def _tokenizer(model: str | os.PathLike[str] | tuple[Any, Any] | None) -> tuple[
     if not isinstance(model, (str, os.PathLike)):
         raise InputError(f"model = {model!r}: expected a name, a path, a pair (model, tokenizer) or None")
     try:
-        return load_tokenizer(find(model if isinstance(model, str) else Path(model))), ""
+        return load_tokenizer(find(model)), ""
     except InputError as error:
         return None, f" ({error})"

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import MemorySpace
 from policy_extraction._toolbox.bars import hidden
-from policy_extraction._toolbox.texts import check_kept
 from policy_extraction.backends._backend import Backend, Submitting
 from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
-from policy_extraction.measuring._answers import Asked
 from policy_extraction.measuring._cache import RecordCache
-from policy_extraction.measuring._record import make_record, policy_from_record, stack
+from policy_extraction.measuring._record import policy_from_record, record_of, stack
 from policy_extraction.measuring._sampling import Sampling
-from policy_extraction.prompts._games import Words, check_games, check_tabulable, check_text, games_of
-from policy_extraction.prompts._orders import Order, orders
-from policy_extraction.prompts._questions import all_memories, prompts, trial_prompts
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
+from policy_extraction.prompts._games import check_games, check_tabulable, check_text, games_of
+from policy_extraction.prompts._orders import orders
+from policy_extraction.prompts._questions import Game
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt
 
 
 def extract(
@@ -136,72 +133,37 @@ def extract(
     )
     if not backend.identity:
         kept = RecordCache(False)
-    plans = {game: _Plan(game, tuple(orders(game)), memory_length, template, payoffs) for game in games}
-    records = {game: kept.get(plan.key(backend)) for game, plan in plans.items()}
-    missing = [plans[game] for game, record in records.items() if record is None]
+    plans = {words: Game(words, orders(words), int(memory_length), template, payoffs) for words in games}
+    records = {words: kept.get(_key(backend, plan)) for words, plan in plans.items()}
+    missing = [plans[words] for words, record in records.items() if record is None]
     if missing:
         kept.prepare()
         for plan in missing:
-            trial = trial_prompts(plan.words, plan.presented, memory_length, template, payoffs)
-            check_text(plan.words, memory_length, trial)
-            backend.check(trial, plan.words)
-            check_kept({"model": backend.name, "identity": backend.identity, **backend.provenance})
+            check_text(plan.words, memory_length, plan.trial())
+            plan.check(backend)
         # A service that answers within a day has all pairs before the first wait.
-        for plan in missing if len(missing) > 1 and isinstance(backend, Submitting) else []:
-            kept.answers(plan.key(backend)).submit(backend, plan.words, *plan.questions(), sampling)
-        total = sum(plan.n_prompts for plan in missing)
+        asked = {plan.words: plan.every() for plan in missing}
+        for plan in missing if len(missing) > 1 and isinstance(backend, Submitting) and kept.folder else []:
+            answers, no_bar = kept.answers(_key(backend, plan)), tqdm(disable=True)
+            answers.complete(backend, plan.words, asked[plan.words], plan.prompt, no_bar, sampling, wait=False)
+        total = sum(map(len, asked.values()))
         with tqdm(total=total, desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
             for plan in missing:
-                records[plan.words] = _measure(backend, plan, kept, bar, sampling)
+                key = _key(backend, plan)
+                # While others were measured, which takes days in batches, another process may have finished this one.
+                if (finished := kept.get(key)) is None:
+                    answers = kept.answers(key)
+                    found = answers.complete(backend, plan.words, asked[plan.words], plan.prompt, bar, sampling)
+                    finished = record_of(plan, backend, *found)
+                    kept.put(key, finished)
+                else:
+                    bar.total -= len(asked[plan.words])
+                    bar.refresh()
+                records[plan.words] = finished
     found = [record for record in records.values() if record is not None]
     return policy_from_record(stack(found) if stacked else found[0], temperature, undecided=undecided)
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """One record to measure."""
-
-    words: Words
-    presented: tuple[Order, ...]
-    memory_length: int
-    template: Template
-    payoffs: Payoffs
-
-    @property
-    def n_prompts(self) -> int:
-        return MemorySpace(len(self.words), self.memory_length).n_states * len(self.presented)
-
-    def questions(self) -> tuple[list[Asked], list[Prompt]]:
-        """Every memory in every order, and its prompt."""
-        memories = all_memories(len(self.words), self.memory_length)
-        wanted = [(tuple(memory), place) for place in range(len(self.presented)) for memory in memories]
-        return wanted, prompts(self.words, self.presented, memories, self.template, self.payoffs)
-
-    def key(self, backend: Backend) -> dict[str, object]:
-        """Everything that determines the record."""
-        return {"format": 4, "identity": backend.identity, **asdict(self), "memory_length": int(self.memory_length)}
-
-
-def _measure(backend: Backend, plan: _Plan, kept: RecordCache, bar: tqdm, sampling: Sampling) -> xr.Dataset:
-    """Measure the unknown answers, and keep the record."""
-    # While other plans were measured, which takes days in batches, another process may have finished this one.
-    if (finished := kept.get(plan.key(backend))) is not None:
-        bar.total -= plan.n_prompts
-        bar.refresh()
-        return finished
-    log_p, censored = kept.answers(plan.key(backend)).complete(backend, plan.words, *plan.questions(), bar, sampling)
-    shape = (len(plan.presented), -1, len(plan.words))
-    record = make_record(
-        log_p.reshape(shape),
-        plan.words,
-        plan.presented,
-        backend.tokens(plan.words),
-        plan.memory_length,
-        backend.name,
-        censored.reshape(shape),
-        model_identity=backend.identity,
-        **prompt_options(plan.template, plan.payoffs),
-        **backend.provenance,
-    )
-    kept.put(plan.key(backend), record)
-    return record
+def _key(backend: Backend, plan: Game) -> dict[str, object]:
+    """Everything that determines a record."""
+    return {"format": 4, "identity": backend.identity, **asdict(plan)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import InitVar, asdict, dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import xarray as xr
@@ -14,17 +14,15 @@ from tqdm.auto import tqdm
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import instance, one_or_several, shown
 from policy_extraction._toolbox.bars import hidden
-from policy_extraction._toolbox.texts import check_kept
 from policy_extraction.backends._backend import Backend
-from policy_extraction.measuring._answers import Answers, Memory
+from policy_extraction.measuring._answers import Answers
 from policy_extraction.measuring._cache import RecordCache
-from policy_extraction.measuring._record import make_record
+from policy_extraction.measuring._record import record_of
 from policy_extraction.measuring._sampling import Sampling, choose
 from policy_extraction.prompts._games import check_games, one_game
-from policy_extraction.prompts._orders import Order
 from policy_extraction.prompts._orders import orders as presentation_orders
-from policy_extraction.prompts._questions import prompts, trial_prompts
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt, prompt_options
+from policy_extraction.prompts._questions import Game, Memory
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt
 
 
 def lazy_policy(
@@ -60,10 +58,8 @@ def lazy_policy(
         The W words, 2 to 255.
     memory_length
         H, in interactions.
-    template
-        The prompt.
-    payoffs
-        Points of a round.
+    template, payoffs
+        The prompt, and the points of a round in it.
     orders
         The presentation orders, or their number for a balanced sample; see `orders`. None for all orders if W ≤ 3,
         else for a sample of at least 24.
@@ -124,7 +120,8 @@ def lazy_policy(
                 f"orders = {shown(orders)}: expected a number, or different orders of the words {shown(words)}"
             )
     sampling = Sampling(temperature, top_k, top_p, over, floor, None, undecided)
-    return LazyExtraction(backend, words, memory_length, template, payoffs, presented, sampling, progress, cache)
+    game = Game(words, presented, memory_length, template, payoffs)
+    return LazyExtraction(backend, game, sampling, progress, answers_of(backend, game, cache))
 
 
 @dataclass(repr=False, eq=False)
@@ -142,18 +139,14 @@ class LazyExtraction:
     """
 
     _backend: Backend
-    words: tuple[str, ...]
-    memory_length: int
-    _template: Template
-    _payoffs: Payoffs
-    presented: list[Order]
+    _game: Game
     _sampling: Sampling
     _progress: bool | None
-    cache: InitVar[bool | str | os.PathLike[str]]
+    _answers: Answers
 
-    def __post_init__(self, cache: bool | str | os.PathLike[str]) -> None:
-        self.name = self._backend.name
-        self._answers = answers_of(self._backend, self.words, self.presented, self._template, self._payoffs, cache)
+    def __post_init__(self) -> None:
+        self.words, self.memory_length = self._game.words, self._game.memory_length
+        self.presented, self.name = self._game.presented, self._backend.name
         self._checked = False
         if not len(self._answers):  # else the model, which may load slowly, may not be needed at all
             self._check()
@@ -169,17 +162,15 @@ class LazyExtraction:
         for memory in memories:
             space.state(memory)  # InputError if it is no memory
         unique = list(dict.fromkeys(memories))
-        log_p, censored = self._measured(unique)
-        where = {memory: i for i, memory in enumerate(unique)}
-        log_p, censored = (values[:, [where[memory] for memory in memories]] for values in (log_p, censored))
-        choice = choose(log_p, censored, self._sampling)
+        choice = choose(*self._measured(unique), self._sampling)
         if self._sampling.undecided == "raise" and not choice.decided.all():
             number = (~choice.decided).sum()
             raise InputError(
                 f"{self.name}: {number} of {choice.decided.size} prompts do not determine the probabilities of the "
                 "words (censored words, or a filter over the vocabulary); undecided='bound' takes the bounds"
             )
-        return choice.q.mean(0)
+        where = {memory: i for i, memory in enumerate(unique)}
+        return choice.q.mean(0)[[where[memory] for memory in memories]]
 
     def record(self) -> xr.Dataset:
         """The record of all memories asked about; `state` are their numbers in `MemorySpace`.
@@ -195,18 +186,7 @@ class LazyExtraction:
         self._check()  # a back end may know how it spells the words only after a check
         log_p, censored = self._measured(memories)
         space = MemorySpace(len(self.words), self.memory_length)
-        record = make_record(
-            log_p,
-            self.words,
-            self.presented,
-            self._backend.tokens(self.words),
-            self.memory_length,
-            self.name,
-            censored,
-            **self._backend.provenance,
-            model_identity=self._backend.identity,
-            **prompt_options(self._template, self._payoffs),
-        )
+        record = record_of(self._game, self._backend, log_p, censored)
         return record.assign_coords(state=[space.state(memory) for memory in memories])
 
     def _measured(self, memories: Sequence[Memory]) -> tuple[np.ndarray, np.ndarray]:
@@ -217,40 +197,21 @@ class LazyExtraction:
         if len(missing):
             self._check()
             wanted = [asked[number] for number in missing]
-            texts = [
-                prompts(self.words, [self.presented[place]], [memory], self._template, self._payoffs)[0]
-                for memory, place in wanted
-            ]
-            with tqdm(total=len(texts), desc=self.name, unit="prompt", disable=hidden(self._progress)) as bar:
+            with tqdm(total=len(wanted), desc=self.name, unit="prompt", disable=hidden(self._progress)) as bar:
                 log_p[missing], censored[missing] = self._answers.ask(
-                    self._backend, self.words, wanted, texts, bar, self._sampling
+                    self._backend, self.words, wanted, self._game.prompt, bar, self._sampling
                 )
         shape = (len(self.presented), len(memories), len(self.words))
         return log_p.reshape(shape), censored.reshape(shape)
 
     def _check(self) -> None:
         if not self._checked:
-            trial = trial_prompts(self.words, self.presented, self.memory_length, self._template, self._payoffs)
-            self._backend.check(trial, self.words)
-            check_kept({"model": self.name, "identity": self._backend.identity, **self._backend.provenance})
+            self._game.check(self._backend)
             self._checked = True
 
 
-def answers_of(
-    backend: Backend,
-    words: Sequence[str],
-    presented: Sequence[Order],
-    template: Template,
-    payoffs: Payoffs,
-    cache: bool | str | os.PathLike[str],
-) -> Answers:
-    """The kept answers of a model in these orders; without an identity they are kept in working memory."""
-    key = {
-        "format": 1,
-        "identity": backend.identity,
-        "words": words,
-        "presented": presented,
-        "template": asdict(template),
-        "payoffs": asdict(payoffs),
-    }
+def answers_of(backend: Backend, game: Game, cache: bool | str | os.PathLike[str]) -> Answers:
+    """The kept answers of a model in a game; without an identity they are kept in working memory."""
+    key = {"format": 1, "identity": backend.identity, **asdict(game)}
+    del key["memory_length"]  # longer memories are asked about in the same way
     return RecordCache(cache if backend.identity else False, "asked").answers(key)

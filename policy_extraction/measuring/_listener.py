@@ -11,13 +11,13 @@ import xarray as xr
 from scipy.stats import t as student
 
 from meanfield import InputError
-from meanfield.toolbox import labelled, one_or_several, real_number, shown, stamp
+from meanfield.toolbox import instance, labelled, one_or_several, real_number, shown, stamp
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._cache import RecordCache
 from policy_extraction.measuring._sampling import check_temperature
 from policy_extraction.measuring._yes_no import Asked, probe
 from policy_extraction.prompts._slots import fill
-from policy_extraction.prompts._template import Prompt, longest
+from policy_extraction.prompts._template import Prompt
 from policy_extraction.prompts._toml import packaged_toml
 
 TEXTS = packaged_toml("listener.toml")
@@ -99,50 +99,40 @@ def listener(
     >>> round(theory.minimal_naming_game.critical_fraction(0.5, accepts=accepts), 4)
     0.0694
     """
-    if not isinstance(backend, Backend):
-        raise InputError(f"backend = {backend!r}: expected a Backend, as open_backend returns one")
+    instance("backend", backend, Backend)
     check_temperature(temperature)
-    level = real_number("level", level, above=0)
-    if level >= 1:
-        raise InputError(f"level = {level}: expected a number between 0 and 1")
+    level = real_number("level", level, above=0, below=1)
     words = one_or_several(names)
-    if (
-        not FEWEST <= len(words) <= MOST_NAMES
-        or not all(isinstance(word, str) and word.strip() for word in words)
-        or len(set(words)) < len(words)
-    ):
+    named = all(isinstance(word, str) and word.strip() for word in words)
+    if not named or not FEWEST <= len(words) <= MOST_NAMES or len(set(words)) < len(words):
         raise InputError(f"names = {shown(names)}: expected {FEWEST} to {MOST_NAMES} different names")
-    kept = RecordCache(cache)
     cases = [(held, heard) for size in (1, 2) for held in permutations(words, size) for heard in words]
     asked = [_asked(held, heard) for held, heard in cases]
     answers = TEXTS["yes"], TEXTS["no"]
-    backend.check([longest([both.yes_first for both in asked])], answers)
-    kept.prepare()
-    p_yes, mass, _ = np.transpose([*probe(backend, asked, answers, temperature, kept, progress)])
+    p_yes, mass, _ = probe(backend, asked, answers, temperature, RecordCache(cache), progress)
     known = np.array([heard in held for held, heard in cases])
     without = np.array([[word not in (*held, heard) for held, heard in cases] for word in words])
     size = np.array([len(held) for held, _ in cases])
     rows = [
         _with_interval(p_yes, [(known == one) & (size == n) for n in (1, 2)], without, level) for one in (True, False)
     ]
-    columns = zip(("accepts", "accepts_low", "accepts_high"), np.transpose(rows), strict=True)
-    told = {"accepts": "probability of a yes", "accepts_low": "lower end", "accepts_high": "upper end"}
-    result = labelled(
-        {name: ("known", column, told[name]) for name, column in columns}
-        | {
-            "p_yes": ("question", p_yes, "probability of yes, of the two words"),
-            "captured_mass": ("question", mass, "probability of the two words together, temperature 1"),
-        },
-        {"known": [True, False]},
-    )
-    result = result.assign_coords(
-        held=("question", [", ".join(held) for held, _ in cases]),
-        heard=("question", [heard for _, heard in cases]),
-        in_use=("question", known),
-        model=backend.name,
-    )
+    accepts, low, high = np.transpose(rows)
+    columns = {
+        "accepts": ("known", accepts, "probability of a yes"),
+        "accepts_low": ("known", low, "lower end"),
+        "accepts_high": ("known", high, "upper end"),
+        "p_yes": ("question", p_yes, "probability of yes, of the two words"),
+        "captured_mass": ("question", mass, "probability of the two words together, temperature 1"),
+    }
+    coords = {
+        "known": [True, False],
+        "held": ("question", [", ".join(held) for held, _ in cases]),
+        "heard": ("question", [heard for _, heard in cases]),
+        "in_use": ("question", known),
+        "model": backend.name,
+    }
     options = {"names": ", ".join(words), "level": level, "temperature": float(temperature), "texts": TEXTS["name"]}
-    return stamp(result, "listener", None, **options).assign_attrs(backend.provenance)
+    return stamp(labelled(columns, coords), "listener", **options).assign_attrs(backend.provenance)
 
 
 def _asked(held: Sequence[str], heard: str) -> Asked:

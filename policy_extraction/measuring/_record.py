@@ -1,7 +1,4 @@
-"""The record of a measurement, and the policy that sampling makes of it.
-
-A measurement does not depend on the temperature, so a record serves all ways of sampling.
-"""
+"""The record of a measurement, which does not depend on the temperature, and the policy that sampling makes of it."""
 
 from __future__ import annotations
 
@@ -15,8 +12,11 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, validate_policy
-from meanfield.toolbox import expect, stamp
+from meanfield.toolbox import expect, labelled, stamp
+from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._sampling import Sampling, choose
+from policy_extraction.prompts._questions import Game
+from policy_extraction.prompts._template import prompt_options
 
 INTERVAL = {"q_low": "lower bound of the choice probability", "q_high": "upper bound of the choice probability"}
 
@@ -50,22 +50,40 @@ def make_record(
     }
     if censored is None:
         censored = np.zeros(log_probability.shape, dtype=bool)
-    record = xr.Dataset(
-        {
-            "log_probability": (("order", "state", "word"), log_probability),
-            "censored": (("order", "state", "word"), censored),
-            "captured_mass": (("order", "state"), np.exp(log_probability).sum(-1)),
-        },
-        coords=coords,
-    )
-    record["log_probability"].attrs = {"long_name": "log-probability among all tokens, temperature 1", "units": "1"}
-    record["censored"].attrs = {"long_name": "whether the log-probability is an upper bound only"}
-    record["captured_mass"].attrs = {"long_name": "probability of the words together, temperature 1", "units": "1"}
+    dims = ("order", "state", "word")
+    columns = {
+        "log_probability": (dims, log_probability, "log-probability among all tokens, temperature 1"),
+        "censored": (dims, censored, "whether the log-probability is an upper bound only"),
+        "captured_mass": (
+            dims[:2],
+            np.exp(log_probability).sum(-1),
+            "probability of the words together, temperature 1",
+        ),
+    }
+    record = labelled(columns, coords)
+    del record["censored"].attrs["units"]
     record = stamp(record, "record", model=model, **options)
     for name in libraries.split():
         with suppress(PackageNotFoundError):
             record.attrs[f"version_{name}"] = version(name)
     return record.assign_attrs(memory_length=memory_length)
+
+
+def record_of(game: Game, backend: Backend, log_p: np.ndarray, censored: np.ndarray) -> xr.Dataset:
+    """The record of a model's answers, which are in the order of presentation orders, then of memories."""
+    shape = (len(game.presented), -1, len(game.words))
+    return make_record(
+        log_p.reshape(shape),
+        game.words,
+        game.presented,
+        backend.tokens(game.words),
+        game.memory_length,
+        backend.name,
+        censored.reshape(shape),
+        model_identity=backend.identity,
+        **prompt_options(game.template, game.payoffs),
+        **backend.provenance,
+    )
 
 
 def policy_from_record(
@@ -93,16 +111,17 @@ def policy_from_record(
     temperature
         T > 0. T = 1 renormalises the model's own probabilities to the words. The limit 0 is top_k = 1.
     top_k
-        Keep the words that have fewer than k more probable ones; equally probable words are kept or removed together.
+        Keep the words that have fewer than k ≥ 1 more probable ones; equally probable words are kept or removed
+        together. None for no such filter.
     top_p
-        Then keep the words whose more probable ones together have less than p.
+        Then keep the words whose more probable ones together have less than p, 0 < p ≤ 1. None for no such filter.
     over
         'words' filters the renormalised words, which is exact. 'vocabulary' filters all tokens, which a record
         determines only in part.
     floor
-        Probability of each word that a filter removed.
+        Probability of each word that a filter removed; the kept words share the rest.
     order
-        Number of the single presentation order to use instead of the mean.
+        Number of the single presentation order to use; None for the mean over all.
     undecided
         Choice if censored words or a filter over the vocabulary leave a probability undetermined. 'raise', or 'bound'
         for `q` from the bounds (censored words at their bound, undecided words kept) and an interval around it.

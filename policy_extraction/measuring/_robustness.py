@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -163,7 +163,14 @@ def robustness(
     with tqdm(total=total, desc=backend.name, unit="combination", disable=hidden(progress)) as bar:
         for quoting, (number, wording) in product(marks, enumerate(wordings)):
             asked = {"template": marks[quoting][number], "progress": progress, **options}
-            for order, temperature, policy in _policies(backend, asked, temperatures, budget, seed):
+            if budget is None:
+                record = extract(backend, **asked)
+                labels = enumerate(record["order_label"].values)
+                found = ((str(o), t, policy_from_record(record, t, order=i)) for i, o in labels for t in temperatures)
+            else:
+                asked |= {"goal": "word_share", "budget": budget, "seed": seed}
+                found = ((MEAN, t, measure(backend, temperature=t, **asked)) for t in temperatures)
+            for order, temperature, policy in found:
                 rows[order, wording.name, quoting, float(temperature)] = _conclusions(policy)
                 bar.update()
     levels = {
@@ -185,20 +192,6 @@ def _check_levels(name: str, levels: Any, key: Callable[[Any], object]) -> None:
     except (TypeError, ValueError, OverflowError):
         pass
     raise InputError(f"{name} = {shown(levels)}: expected a sequence of one or more, all different")
-
-
-def _policies(
-    backend: Backend, asked: dict[str, Any], temperatures: Sequence[float], budget: int | None, seed: int
-) -> Iterator[tuple[str, float, xr.Dataset]]:
-    """The order, the temperature and the policy of all combinations that one prompt has."""
-    if budget is not None:
-        asked |= {"goal": "word_share", "budget": budget, "seed": seed}
-        yield from ((MEAN, t, measure(backend, temperature=t, **asked)) for t in temperatures)
-        return
-    record = extract(backend, **asked)
-    for number, name in enumerate(record["order_label"].values):
-        for temperature in temperatures:
-            yield str(name), temperature, policy_from_record(record, temperature, order=number)
 
 
 def _conclusions(policy: xr.Dataset) -> dict[str, Any]:

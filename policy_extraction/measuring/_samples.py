@@ -10,13 +10,12 @@ import numpy as np
 
 from meanfield import ModelError
 from policy_extraction.backends._backend import Backend
-from policy_extraction.measuring._answers import Asked, Memory
 from policy_extraction.measuring._lazy import answers_of
 from policy_extraction.measuring._sampling import check_temperature
 from policy_extraction.measuring._spoken import answer_length, check_prefix, derived_seed, speak
 from policy_extraction.prompts._games import check_games
 from policy_extraction.prompts._orders import orders
-from policy_extraction.prompts._questions import prompts
+from policy_extraction.prompts._questions import Asked, Game, Memory
 from policy_extraction.prompts._template import Payoffs, Template
 
 AT_ONCE = 64  # answers that an interrupt can lose
@@ -37,14 +36,14 @@ def sampled_answers(
 ) -> Callable[[Sequence[Memory]], np.ndarray]:
     """A function that counts each word in `number` further answers to each of n memories, shape (n, W).
 
-    Answers to a memory are numbered, and each next one takes the next of the presentation orders. They are kept with
-    other answers, so the same calls in another process give the same ones.
+    The orders take turns. Answers are numbered and kept, so the same calls in another process give the same ones.
     """
     check_games([tuple(words)], memory_length)
     check_temperature(temperature)
     check_prefix(template)
     temperature, presented, taken = float(temperature), orders(words), Counter[Memory]()
-    answers = answers_of(backend, words, presented, template, payoffs, cache)
+    game = Game(tuple(words), presented, memory_length, template, payoffs)
+    answers = answers_of(backend, game, cache)
 
     def counts(memories: Sequence[Memory]) -> np.ndarray:
         said: list[Asked] = []  # with the number of an answer in the place of an order
@@ -67,7 +66,7 @@ def sampled_answers(
         (memory, number), *_ = said
         spoken = speak(
             backend,
-            [prompts(words, [presented[n % len(presented)]], [each], template, payoffs)[0] for each, n in said],
+            [game.prompt((each, n % len(presented))) for each, n in said],
             [1] * len(said),
             words,
             temperature=temperature,

@@ -35,21 +35,8 @@ class Sampling:
 
     Parameters
     ----------
-    temperature
-        T > 0.
-    top_k
-        k ≥ 1; None for no such filter.
-    top_p
-        0 < p ≤ 1; None for no such filter.
-    over
-        Domain of the filters: 'words', or 'vocabulary' for all tokens, which a record determines only in part.
-    floor
-        Probability of each word that a filter removed; the kept words share the rest.
-    order
-        Number of the only presentation order to use; None for the mean over all.
-    undecided
-        Choice if the record does not determine the probabilities, because of censored words or a filter over the
-        vocabulary: 'raise', or 'bound' to take censored words at their bound, keep undecided ones, and give intervals.
+    temperature, top_k, top_p, over, floor, order, undecided
+        As in `policy_extraction.policy_from_record`.
 
     Raises
     ------

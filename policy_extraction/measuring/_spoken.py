@@ -32,20 +32,13 @@ class Spoken(NamedTuple):
 
 
 def said(text: str, words: Sequence[str]) -> int | None:
-    """The number of the longest word that begins the text, or None.
-
-    No letter or digit may follow the word: 'history' does not say 'his'.
-    """
+    """The number of the longest word that begins the text, or None: 'history' does not say 'his'."""
     begun = [word for word in words if text.startswith(word) and not text[len(word) : len(word) + 1].isalnum()]
     return words.index(max(begun, key=len)) if begun else None
 
 
 def check_prefix(template: Template) -> None:
-    """InputError if an answer starts after a space.
-
-    Most vocabularies make the space part of the word, so extraction reads the word as a continuation of the text before
-    the space. Generated after a separate space it has another distribution.
-    """
+    """InputError if an answer starts after a space, which most vocabularies make part of the word."""
     if template.answer_prefix != template.answer_prefix.rstrip():
         raise InputError(
             f"template {template.name}: its answer prefix ends with a space, after which words have another "
@@ -82,8 +75,7 @@ def speak(
 ) -> Spoken:
     """`counts` words for each prompt, each after at most `max_tries` answers.
 
-    The first call asks for `copies` answers a word; with one copy, a model that keeps to the template costs no more
-    than needed. Later calls ask for as many as should suffice, so that other models take few calls.
+    The first call asks for `copies` answers a word, later ones for as many as should suffice.
     """
     spoken: list[list[int]] = [[] for _ in prompts]
     generated, valid = np.zeros((2, len(prompts)), dtype=np.int64)

@@ -14,10 +14,9 @@ from meanfield.toolbox import expect, labelled, one_or_several, stamp
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._cache import RecordCache
 from policy_extraction.measuring._sampling import check_temperature
-from policy_extraction.measuring._yes_no import Probed, probe
+from policy_extraction.measuring._yes_no import probe
 from policy_extraction.norms._prompts import NORMS_003, QUESTIONS, STANDARDS, NormPrompts
 from policy_extraction.norms._scenes import SCENES, cells_of
-from policy_extraction.prompts._template import longest
 
 LONG_NAMES = {
     "probability": "probability that the operation is true",
@@ -141,9 +140,7 @@ def probe_operations(
     behaviours = [*behaviours.values()] if isinstance(behaviours, Mapping) else one_or_several(behaviours)
     cells = cells_of(agents, behaviours)
     asked = [scene.asked(cell, prompts) for scene in SCENES for cell in cells]
-    backend.check([longest([both.yes_first for both in asked])], prompts.words)
-    kept.prepare()
-    measured = np.array(list(probe(backend, asked, prompts.words, temperature, kept, progress)))
+    measured = probe(backend, asked, prompts.words, temperature, kept, progress)
     right = [float(np.nan if (answer := scene.answer(cell)) is None else answer) for scene in SCENES for cell in cells]
     operations = [scene.operation for scene in SCENES]
     coords = {
@@ -153,9 +150,8 @@ def probe_operations(
         "standard": list(STANDARDS),
     }
     shape = [len(names) for names in coords.values()]
-    columns = dict(zip(Probed._fields, measured.T.reshape(-1, *shape), strict=True)) | {
-        "right": np.reshape(right, shape)
-    }
+    columns = {name: column.reshape(shape) for name, column in measured._asdict().items()}
+    columns["right"] = np.reshape(right, shape)
     if_yes = np.reshape([prompts.is_true(name, "yes") for name in operations], (-1, 1, 1, 1))
     columns["probability"] = np.where(if_yes, columns["p_yes"], 1 - columns["p_yes"])
     result = labelled({name: (tuple(coords), column, LONG_NAMES[name]) for name, column in columns.items()}, coords)

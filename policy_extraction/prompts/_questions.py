@@ -3,39 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from meanfield import MemorySpace
+from policy_extraction._toolbox.texts import check_kept
 from policy_extraction.prompts._orders import Order
 from policy_extraction.prompts._template import Payoffs, Prompt, Template, longest
 
-Memory = Sequence[tuple[int, int]]
+Memory: TypeAlias = tuple[tuple[int, int], ...]
+Asked: TypeAlias = tuple[Memory, int]
+"""A memory and the number of a presentation order."""
 
 
-def all_memories(n_words: int, memory_length: int) -> list[Memory]:
-    """The memories of all states, in the order of `MemorySpace`."""
-    space = MemorySpace(n_words, memory_length)
-    return [space.memory(state) for state in range(space.n_states)]
+@dataclass(frozen=True)
+class Game:
+    """One set of words and all that their prompts depend on."""
 
+    words: tuple[str, ...]
+    presented: Sequence[Order]
+    memory_length: int
+    template: Template
+    payoffs: Payoffs
 
-def prompts(
-    words: Sequence[str], presented: Sequence[Order], memories: Sequence[Memory], template: Template, payoffs: Payoffs
-) -> list[Prompt]:
-    """The prompts of all memories in the first presentation order, then in the next one."""
-    named = [[(words[own], words[partner]) for own, partner in memory] for memory in memories]
-    return [template.prompt(order, memory, payoffs) for order in presented for memory in named]
+    def prompt(self, asked: Asked) -> Prompt:
+        memory, place = asked
+        named = [(self.words[own], self.words[partner]) for own, partner in memory]
+        return self.template.prompt(self.presented[place], named, self.payoffs)
 
+    def every(self) -> list[Asked]:
+        """Every memory in the first presentation order, then in the next one."""
+        space = MemorySpace(len(self.words), self.memory_length)
+        memories = [space.memory(state) for state in range(space.n_states)]
+        return [(memory, place) for place in range(len(self.presented)) for memory in memories]
 
-def trial_prompts(
-    words: Sequence[str], presented: Sequence[Order], memory_length: int, template: Template, payoffs: Payoffs
-) -> list[Prompt]:
-    """A few prompts that show faults of words and lengths before all prompts are made.
+    def prompts(self) -> list[Prompt]:
+        return [self.prompt(asked) for asked in self.every()]
 
-    The first has an empty memory, then comes a full memory of each word, then the prompt with the most letters.
-    """
-    numbers = range(len(words))
-    # Points depend only on whether two words are equal, so the longest prompt has the longest words.
-    second, first = sorted(numbers, key=lambda number: len(words[number]))[-2:]
-    pairs = [*((number, number) for number in numbers), (second, first), (first, second)]
-    full = prompts(words, presented[:1], [[pair] * memory_length for pair in pairs], template, payoffs)
-    (empty,) = prompts(words, presented[-1:], [[]], template, payoffs)
-    return [empty, *full[: len(words)], longest(full)]
+    def trial(self) -> list[Prompt]:
+        """A few prompts that show faults of words and lengths before all prompts are made.
+
+        The first has an empty memory, then comes a full memory of each word, then the prompt with the most letters.
+        """
+        numbers = range(len(self.words))
+        # Points depend only on whether two words are equal, so the longest prompt has the longest words.
+        second, first = sorted(numbers, key=lambda number: len(self.words[number]))[-2:]
+        pairs = [*((number, number) for number in numbers), (second, first), (first, second)]
+        full = [self.prompt(((pair,) * self.memory_length, 0)) for pair in pairs]
+        return [self.prompt(((), -1)), *full[: len(self.words)], longest(full)]
+
+    def check(self, backend: Any) -> None:
+        """InputError unless the back end can measure these words and lengths, and files can hold what it tells."""
+        backend.check(self.trial(), self.words)
+        check_kept({"model": backend.name, "identity": backend.identity, **backend.provenance})

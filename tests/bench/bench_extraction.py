@@ -29,7 +29,7 @@ import json, resource, sys, time
 import numpy as np
 from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.backends.local._load import load
-from policy_extraction.prompts._questions import all_memories, prompts
+from policy_extraction.prompts._questions import Game
 from policy_extraction.backends.local._source import SMOLLM2, find
 from policy_extraction.backends.local._transformers import TransformersBackend
 import torch
@@ -38,7 +38,7 @@ words = ("his", "her")
 loaded = load(find(SMOLLM2), "float32")
 model = loaded.model
 backend = TransformersBackend(lambda: loaded, SMOLLM2)
-everything = prompts(words, [words, words[::-1]], all_memories(2, 4), NAMING_GAME, Payoffs())
+everything = Game(words, [words, words[::-1]], 4, NAMING_GAME, Payoffs()).prompts()
 asked = everything[::{EVERY}]
 """
 END = """

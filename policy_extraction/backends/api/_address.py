@@ -57,8 +57,7 @@ def on_this_machine(base_url: str) -> bool:
 class Secrets:
     """An API key, and the password in an address that has ``user:password@``.
 
-    A secret is found in any case, as JSON and addresses write it, and cut off after its first half. Secrets of fewer
-    than eight characters can't be told from words and are not hidden.
+    A secret is found in any case, escaped, and cut off after its first half, unless it has fewer than eight characters.
     """
 
     def __init__(self, key: str, address: str) -> None:

@@ -30,10 +30,6 @@ class Status(NamedTuple):
     said: str  # why it was refused
     full: bool  # whether that was for want of room
 
-    @property
-    def ended(self) -> bool:
-        return self.status in ENDED
-
 
 class RefusedFileError(InputError):
     """The server makes no batch of a file."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from meanfield import InputError
 from policy_extraction._toolbox.checksums import checksum
-from policy_extraction.backends.api._batch_wire import RefusedFileError, Status, begin, fetch, look, upload
+from policy_extraction.backends.api._batch_wire import ENDED, RefusedFileError, Status, begin, fetch, look, upload
 from policy_extraction.backends.api._errors import ServerError, may_pass
 from policy_extraction.backends.api._journal import Journal
 from policy_extraction.backends.api._limits import NONE, Usage
@@ -73,12 +73,12 @@ class Batches:
     ) -> None:
         self._server, self._poll, self._journal, self._tell = server, poll, journal, tell
         self._check_first = check_first
-        self._waiting: dict[str, _Waiting] = {}
+        self.waiting: dict[str, _Waiting] = {}  # by key
+        self.results: list[Any] = []  # of measurements that have ended
         self._open: dict[str, _Open] = {}
         self._uploaded: set[str] = set()  # by this process
         self._asked: Counter[str] = Counter()
         self._size, self._one_by_one = MOST_REQUESTS, False
-        self._results: list[Any] = []
         self._error: Exception | None = None
 
     def ask(self, request: Request, read: Callable[[dict[str, Any]], Any]) -> _Waiting:
@@ -94,27 +94,17 @@ class Batches:
         try:
             waiting = measurement.send(answer)
         except StopIteration as end:
-            self._results.append(end.value)
+            self.results.append(end.value)
         else:
             waiting.measurement = measurement
-            self._waiting[waiting.key] = waiting
-
-    @property
-    def left(self) -> bool:
-        """Whether a measurement waits."""
-        return bool(self._waiting)
-
-    def taken(self) -> list[Any]:
-        """The results since the last call."""
-        results, self._results = self._results, []
-        return results
+            self.waiting[waiting.key] = waiting
 
     async def round(self, client: Any, wait: bool) -> bool:
         """Submit questions and fetch answers until there is a result; whether more is to be done, without `wait`.
 
         Raises the error of a measurement, or of the server; there may be results nevertheless.
         """
-        while not self._results:
+        while not self.results:
             if await self._submit(client):
                 continue
             if not wait:
@@ -126,7 +116,7 @@ class Batches:
 
     async def _submit(self, client: Any) -> bool:
         """Submit what no open batch holds; True if an answer came at once."""
-        while left := [waiting for waiting in self._waiting.values() if waiting.file not in self._open]:
+        while left := [waiting for waiting in self.waiting.values() if waiting.file not in self._open]:
             async with self._journal.alone() as tables:
                 self._share_refused(tables)
                 if self._replied(tables):
@@ -174,16 +164,15 @@ class Batches:
 
     def _replied(self, tables: sqlite3.Connection) -> bool:
         """Take replies to requests that were asked at once, perhaps by another process; whether one was waited for."""
-        found = []
+        found = False
         for *row, known in tables.execute("SELECT * FROM checked_replies").fetchall():
             if known != checksum(*row):
                 tables.execute("DELETE FROM checked_replies WHERE key IS ?", row[:1])
                 warnings.warn("a damaged reply among the notes of batches was removed, to be asked again", stacklevel=2)
-            elif row[0] in self._waiting:
-                found.append((self._waiting[row[0]], row[1]))
-        for waiting, reply in found:
-            self._settle(waiting, waiting.read(json.loads(reply)))
-        return bool(found)
+            elif waiting := self.waiting.get(row[0]):
+                self._settle(waiting, waiting.read(json.loads(row[1])))
+                found = True
+        return found
 
     def _portion(self, left: Sequence[_Waiting]) -> Sequence[_Waiting]:
         """The first of these that may be in one batch; none while others must end first."""
@@ -225,7 +214,7 @@ class Batches:
         answered, total, ended = 0, 0, False
         for file, batch in list(self._open.items()):
             status = await look(self._server, client, batch.batch, str(self._journal.path or ""))
-            if status.ended:
+            if status.status in ENDED:
                 await self._end(client, file, batch, status)
                 ended = True
             answered, total = answered + status.answered, total + status.total
@@ -236,7 +225,7 @@ class Batches:
 
     async def _end(self, client: Any, file: str, batch: _Open, status: Status) -> None:
         server = self._server
-        held = {waiting.key: waiting for waiting in self._waiting.values() if waiting.file == file}
+        held = {waiting.key: waiting for waiting in self.waiting.values() if waiting.file == file}
         missing = await fetch(server, client, status, lambda line: self._take(line, batch, held))
         if missing:
             warnings.warn(
@@ -262,7 +251,7 @@ class Batches:
             for waiting in held.values():
                 waiting.file = ""
             return
-        for waiting in [waiting for key, waiting in held.items() if key in self._waiting]:
+        for waiting in [waiting for key, waiting in held.items() if key in self.waiting]:
             # The request waits for another answer, unless its attempts are used up.
             said = batch.failures.get(waiting.key, f"{batch.batch} is {status.status}, without an answer")
             waiting.lost = file
@@ -283,7 +272,7 @@ class Batches:
         server, key, response = self._server, line.get("custom_id"), dict_of(line.get("response"))
         status, body = response.get("status_code"), response.get("body")
         is_answer = isinstance(key, str) and status == 200 and isinstance(body, dict)
-        waiting = held.get(key) if isinstance(key, str) and key in self._waiting else None
+        waiting = held.get(key) if isinstance(key, str) and key in self.waiting else None
         if waiting is None:
             return is_answer
         if is_answer:
@@ -308,11 +297,11 @@ class Batches:
         return False
 
     def _settle(self, waiting: _Waiting, answer: Any) -> None:
-        del self._waiting[waiting.key]
+        del self.waiting[waiting.key]
         self.go_on(waiting.measurement, answer)
 
     def _fail(self, waiting: _Waiting, error: Exception) -> None:
-        del self._waiting[waiting.key]
+        del self.waiting[waiting.key]
         self._error = self._error or error
 
 

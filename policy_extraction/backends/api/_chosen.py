@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,26 +33,20 @@ class ChosenTokens:
         if prefill not in CONTINUES:
             raise InputError(f"prefill = {prefill!r}: expected {' or '.join(CONTINUES)} for exact=True")
         self._server, self._prefill, self._listed = server, prefill, listed
-        if not (tokenizer is None or callable(tokenizer) or isinstance(tokenizer, (str, os.PathLike))):
+        named = isinstance(tokenizer, (str, os.PathLike))
+        if not (tokenizer is None or named or callable(tokenizer)):
             raise InputError(f"tokenizer = {shown(tokenizer)}: expected one of transformers, a name, a path or None")
-        if isinstance(tokenizer, (str, os.PathLike)):
-            self._tokenizer = load_tokenizer(find(tokenizer if isinstance(tokenizer, str) else Path(tokenizer)))
-        else:
-            self._tokenizer = tokenizer
+        self._tokenizer = load_tokenizer(find(tokenizer)) if named else tokenizer
         self.tokenizer_name = "" if tokenizer is None else f" {getattr(self._tokenizer, 'name_or_path', '')}"
-        self._dialect: Dialect | None = None
+        self.dialect: Dialect | None = None
         self._endings: dict[tuple[tuple[str, ...], Tokens], Question] = {}
         self._answers: dict[tuple[str, ...], tuple[Tokens, ...]] = {}
         self.asked = ""
         """The fields asked for, and why not more; '' before `decide`."""
 
-    @property
-    def usable(self) -> bool:
-        return self._dialect is not None
-
     async def decide(self, client: Any, prompt: Prompt, words: Sequence[str]) -> None:
         """Recognise the server, and try this prompt; `asked` tells if listed tokens have to do."""
-        self._dialect = None
+        self.dialect = None
         try:
             dialect = await recognised(self._server, client, self._listed)
             await dialect.check(client, (await self._question(client, dialect, prompt, words)).context)
@@ -61,12 +54,12 @@ class ChosenTokens:
             self.asked = f"listed tokens ({error})"
             self._answers.clear()
         else:
-            self._dialect, self.asked = dialect, f"tokens of the words, {dialect.name}"
+            self.dialect, self.asked = dialect, f"tokens of the words, {dialect.name}"
 
     async def measure(self, client: Any, prompt: Prompt, words: Sequence[str]) -> np.ndarray:
         """The log-probability of each word, shape (W,)."""
-        assert self._dialect is not None
-        dialect = self._dialect
+        dialect = self.dialect
+        assert dialect is not None
         question = await self._question(client, dialect, prompt, words)
         after = {
             begun: await dialect.after(client, (*question.context, *begun), wanted)

@@ -151,26 +151,20 @@ class VLLM:
 
 
 class SGLang:
-    """SGLang, by its own `/generate` with `token_ids_logprob`, since 0.4.4.
-
-    Releases up to 0.5.3 or so tokenise plain text only, 0.5.23 also a conversation.
-    """
+    """SGLang, by its own `/generate`; releases to 0.5.3 or so tokenise plain text only, 0.5.23 also a conversation."""
 
     def __init__(self, server: Server, version: str) -> None:
         self.name = f"SGLang {version}".strip()
         self._server = server
 
     async def tokens(self, client: Any, request: Request) -> Tokens:
-        """See `VLLM`."""
         # It refuses to be told that no turn is to be opened.
         return await _tokenised(self._server, client, request, {"continue_final_message": True})
 
     async def check(self, client: Any, tokens: Tokens) -> None:
-        """See `VLLM`."""
         await self.after(client, tokens, tokens[-1:])
 
     async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
-        """See `VLLM`."""
         # Where nothing is drawn, log-probabilities are a log-softmax of the logits, not the logarithm of a softmax.
         drawn = {"sampling_params": {"max_new_tokens": 1, "temperature": 0.0}, "return_logprob": True}
         fields = {"input_ids": list(tokens), "token_ids_logprob": list(wanted), **drawn}
@@ -198,7 +192,6 @@ class LlamaCpp:
         self._server, self._listed = server, max(2, listed)  # `check` needs a token that is not certain
 
     async def tokens(self, client: Any, request: Request) -> Tokens:
-        """See `VLLM`."""
         server, text = self._server, request.fields.get("prompt")
         if text is None:
             asked = {"model": server.model, "messages": request.fields["messages"]}
@@ -207,7 +200,6 @@ class LlamaCpp:
         return await _ask(server, client, _tokens, "/tokenize", **fields)
 
     async def check(self, client: Any, tokens: Tokens) -> None:
-        """See `VLLM`."""
         _, _, listed = await self._complete(client, tokens)
         token, log_p = min((item for item in listed.items() if np.isfinite(item[1])), key=lambda item: item[1])
         # Of two tokens one has at most half: a single one is what a filter leaves.
@@ -215,7 +207,6 @@ class LlamaCpp:
             raise InputError("exact = True: the server does not know logit_bias, or gives log-probabilities after it")
 
     async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
-        """See `VLLM`."""
         _, _, found = await self._complete(client, tokens)
         most = min(filter(np.isfinite, found.values()))
         for token in wanted:
@@ -260,10 +251,7 @@ async def _tokenised(server: Server, client: Any, request: Request, go_on: Mappi
 async def _ask(
     server: Server, client: Any, read: Callable[[dict[str, Any]], T], path: str, n_tokens: int = 0, **fields: Any
 ) -> T:
-    """The reply to fields that OpenAI's protocol need not know, by a path below the server's address without /v1.
-
-    One token is written after `n_tokens`; 0 if nothing is.
-    """
+    """The reply by a path below the server's address without /v1; a token is written after `n_tokens`, if any."""
     return await server.ask(client, Request("native", fields, 0, Usage(n_tokens, min(n_tokens, 1)), path), read)
 
 

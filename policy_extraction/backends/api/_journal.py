@@ -22,8 +22,7 @@ TABLES = (
 class Journal:
     """Tables in an SQLite file or, without a path, in working memory.
 
-    A file of requests has no batch at first; `ended` is '' until its batch has. `checked_replies` are those to requests
-    that were asked at once, and `left_out` has the fields that the service refuses.
+    A file of requests has no batch at first, and `ended` is '' until its batch has; `left_out` are refused fields.
     """
 
     def __init__(self, path: Path | None) -> None:

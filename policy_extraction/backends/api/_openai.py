@@ -185,8 +185,17 @@ class OpenAIBackend:
         asked = f"{model}|{prefill}|{top_logprobs}|{json.dumps(extra, sort_keys=True)}"
         asked += "" if self._chosen is None else f"|exact/1{self._chosen.tokenizer_name}"
         self.identity = self._server.secrets.hide(f"openai/2:{self._server.base_url}|{asked}")
-        self.provenance: dict[str, str | int | float] = {}
-        self._account()
+
+    @property
+    def provenance(self) -> dict[str, str | int | float]:
+        """How the server is asked, and what it said and cost so far."""
+        return {
+            "base_url": self._server.base_url,
+            "prefill": self._prefill,
+            "top_logprobs": self._top_logprobs,
+            **({} if self._chosen is None else {"asked": self._chosen.asked}),
+            **self._server.count(),
+        }
 
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
         """Ask the longest prompt, at the cost of one request, and of a few more for `exact` or if fields are refused.
@@ -275,11 +284,12 @@ class OpenAIBackend:
         )
         for number in _in_order(prompts):
             batches.go_on(self._measured(number, prompts[number], words, batches.ask))
-        while batches.left:
+        while batches.waiting:
             try:
                 (more,) = self._each([lambda client: batches.round(client, wait)])
             finally:
-                yield from batches.taken()
+                yield from batches.results
+                batches.results.clear()
             if not more:
                 return
 
@@ -348,9 +358,9 @@ class OpenAIBackend:
         if anew or not chosen.asked:
             for _ in self._each([lambda client: chosen.decide(client, prompt, words)]):
                 pass
-            if not chosen.usable:
+            if chosen.dialect is None:
                 warnings.warn(f"{self.name} is asked for {chosen.asked}", stacklevel=3)
-        return chosen if chosen.usable else None
+        return None if chosen.dialect is None else chosen
 
     def _begin(self, words: Sequence[str]) -> None:
         """Count anew if this is another measurement."""
@@ -376,12 +386,7 @@ class OpenAIBackend:
             self._good = what
 
     def _each(self, jobs: Any) -> Iterator[Any]:
-        try:
-            for result in each(self._server.client, jobs, self._concurrency):
-                self._account()
-                yield result
-        finally:
-            self._account()
+        return each(self._server.client, jobs, self._concurrency)
 
     def _question(
         self, prompt: Prompt, begun: str, listed: int | None = None
@@ -396,15 +401,6 @@ class OpenAIBackend:
         request = request_for(prompt, begun, self._prefill, 1, **fields)
         prefix = prompt.answer_prefix if self._prefill == "none" else ""
         return request, lambda reply: top_tokens_after(reply, prefix, listed)
-
-    def _account(self) -> None:
-        self.provenance |= {
-            "base_url": self._server.base_url,
-            "prefill": self._prefill,
-            "top_logprobs": self._top_logprobs,
-            **({} if self._chosen is None else {"asked": self._chosen.asked}),
-            **self._server.count(),
-        }
 
 
 def _in_order(prompts: Sequence[Prompt]) -> list[int]:

@@ -15,10 +15,9 @@ Job = Callable[[Any], Awaitable[T]]
 
 
 def each(open_client: Callable[[], Any], jobs: Iterable[Job[T]], concurrency: int) -> Iterator[T]:
-    """Results of all jobs as they come, `concurrency` of them at a time; each job is called with one shared client.
+    """Results of all jobs as they come, `concurrency` at a time, from a thread that ends with this iterator.
 
-    The jobs run in a thread that ends with this iterator. An interrupt drops the requests in flight. If a job fails,
-    the results of the jobs in flight are yielded before its error is raised.
+    An interrupt drops the requests in flight. If a job fails, the results of those in flight come before its error.
     """
     results: SimpleQueue[tuple[str, Any]] = SimpleQueue()
     loop = asyncio.new_event_loop()

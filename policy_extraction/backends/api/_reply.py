@@ -113,8 +113,7 @@ def text_after(reply: Mapping[str, Any], prefix: str, *, required: bool) -> str:
 def top_tokens_after(reply: Mapping[str, Any], prefix: str, n_asked: int) -> TopTokens:
     """The tokens listed for the position right after `prefix`; `n_asked` were asked for.
 
-    Raises UnusableReplyError if there are no log-probabilities, the text begins otherwise, or a token of the text
-    reaches across the end of the prefix.
+    UnusableReplyError unless the text begins with the prefix, and a token with log-probabilities where it ends.
     """
     written = b""
     # Each token has at least one byte, which bounds the number of tokens of the prefix.

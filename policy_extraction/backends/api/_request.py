@@ -30,10 +30,7 @@ class Request:
 
 
 def request_for(prompt: Prompt, begun: str, prefill: Prefill, max_tokens: int, **fields: Any) -> Request:
-    """A request for an answer that goes on after the answer prefix and `begun`.
-
-    If the model has to write the prefix itself, `max_tokens` is raised by its length.
-    """
+    """A request for an answer after the prefix and `begun`; a model that writes both itself gets more tokens."""
     answer = prompt.answer_prefix + begun
     if prefill == "text":
         text = "\n\n".join([prompt.system, prompt.user, answer])

@@ -1,8 +1,4 @@
-"""The probability of words from a server that lists only the most probable tokens.
-
-A word may have one token or several, and several tokens may spell its beginning. Listed tokens are followed as a tree
-of texts; unlisted ones are bounded.
-"""
+"""The probability of words from a server that lists only the most probable tokens, followed as a tree of texts."""
 
 from __future__ import annotations
 

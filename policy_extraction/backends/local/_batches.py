@@ -1,7 +1,6 @@
 """Log-probabilities of answers from plain batches, for every causal language model.
 
-The tokens that all questions share run once if the model's cache can be copied. The rest runs in batches of equal
-length: without padding every position is exact.
+They have equal lengths: without padding every position is exact. A shared beginning runs once if a cache can be copied.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from policy_extraction.backends.local._passes import Wanted, add_scores, sequences_of, takes
+from policy_extraction.backends.local._passes import Wanted, add_scores, forward, sequences_of, takes
 from policy_extraction.backends.local._tokens import Question, Tokens, shared_length
 
 
@@ -49,17 +48,8 @@ def batch_scores(model: Any, questions: Sequence[Question], tokens: int, share: 
 
 def read(model: Any, sequences: Sequence[Tokens], cache: Any, places: Sequence[int]) -> Any:
     """A forward pass; its logits are those at `places` of the sequences."""
-    import torch
-
-    tokens = torch.tensor(sequences, device=model.device)
-    at = torch.tensor(places or [-1], device=model.device) % tokens.shape[1]
-    options = {"logits_to_keep": at} if (keeps := takes(model, "logits_to_keep")) else {}
-    if cache is not None:
-        options["cache" if takes(model, "cache") else "past_key_values"] = cache
-    output = model(input_ids=tokens, use_cache=True, **options)
-    if not keeps:
-        output.logits = output.logits[:, at]
-    return output
+    options = {} if cache is None else {"cache" if takes(model, "cache") else "past_key_values": cache}
+    return forward(model, sequences, [place % len(sequences[0]) for place in places or [-1]], use_cache=True, **options)
 
 
 def cache_of(output: Any) -> Any:

@@ -1,7 +1,6 @@
-"""Sampled continuations of prompts.
+"""Sampled continuations of prompts; equal ones share forward passes.
 
-Equal continuations run once: the copies of a prompt share its forward pass, and copies with the same text so far share
-the next one. Each copy has its own random numbers, so its text does not depend on the batches.
+Each copy of a prompt has its own random numbers, so its text does not depend on the batches.
 """
 
 from __future__ import annotations

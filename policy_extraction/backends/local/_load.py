@@ -115,10 +115,7 @@ def _where(source: Source) -> dict[str, Any]:
 
 
 def _unpacked(source: Source) -> Source:
-    """The copy in safetensors format, made if it is missing; the GGUF file itself if no copy can be written.
-
-    Unpacking takes seconds each time.
-    """
+    """A copy in safetensors format, as unpacking takes seconds; the GGUF file itself if none can be written."""
     folder = _copy_of(source)
 
     def fill(temporary: Path) -> None:

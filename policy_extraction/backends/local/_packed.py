@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 MAX_BYTES = 2 * 1024**3  # the packed copy doubles the memory of the weights
@@ -18,20 +19,15 @@ def packs(x: Any) -> bool:
     """Whether `product` can multiply this tensor."""
     import torch
 
-    return x.dtype == torch.float32 and x.device.type == "cpu" and _available()
+    known = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    return known and x.dtype == torch.float32 and x.device.type == "cpu"
 
 
-def product(x: Any, weight: Any) -> Any:
-    """x · weightᵀ for float32 matrices on the CPU."""
+def product(x: Any, weight: Any, bias: Any = None) -> Any:
+    """x · weightᵀ + bias for float32 matrices on the CPU."""
     import torch
 
-    return torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")
-
-
-def _available() -> bool:
-    import torch
-
-    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
 @contextmanager
@@ -39,37 +35,18 @@ def packed_linears(model: Any) -> Iterator[None]:
     """Run the float32 linear layers of `model` with packed weights inside the block."""
     import torch
 
-    layers = (
-        []
-        if not _available()
-        else [
-            module
-            for module in model.modules()
-            if type(module) is torch.nn.Linear
-            and module.weight.dtype == torch.float32
-            and module.weight.device.type == "cpu"
-            and "forward" not in module.__dict__  # accelerate moves weights inside a forward of its own
-        ]
-    )
+    linear = [layer for layer in model.modules() if type(layer) is torch.nn.Linear and packs(layer.weight)]
+    # accelerate moves weights inside a forward of its own
+    layers = [layer for layer in linear if "forward" not in layer.__dict__]
     if sum(layer.weight.nbytes for layer in layers) > MAX_BYTES:
         layers = []
     try:
         with suppress(AttributeError, RuntimeError):  # PyTorch's private operators may change
-            for layer, forward in [(layer, _packed_forward(layer)) for layer in layers]:
-                layer.forward = forward
+            weights = [torch.ops.mkldnn._reorder_linear_weight(x.weight.detach(), TYPICAL_ROWS) for x in layers]
+            for layer, weight in zip(layers, weights, strict=True):
+                bias = None if layer.bias is None else layer.bias.detach()
+                layer.forward = partial(product, weight=weight, bias=bias)
         yield
     finally:
         for layer in layers:
             layer.__dict__.pop("forward", None)
-
-
-def _packed_forward(layer: Any) -> Any:
-    import torch
-
-    weight = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), TYPICAL_ROWS)
-    bias = None if layer.bias is None else layer.bias.detach()
-
-    def forward(x: torch.Tensor) -> torch.Tensor:
-        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-
-    return forward

@@ -10,7 +10,7 @@ import inspect
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,11 +55,9 @@ def sequences_of(questions: Sequence[Question]) -> dict[Tokens, dict[int, list[W
 
 def tree(questions: Sequence[Question]) -> list[Branch]:
     """All sequences to read, sorted."""
-    wanted, before, result = sequences_of(questions), (), []
-    for tokens in sorted(wanted):
-        result.append(Branch(tokens, wanted[tokens], shared_length([before, tokens])))
-        before = tokens
-    return result
+    wanted = sequences_of(questions)
+    in_order = pairwise([(), *sorted(wanted)])
+    return [Branch(tokens, wanted[tokens], shared_length([before, tokens])) for before, tokens in in_order]
 
 
 @dataclass(frozen=True)
@@ -128,8 +126,7 @@ def passes(branches: Sequence[Branch], start: int, room: Room) -> Iterator[Pass]
 class Beginning:
     """Keys and values of the tokens that all questions begin with, kept between portions of questions.
 
-    They run in blocks, each alone: its numbers depend on the tokens before it and not on earlier portions. `longest` is
-    the length of the longest sequence to come.
+    They run in blocks, each alone, so that the numbers do not depend on earlier portions.
     """
 
     def __init__(self, longest: int) -> None:
@@ -199,17 +196,27 @@ def _run(model: Any, one: Pass, prefix: Prefix, longest: int, scores: np.ndarray
         home[token] = place
     kept = [token for _, tokens in one.opened for token in tokens]
     branches = Branches(prefix, [numbers(group) for group in rows], numbers(home), numbers(kept), longest)
-    places = sorted(one.wanted)
-    keep = {"logits_to_keep": numbers(places or [0])} if takes(model, "logits_to_keep") else {}
+    places, positions = sorted(one.wanted), numbers([one.positions])
     this = CURRENT.set(branches)
     try:
-        output = model(input_ids=numbers([one.tokens]), position_ids=numbers([one.positions]), use_cache=False, **keep)
+        output = forward(model, [one.tokens], places or [0], position_ids=positions, use_cache=False)
     finally:
         CURRENT.reset(this)
     if places:
-        logits = output.logits[0] if keep else output.logits[0, numbers(places)]
-        add_scores(scores, logits, [one.wanted[place] for place in places])
+        add_scores(scores, output.logits[0], [one.wanted[place] for place in places])
     return branches.new
+
+
+def forward(model: Any, sequences: Sequence[Sequence[int]], places: Sequence[int], **options: Any) -> Any:
+    """A forward pass; its logits are those at `places` of the sequences, which have equal lengths."""
+    import torch
+
+    at = torch.tensor(places, device=model.device)
+    keep = {"logits_to_keep": at} if takes(model, "logits_to_keep") else {}
+    output = model(input_ids=torch.tensor(sequences, device=model.device), **keep, **options)
+    if not keep:
+        output.logits = output.logits[:, at]
+    return output
 
 
 def takes(model: Any, name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +48,7 @@ class Source:
     offline: bool = True  # read local files only
 
 
-def find(model: str | Path, gguf_file: str | None = None) -> Source:
+def find(model: str | os.PathLike[str], gguf_file: str | None = None) -> Source:
     """The embedded model, a local folder, a GGUF file, or a repository of the Hugging Face hub.
 
     Raises InputError if there is no such model, or the hub can't be reached and the model is not downloaded yet.
@@ -59,7 +60,7 @@ def find(model: str | Path, gguf_file: str | None = None) -> Source:
         with path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         return Source(SMOLLM2, f"{SMOLLM2} sha256:{sha256}", str(path.parent), path.name)
-    if str(model).startswith(("http://", "https://")):
+    if os.fspath(model).startswith(("http://", "https://")):
         raise InputError(
             f"model = {model}: expected a name or a folder; a server's model is OpenAIBackend(name, base_url=…), or "
             "--base-url with a command"
@@ -71,7 +72,7 @@ def find(model: str | Path, gguf_file: str | None = None) -> Source:
         return _local(path.resolve(), gguf_file)
     if path.exists():
         raise InputError(f"model = {model}: expected a folder with a model, a .gguf file or a name on the hub")
-    name = str(model)
+    name = os.fspath(model)
     if name.startswith((".", "~", "/")) or "\\" in name or name.count("/") > 1 or name.endswith(".gguf"):
         raise InputError(f"model = {model}: there is no such file or folder")
     return _hub(name, gguf_file)

@@ -22,11 +22,10 @@ class Question:
 
 
 def questions(tokenizer: Tokenizer, texts: Sequence[str], words: Sequence[str]) -> list[Question]:
-    """The tokens of each text, and of each word as its continuation.
+    """The tokens of each text, and of each word as its continuation; InputError if words can't be told apart.
 
     Text and word are encoded together, because a word after a quotation mark and a word after a space are different
-    tokens. If a tokenizer merges the end of the text into a word, the answers start after the last token that all
-    encodings share. Raises InputError if the tokenizer does not know a word or can't tell it from another.
+    tokens. Answers start after the last token that all encodings share.
     """
     result = spelled(tokenizer, texts, words)
     # The answers depend only on the end of the text, which all memory states share.

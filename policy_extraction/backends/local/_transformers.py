@@ -106,15 +106,20 @@ class TransformersBackend:
         if not prompts:
             return
         asked = self._questions(prompts, words)
+        import torch
+
         model = self.language_model.model
         order = sorted(range(len(asked)), key=lambda number: asked[number].context)
         with packed_linears(model):
-            exact, size = self._exact(asked), PORTION
+            exact, size, workers = self._exact(asked), PORTION, 1
             if exact and model.device.type == "cpu":  # without the tree, each portion runs its shared beginning again
                 size = max(4, min(PORTION, int(WORK / sum(weights.numel() for weights in model.parameters()))))
+                # As many passes at a time as fit the budget and have a thread each, whatever is left to do: the last
+                # bits of numbers depend on the threads of a pass.
+                workers = min(self._footprint.passes(self._budget, _longest(asked)), torch.get_num_threads())
             numbers = [order[first : first + size] for first in range(0, len(order), size)]
             portions = [[asked[number] for number in some] for some in numbers]
-            work = in_order(self._method(asked, exact), portions, self._workers(asked, exact))
+            work = in_order(self._method(asked, exact), portions, workers)
             # The attention is replaced once around all passes, which run concurrently and end before it is put back.
             with branching(model) if exact else nullcontext(), closing(work) as measured:
                 for some, portion, begun in zip(numbers, portions, measured, strict=True):
@@ -183,18 +188,6 @@ class TransformersBackend:
         model = self.language_model.model
         most = self._footprint.tokens(self._budget, _longest(asked))
         return min(most, MOST_TOKENS_CPU) if model.device.type == "cpu" else most
-
-    def _workers(self, asked: Sequence[Question], exact: bool) -> int:
-        """The number of concurrent passes: on the CPU as many as fit the budget and have a thread each.
-
-        It does not depend on the remaining work, because the last bits of numbers depend on the threads of a pass.
-        """
-        import torch
-
-        model = self.language_model.model
-        if not exact or model.device.type != "cpu":
-            return 1
-        return min(self._footprint.passes(self._budget, _longest(asked)), torch.get_num_threads())
 
     def _method(self, asked: Sequence[Question], exact: bool) -> Callable[[Sequence[Question]], np.ndarray]:
         """The function that scores a portion: by the tree if that is exact, else by batches."""

@@ -15,7 +15,6 @@ from meanfield.toolbox import LARGEST_SEED, check_memory, real_number, whole_num
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
-from policy_extraction.measuring._answers import Memory
 from policy_extraction.measuring._lazy import lazy_policy
 from policy_extraction.measuring._memories import codes_of, memory_of, states_of
 from policy_extraction.measuring._predicted.explore import (
@@ -28,6 +27,7 @@ from policy_extraction.measuring._predicted.explore import (
 )
 from policy_extraction.prompts._games import one_game
 from policy_extraction.prompts._orders import balanced_number
+from policy_extraction.prompts._questions import Memory
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt
 
 LONGEST = 5  # interactions; there are 4^H patterns of a word

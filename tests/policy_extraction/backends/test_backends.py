@@ -22,7 +22,7 @@ from policy_extraction import extract
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends._table import TableBackend
 from policy_extraction.prompts import NAMING_GAME, Payoffs, Template
-from policy_extraction.prompts._questions import all_memories, prompts
+from policy_extraction.prompts._questions import Game
 from policy_extraction.prompts._template import Prompt
 
 HIS_HER = ("his", "her")
@@ -47,8 +47,7 @@ class Case:
     copies: int = 2000
 
     def prompts(self, memory_length: int = 1) -> list[Prompt]:
-        presented = [self.words, self.words[::-1]]
-        return prompts(self.words, presented, all_memories(2, memory_length), self.template, Payoffs())
+        return Game(self.words, [self.words, self.words[::-1]], memory_length, self.template, Payoffs()).prompts()
 
 
 def _local(name: str) -> Case:
@@ -60,7 +59,7 @@ def _local(name: str) -> Case:
     tokenizer = letter_tokenizer(chat=CHAT)
     backend = given(architecture(name, len(tokenizer)), tokenizer)
     # Letters that this random model says often.
-    (prompt,) = prompts(HIS_HER, [HIS_HER], [[]], SHORT, Payoffs())
+    prompt = SHORT.prompt(HIS_HER, [], Payoffs())
     letters = string.ascii_letters
     (scores,) = backend.score([prompt], letters)
     first, second = np.argsort(-scores.log_probability[0])[:2]
@@ -192,7 +191,7 @@ def test_a_table_may_leave_a_word_without_probability():
     certain = TableBackend(lambda memory, order: {"his": 1.0}, HIS_HER, 1)
     policy = extract(certain, words=HIS_HER, memory_length=1)
     assert (policy["q"].values == [1, 0]).all()
-    asked = prompts(HIS_HER, [HIS_HER], all_memories(2, 1), NAMING_GAME, Payoffs())
+    asked = Game(HIS_HER, [HIS_HER], 1, NAMING_GAME, Payoffs()).prompts()
     assert set(certain.generate(asked, max_tokens=1, seed=0)) == {"his"}
 
 

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from pathlib import Path
@@ -357,3 +358,27 @@ def test_arguments():
         backend("http://127.0.0.1:1/v1", poll=0)
     with refused("batches = True: expected exact = False"):
         backend("http://127.0.0.1:1/v1", exact=True, prefill="assistant")
+
+
+def test_the_page_shows_what_it_prints(capsys, monkeypatch, tmp_path):
+    """The blocks of docs/how_to/large_models.md that ask a server, the one about costs and the one about batches."""
+    monkeypatch.setenv("MEANFIELD_CACHE", str(tmp_path))
+    page = (ROOT / "docs" / "how_to" / "large_models.md").read_text()
+    shown = re.findall(r"```python\n((?:(?!```).)+)```\n\n((?:    [^\n]*\n)+)", page, re.DOTALL)
+    assert len(shown) == 4
+    names = {"OpenAIBackend": OpenAIBackend, "extract": extract}
+    seen = Behaviour(KnownModel.of(FIRST_WORDS), name="llama", dialect="vllm", batches=BatchService())
+    with serving(seen) as url:
+        paid = f'"llama", base_url="{url}", poll=0.01'
+        # Fewer prompts than the page asks, of a service on this machine.
+        here = {
+            "http://127.0.0.1:8000/v1": url,
+            "memory_length=3": "memory_length=2",
+            '"gpt-4o-2024-08-06"': paid,
+            "progress=True": "undecided='bound'",
+        }
+        for code, output in shown:
+            for old, new in here.items():
+                code = code.replace(old, new)
+            exec(code, names)
+            assert capsys.readouterr().out == textwrap.dedent(output)

