@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 from meanfield import InputError
 from meanfield.toolbox import check_level, labelled, stamp
-from theory.flag_game.evidence._models import CONSTANT, Model, model_of
+from theory.flag_game.evidence._models import Model, model_of
 from theory.flag_game.evidence._runs import UNKNOWN, Runs, Source, read_runs
 from theory.flag_game.mechanism1 import ENDPOINTS
 
@@ -72,38 +72,33 @@ def fit(
     >>> float(fitted["estimate"].sel(parameter="anchored")), fitted["interval"].values.round(2).tolist()
     (0.46, [[0.36, 0.56]])
     """
-    chosen = model_of(model)
+    chosen, names = model_of(model), list(model_of(model).parameters)
     check_level(level)
     given = with_ends(read_runs(runs, crops=crops), "runs")
-    likelihood = log_likelihoods(chosen, given, lapse_of(len(given))).sum(axis=0)
+    frequency, lapse = frequencies(given.endpoint), lapse_of(len(given))
+    likelihood = log_likelihoods(chosen if names else chosen.at(frequency), given, lapse).sum(axis=0)
     best = likelihood.argmax()
     lost = 2 * (likelihood[best] - likelihood) - chi2.ppf(level, 1)
+    points = chosen.points[:, : len(names)]
+    interval = np.array([_where_negative(values, lost) for values in points.T]).reshape(-1, 2)
     columns = {
-        "estimate": ("parameter", chosen.points[best], "likeliest value"),
-        "interval": (
-            ("parameter", "bound"),
-            np.array([_where_negative(values, lost) for values in chosen.points.T]).reshape(-1, 2),
-            f"its {100 * level:g} % interval, profile likelihood",
-        ),
-        "frequency": ("endpoint", frequencies(given.endpoint), "fraction of runs"),
+        "estimate": ("parameter", points[best], "likeliest value"),
+        "interval": (("parameter", "bound"), interval, f"its {100 * level:g} % interval, profile likelihood"),
+        "frequency": ("endpoint", frequency, "fraction of runs"),
     }
-    coords = {"parameter": list(chosen.parameters), "bound": ["low", "high"], "endpoint": list(ENDPOINTS)}
+    coords = {"parameter": names, "bound": ["low", "high"], "endpoint": list(ENDPOINTS)}
     result = stamp(labelled(columns, coords), "flag_run_fit", None, model=model, crops=crops, level=level)
-    values = {"log_likelihood": float(likelihood[best]), "n_runs": len(given), "lapse": lapse_of(len(given))}
-    return result.assign_attrs(values)
+    return result.assign_attrs(log_likelihood=float(likelihood[best]), n_runs=len(given), lapse=lapse)
 
 
-def _where_negative(values: np.ndarray, lost: np.ndarray) -> list[float]:
+def _where_negative(values: np.ndarray, lost: np.ndarray) -> np.ndarray:
     """The first and the last value at which the least loss is negative; losses are linear between values."""
     at = np.unique(values)
-    least = np.array([lost[values == one].min() for one in at])
-    first, last = np.flatnonzero(least <= 0)[[0, -1]]
-    ends = []
-    for inside, outside in ((first, first - 1), (last, last + 1)):
-        beyond = 0 <= outside < len(at)
-        part = -least[inside] / (least[outside] - least[inside]) if beyond else 0.0
-        ends.append(at[inside] + part * (at[outside] - at[inside]) if beyond else at[inside])
-    return ends
+    least = np.pad([lost[values == one].min() for one in at], 1, constant_values=np.inf)
+    at = np.pad(at, 1, mode="edge")  # where the grid ends, so does the interval
+    inside = np.flatnonzero(least <= 0)[[0, -1]]
+    outside = inside + np.array([-1, 1])
+    return at[inside] - least[inside] / (least[outside] - least[inside]) * (at[outside] - at[inside])
 
 
 def with_ends(runs: Runs, name: str) -> Runs:
@@ -131,10 +126,6 @@ def log_likelihoods(model: Model, runs: Runs, lapse: float) -> np.ndarray:
     """Log-likelihood of each run at each point, shape (R, P)."""
     found = np.empty((len(runs), len(model.points)))
     for first in range(0, len(runs), TOGETHER):
-        some = np.arange(first, min(first + TOGETHER, len(runs)))
-        ends = runs.endpoint[some]
-        if model.name == CONSTANT:
-            found[some] = frequencies(runs.endpoint)[ends, None]
-        else:
-            found[some] = model.laws(runs.select(some))[np.arange(len(some)), :, ends]
+        some = runs.select(slice(first, first + TOGETHER))
+        found[first : first + TOGETHER] = model.laws(some)[np.arange(len(some)), :, some.endpoint]
     return np.log(lapsing(found, lapse))

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from meanfield import InputError
-from meanfield.toolbox import shown
+from meanfield.toolbox import one_of, shown
 from theory.flag_game.evidence._copying import INTERACTIONS_PER_AGENT, anchored_mixture, by_anchored
 from theory.flag_game.evidence._runs import PRIOR, Runs
 from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, endpoints_of_votes
@@ -49,59 +49,49 @@ class Model:
         return replace(self, points=np.asarray(point, dtype=float).reshape(1, -1))
 
 
-def _zealots(runs: Runs, points: np.ndarray) -> np.ndarray:
-    return _copying(runs, points[:, 0], None)
-
-
-def _biased(runs: Runs, points: np.ndarray) -> np.ndarray:
-    found = np.empty((len(runs), len(points), len(ENDPOINTS)))
-    for bias in np.unique(points[:, 1]):
-        chosen = points[:, 1] == bias
-        found[:, chosen] = _copying(runs, points[chosen, 0], float(bias))
-    return found
-
-
-def _copying(runs: Runs, anchored: np.ndarray, bias: float | None) -> np.ndarray:
+def _copying(runs: Runs, points: np.ndarray) -> np.ndarray:
+    """The second parameter, if there is one, is the bias."""
     shares = np.array([runs.rival_sided(run) for run in range(len(runs))])
-    return anchored_mixture(by_anchored(shares, bias, INTERACTIONS_PER_AGENT), anchored)
+    biases = points[:, 1] if points.shape[1] > 1 else np.full(len(points), np.nan)
+    found = np.empty((len(runs), len(points), len(ENDPOINTS)))
+    for bias in np.unique(biases):
+        chosen = (biases == bias) | np.isnan(bias)
+        given = by_anchored(shares, None if np.isnan(bias) else float(bias), INTERACTIONS_PER_AGENT)
+        found[:, chosen] = anchored_mixture(given, points[chosen, 0])
+    return found
 
 
 def _mechanism1(runs: Runs, points: np.ndarray) -> np.ndarray:
     """With the fields h_i = ln (t_i + 1/2)/(r_i + 1/2) of t_i answers for the truth and r_i for the rival."""
     agents = [replace(APPENDIX_E, J=J, beta=beta, interactions_per_agent=INTERACTIONS_PER_AGENT) for J, beta in points]
     found = np.empty((len(runs), len(points), len(ENDPOINTS)))
-    for run, (truth, rival) in enumerate(zip(runs.truth, runs.rival, strict=True)):
+    for row, truth, rival in zip(found, runs.truth, runs.rival, strict=True):
         fields = np.log((truth + PRIOR) / (rival + PRIOR))
-        votes = played(agents, len(fields), PLAYED, seed=0, given=fields).truth_votes
-        classes = endpoints_of_votes(len(fields))[votes]
-        found[run] = np.stack([(classes == c).mean(axis=0) for c in range(len(ENDPOINTS))], axis=-1)
+        classes = endpoints_of_votes(len(fields))[played(agents, len(fields), PLAYED, seed=0, given=fields).truth_votes]
+        row[:] = np.stack([(classes == c).mean(axis=0) for c in range(len(ENDPOINTS))], axis=-1)
     return found
-
-
-def _nothing(runs: Runs, points: np.ndarray) -> np.ndarray:
-    """The constant forecast needs no distribution: the frequencies of the fitted runs take its place."""
-    return np.full((len(runs), len(points), len(ENDPOINTS)), np.nan)
 
 
 CONSTANT = "constant"
 _BOTH = ("anchored", "bias")
 _FIELDS = ("J", "beta")
 _KNOWN = (
-    Model(CONSTANT, (), np.empty((1, 0)), _nothing),
+    # Its point is the frequencies of the endpoints of the fitted runs.
+    Model(
+        CONSTANT, (), np.full((1, 4), np.nan), lambda runs, points: np.broadcast_to(points, (len(runs), *points.shape))
+    ),
     Model("mechanism1", _FIELDS, np.array([(J, K / J) for J, K in product(COUPLING, REPEATING)]), _mechanism1),
-    Model("zealots", _BOTH[:1], ANCHORED[:, None], _zealots),
-    Model("biased_copying", _BOTH, np.array(list(product(ANCHORED, BIAS))), _biased),
+    Model("zealots", _BOTH[:1], ANCHORED[:, None], _copying),
+    Model("biased_copying", _BOTH, np.array(list(product(ANCHORED, BIAS))), _copying),
     Model("mechanism1_published", _FIELDS, np.array([[APPENDIX_E.J, APPENDIX_E.beta]]), _mechanism1),
-    Model("biased_copying_published", _BOTH, np.array([[0.45, 0.3]]), _biased),
+    Model("biased_copying_published", _BOTH, np.array([[0.45, 0.3]]), _copying),
 )
 MODELS = tuple(model.name for model in _KNOWN)
 
 
 def model_of(name: object) -> Model:
-    for model in _KNOWN:
-        if model.name == name:
-            return model
-    raise InputError(f"model = {shown(name)}: expected one of {', '.join(MODELS)}")
+    """The model of this name."""
+    return _KNOWN[MODELS.index(one_of("model", name, MODELS))]
 
 
 def models_of(names: object) -> list[Model]:

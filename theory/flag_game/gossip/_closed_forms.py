@@ -22,7 +22,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from meanfield import InputError
-from meanfield.toolbox import is_number, real_number, shown, whole_number
+from meanfield.toolbox import is_number, labelled, one_of, real_number, shown, whole_number
 
 BIASES = ("speaker", "listener", "anchor")
 ROUNDING = 1e-9
@@ -91,11 +91,10 @@ def heterozygosity(
             f"most 1, and for n_agents = {n_agents} it is {pair:.6g}"
         )
     values = np.array([np.linalg.matrix_power(step, int(t)) @ start for t in times])
-    label = {"units": "1", "long_name": "expected heterozygosity"}
-    return xr.Dataset(
-        {name: ("interaction", values[:, k], label) for k, name in enumerate(("group", "agent"))},
-        coords={"interaction": ("interaction", times, {"units": "interactions"})},
-    )
+    columns = {
+        name: ("interaction", values[:, k], "expected heterozygosity") for k, name in enumerate(("group", "agent"))
+    }
+    return labelled(columns, {"interaction": ("interaction", times, {"units": "interactions"})})
 
 
 def drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> float:
@@ -210,8 +209,7 @@ def fixation(
     [0.522, 0.711, 1.0]
     """
     _moments_step(n_agents, uptake, bandwidth)
-    if not isinstance(biased, str) or biased not in BIASES:
-        raise InputError(f"biased = {shown(biased)}: expected one of {', '.join(BIASES)}")
+    one_of("biased", biased, BIASES)
     if not (uptake > 0 and math.isfinite(bandwidth)):
         raise InputError(f"uptake = {uptake}, bandwidth = {bandwidth}: expected a positive and a finite number")
     bias, initial = real_number("bias", bias), real_number("initial", initial, least=0, most=1)
@@ -227,15 +225,12 @@ def fixation(
 
 def _moments_step(n_agents: int, uptake: float, bandwidth: float) -> Float[np.ndarray, "2 2"]:
     """The matrix that takes (a, b) over one interaction."""
-    whole_number("n_agents", n_agents, 2)
-    real_number("uptake", uptake, least=0, most=1)
+    N, alpha = whole_number("n_agents", n_agents, 2), real_number("uptake", uptake, least=0, most=1)
     unbounded = isinstance(bandwidth, float) and bandwidth == math.inf
     if not (unbounded or (is_number(bandwidth) and bandwidth >= 1 and bandwidth == round(bandwidth))):
         raise InputError(f"bandwidth = {shown(bandwidth)}: expected a whole number of at least 1, or math.inf")
-    N, alpha, once = n_agents, uptake, 1 / bandwidth
-    pair = np.array([N, -1.0]) / (N - 1)  # d as a combination of a and b
-    single = np.array([0.0, 1.0])
-    mixed = 2 * alpha * (1 - alpha)
+    once, mixed = 1 / bandwidth, 2 * alpha * (1 - alpha)
+    single, pair = np.array([0.0, 1.0]), np.array([N, -1.0]) / (N - 1)  # b and d as combinations of a and b
     group = (alpha / N) ** 2 * ((2 - once) * single - 2 * pair)
     agent = (mixed * pair - (mixed + alpha**2 * once) * single) / N
     return np.eye(2) + np.stack([group, agent])
