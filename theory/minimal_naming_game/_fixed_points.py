@@ -144,11 +144,26 @@ def fixed_points(
     composition = np.clip(np.array([(a, b, free - a - b) for a, b in points], dtype=float), 0, None)
     share_of_a = composition @ [1, 0, float(bias)] + float(minorities[0])
     order = np.argsort(-share_of_a, kind="stable")
-    result = _label(composition[order], share_of_a[order], np.array(spectra)[order])
-    residual = np.abs(drift(composition[order], p, committed, rule, accepts)).max(axis=-1)
-    result["residual"] = ("fixed_point", residual, {"long_name": "max |dx/dt|", "units": "1/time"})
+    composition, share_of_a, spectra = composition[order], share_of_a[order], np.array(spectra)[order]
+    share = np.stack([share_of_a, 1 - share_of_a], axis=-1)
+    conventions = np.array([meanfield.convention(one, WORDS) for one in share], dtype=str)
+    residual = np.abs(drift(composition, p, committed, rule, accepts)).max(axis=-1)
+    over = "fixed_point"
+    columns = {
+        "composition": ((over, "species"), composition, "fraction of all agents, uncommitted"),
+        "word_share": ((over, "word"), share, "word share"),
+        **stability_columns((over,), spectra[:, 0], EIGENVALUE_ERROR, least=0.0),
+        "spectrum": ((over, "mode"), spectra.real, "eigenvalues, real parts", "1/time"),
+        "kind": (over, np.where(conventions == MIXED, MIXED, "consensus"), "kind"),
+        "convention": (over, conventions, "convention"),
+        "label": (over, np.array([label_of(one, WORDS) for one in share], dtype=str), "name"),
+        "residual": (over, residual, "max |dx/dt|", "1/time"),
+    }
+    coords = {over: np.arange(len(share)), "species": list(SPECIES), "word": list(WORDS), "mode": [0, 1]}
+    told = "All fixed points are listed: every real root of the resultants, isolated exactly."
     options = {"p": str(bias), "committed_a": str(minorities[0]), "committed_b": str(minorities[1]), "rule": rule}
     options["accepts"] = " ".join(map(str, checked_answers(accepts)))
+    result = labelled(columns, coords).assign_attrs(completeness=told)
     return stamp(result, "minimal_naming_game_fixed_points", **options)
 
 
@@ -285,25 +300,6 @@ def _eigenvalues(equation: RateEquation, values: dict, point: tuple[Exact, Exact
     at_point = values | dict(zip(equation.x[:2], point, strict=True))
     found = np.linalg.eigvals(np.array(equation.jacobian.subs(at_point), dtype=float)).astype(complex)
     return found[np.argsort(-found.real)]
-
-
-def _label(composition: np.ndarray, share_of_a: np.ndarray, spectra: np.ndarray) -> xr.Dataset:
-    share = np.stack([share_of_a, 1 - share_of_a], axis=-1)
-    leading = spectra[:, 0]
-    over = "fixed_point"
-    conventions = np.array([meanfield.convention(one, WORDS) for one in share], dtype=str)
-    columns = {
-        "composition": ((over, "species"), composition, "fraction of all agents, uncommitted", "1"),
-        "word_share": ((over, "word"), share, "word share", "1"),
-        **stability_columns((over,), leading, EIGENVALUE_ERROR, least=0.0),
-        "spectrum": ((over, "mode"), spectra.real, "eigenvalues, real parts", "1/time"),
-        "kind": ((over,), np.where(conventions == MIXED, MIXED, "consensus"), "kind", "1"),
-        "convention": ((over,), conventions, "convention", "1"),
-        "label": ((over,), np.array([label_of(one, WORDS) for one in share], dtype=str), "name", "1"),
-    }
-    coords = {over: np.arange(len(share)), "species": list(SPECIES), "word": list(WORDS), "mode": [0, 1]}
-    told = "All fixed points are listed: every real root of the resultants, isolated exactly."
-    return labelled(columns, coords).assign_attrs(completeness=told)
 
 
 def _exact_parameters(p: Number, committed: tuple[Number, Number], rule: str) -> tuple[Exact, tuple[Exact, ...]]:
