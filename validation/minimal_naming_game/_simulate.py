@@ -271,6 +271,6 @@ def _play_inventories(
     game = n_free, np.uint64(2**n_words - 1), first_word, first_invented, rule == "listener", stores_invented, *yes
 
     def more(active: np.ndarray, part: Runs, agents: np.ndarray, n_rounds: int, min_rounds: int) -> None:
-        advance(active, part, agents, *game, n_rounds, min_rounds)
+        advance(active, part, agents, game, n_rounds, min_rounds)
 
     return play_runs(plan, counts, start, n_words, agents, plan.n_agents, more)
