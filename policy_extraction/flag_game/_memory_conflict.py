@@ -54,10 +54,8 @@ def probe_memory_conflict(
         Bandwidth of the remembered messages and of the answer.
     reasons
         For m = 2 or 3, the clue or reason in the memory of each of the two countries; the paper prints none.
-    entries
-        Entries of the memory, ≥ 1.
-    trials
-        Orders for each k, ≥ 1.
+    entries, trials
+        Entries of the memory, and orders for each k, ≥ 1.
     seed, temperature, max_tokens, max_tries, concurrency, prompts, log, progress
         As in `policy_extraction.flag_game.play`.
 

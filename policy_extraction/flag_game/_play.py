@@ -93,10 +93,8 @@ def play(
         an allowed country. A repeated question says what was wrong and lists the allowed countries.
     concurrency
         Independent calls at the same time.
-    prompts
-        The prompts.
-    truth
-        The true country, for `validation.flag_game.accuracy`; it does not change the game.
+    prompts, truth
+        The prompts, and the true country, for `validation.flag_game.accuracy`; it does not change the game.
     log
         A file of all questions and answers, refused ones included. An interrupted game in it goes on from there, to the
         same end if agents give the same answers.

@@ -235,10 +235,8 @@ def susceptibility_line(alpha: float, protocol: str = "pairwise", prompts: FlagG
     ----------
     alpha
         Social-evidence uptake, in [0, 1].
-    protocol
-        'pairwise' or 'broadcast'; prompts of observers and managers have no such line.
-    prompts
-        The prompts.
+    protocol, prompts
+        'pairwise' or 'broadcast', as prompts of observers and managers have no such line; and the prompts.
 
     Raises
     ------

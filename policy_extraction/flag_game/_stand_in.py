@@ -40,10 +40,8 @@ class StandIn:
     answers
         'likeliest' for the likeliest country, with ties broken evenly, or 'sampled' from the belief; by the seed of the
         call.
-    prompts
-        The prompts that it can read.
-    name
-        Its name.
+    prompts, name
+        The prompts that it can read, and its name.
 
     Raises
     ------

@@ -39,7 +39,7 @@ EIGENVALUE_ERROR = 1e-10
 def drift(
     x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both", accepts: Answers = SURE
 ) -> np.ndarray:
-    """dx/dt of the two-word minimal naming game, per unit of time (two units are a round).
+    """dx/dt of the two-word minimal naming game, shape (..., 3), per unit of time (two units are a round).
 
     Parameters
     ----------
@@ -55,10 +55,6 @@ def drift(
     accepts
         (π, φ), the probabilities that a hearer says yes to a word that it holds, and to one that it does not. Without
         a yes nobody drops a word, and a hearer adds one that it does not hold.
-
-    Returns
-    -------
-    dx/dt, shape (..., 3).
 
     Raises
     ------

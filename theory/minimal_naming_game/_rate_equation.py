@@ -204,14 +204,8 @@ def rate_equation(rule: str = "both", accepts: tuple[float, float] = SURE) -> Ra
 
     Parameters
     ----------
-    rule
-        'both' or 'listener', as for `interactions`.
-    accepts
-        (π, φ), as for `interactions`.
-
-    Returns
-    -------
-    RateEquation
+    rule, accepts
+        'both' or 'listener', and (π, φ), as for `interactions`.
 
     Raises
     ------

@@ -111,10 +111,8 @@ def predict_composition(
         Noise ε of the ideal observer.
     rewrite_map
         Similarity of countries, shape (K, K). Default: all alike, σ = 1.
-    flags
-        The pool.
-    progress
-        Show a progress bar.
+    flags, progress
+        The pool, and whether a progress bar is shown.
 
     Returns
     -------

@@ -43,10 +43,8 @@ def crop_compatibility(
 
     Parameters
     ----------
-    country
-        The country of the hidden flag.
-    flags
-        The pool: the flags that the observer considers possible.
+    country, flags
+        The country of the hidden flag, and the pool: the flags that the observer considers possible.
     noise
         ε, 0 ≤ ε < 1. Without noise p is exactly 0 for countries whose flags never show the crop; with noise it is small
         but positive, and fields are finite.
@@ -54,10 +52,8 @@ def crop_compatibility(
         'positions' is the posterior. 'countries' takes the largest term over j instead of the mean: at ε = 0 it is
         uniform over the countries whose flags contain the picture. Only the posterior makes Peru the strongest rival of
         France, as [002] has it; under 'countries' Italy ties with Peru.
-    canvas, crop
-        (width, height) in cells.
-    scale
-        Pixels along a side of a cell; at 1 flags are drawn cell by cell.
+    canvas, crop, scale
+        (width, height) in cells, and pixels along a side of a cell; at 1 flags are drawn cell by cell.
 
     Returns
     -------

@@ -32,10 +32,8 @@ def draw(flag: Flag, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
 
     Parameters
     ----------
-    flag
-        A `Flag`.
-    width, height
-        Cells, ≥ 1.
+    flag, width, height
+        A `Flag`, and numbers of cells, ≥ 1.
 
     Returns
     -------
@@ -85,10 +83,8 @@ def render(flag: Flag, scale: int = SCALE, width: int = WIDTH, height: int = HEI
 
     Parameters
     ----------
-    flag
-        A `Flag`.
-    scale
-        Pixels along a side of a cell, ≥ 1; 25 in [002] Appendix C.
+    flag, scale
+        A `Flag`, and pixels along a side of a cell, ≥ 1; 25 in [002] Appendix C.
     width, height
         Size of the canvas in cells.
 
@@ -144,14 +140,10 @@ def render_crop(
 
     Parameters
     ----------
-    flag
-        The hidden flag.
-    left, top
-        Top left corner of the crop, in cells, ≥ 0.
-    canvas, crop
-        (width, height) in cells.
-    scale
-        Pixels along a side of a cell.
+    flag, left, top
+        The hidden flag, and the top left corner of the crop, in cells, ≥ 0.
+    canvas, crop, scale
+        (width, height) in cells, and pixels along a side of a cell.
 
     Returns
     -------

@@ -46,14 +46,8 @@ def strongest_rival(compatibility: xr.DataArray, truth: str) -> Rival:
 
     Parameters
     ----------
-    compatibility
-        (crop, country), from `crop_compatibility` or `measured_compatibility`.
-    truth
-        T.
-
-    Returns
-    -------
-    Rival
+    compatibility, truth
+        (crop, country), from `crop_compatibility` or `measured_compatibility`, and T.
 
     Raises
     ------
@@ -85,10 +79,8 @@ def signed_field(compatibility: xr.DataArray, truth: str, rival: str) -> xr.Data
 
     Parameters
     ----------
-    compatibility
-        (crop, country), from `crop_compatibility` or `measured_compatibility`.
-    truth, rival
-        T and R, two of its countries.
+    compatibility, truth, rival
+        (crop, country), from `crop_compatibility` or `measured_compatibility`, and T and R, two of its countries.
 
     Returns
     -------

@@ -97,10 +97,8 @@ def flag_of(country: str, flags: Sequence[Flag] | None = None) -> Flag:
 
     Parameters
     ----------
-    country
-        Its name.
-    flags
-        The pool. Default: `FLAGS`.
+    country, flags
+        Its name, and the pool. Default: `FLAGS`.
 
     Raises
     ------

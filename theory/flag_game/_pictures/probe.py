@@ -159,14 +159,10 @@ def compare_with_probe(
     counts
         (crop, country) with coordinates `left` and `top` (crop), from `probe_counts`; sizes as for
         `measured_compatibility`.
-    truth
-        The country of the hidden flag.
-    flags
-        The flags of these countries, among others.
-    noise, counting, scale
-        As for `crop_compatibility`.
-    level
-        Joint confidence of all intervals.
+    truth, flags
+        The country of the hidden flag, and the flags of all these countries, among others.
+    noise, counting, scale, level
+        As for `crop_compatibility`, and the joint confidence of all intervals.
 
     Returns
     -------

@@ -160,10 +160,8 @@ def phase_boundaries(anchored: float, bias: float = 0.0) -> xr.Dataset:
 
     Parameters
     ----------
-    anchored
-        a = a_T + a_R, above 0 and at most 1.
-    bias
-        h = ln(q_T/q_R).
+    anchored, bias
+        a = a_T + a_R, above 0 and at most 1, and h = ln(q_T/q_R).
 
     Returns
     -------

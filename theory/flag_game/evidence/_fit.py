@@ -27,7 +27,7 @@ def fit(
 
     Parameters
     ----------
-    runs
+    runs, crops
         As for `read_runs`, with an outcome for every run.
     model
         One of `MODELS`:
@@ -39,8 +39,6 @@ def fit(
         - 'biased_copying': the same, and the others adopt the truth with a `bias` h, see `copying_endpoints`;
         - 'mechanism1_published' and 'biased_copying_published': with the values of the authors, J = 2.302, β = 1.078,
           and a = 0.45, h = 0.3; nothing is fitted.
-    crops
-        As for `read_runs`.
     level
         Confidence of the intervals, which are of the profile likelihood.
 

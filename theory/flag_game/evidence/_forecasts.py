@@ -38,10 +38,8 @@ def predict(fitted: xr.Dataset, runs: Source | Runs, *, crops: str = "decided") 
     ----------
     fitted
         Result of `fit`.
-    runs
+    runs, crops
         As for `read_runs`; outcomes may be unknown.
-    crops
-        As for `read_runs`.
 
     Returns
     -------
@@ -81,14 +79,11 @@ def forecast(
 
     Parameters
     ----------
-    train
-        As for `read_runs`, with all outcomes.
-    test
-        As for `read_runs`; runs without an outcome get no score. They may differ in N from `train`.
+    train, test, crops
+        As for `read_runs`, with all outcomes of `train`. Runs of `test` without an outcome get no score; they may
+        differ in N.
     models
         Names of the models that `fit` describes.
-    crops
-        As for `read_runs`.
 
     Returns
     -------
@@ -181,10 +176,8 @@ def score(forecasts: xr.Dataset, *, level: float = 0.95, replicates: int = 2000,
         Result of `forecast` or `cross_validate`, or runs of it.
     level
         Confidence of the intervals.
-    replicates
-        Number of resamplings, ≥ 100.
-    seed
-        Seed of the resamplings.
+    replicates, seed
+        Number of resamplings, ≥ 100, and their seed.
 
     Returns
     -------
@@ -256,16 +249,14 @@ def against_evidence(
 
     Parameters
     ----------
-    train
-        As for `read_runs`, with all outcomes.
+    train, crops
+        As for `read_runs`, with all outcomes; all runs have the same `crops`.
     n_agents
         Population sizes N, each once.
     evidence
         Shares of the answers that name the rival, from 0 to 1, each once; every agent has 50 answers.
     models
         Names of the models that `fit` describes.
-    crops
-        As for `read_runs`, for all runs.
 
     Returns
     -------

@@ -43,10 +43,8 @@ def heterozygosity(
     ----------
     interactions
         Numbers of pairwise interactions, ≥ 0.
-    n_agents
-        N ≥ 2.
-    uptake
-        α in [0, 1].
+    n_agents, uptake
+        N ≥ 2, and α in [0, 1].
     bandwidth
         m, the number of labels in a message, whole and ≥ 1; `math.inf` sends the belief itself.
     group
@@ -104,10 +102,8 @@ def drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> f
 
     Parameters
     ----------
-    n_agents, uptake, bandwidth
-        N, α and m, as for `heterozygosity`.
-    n_labels
-        K ≥ 2.
+    n_agents, uptake, bandwidth, n_labels
+        N, α and m, as for `heterozygosity`, and K ≥ 2.
 
     Raises
     ------

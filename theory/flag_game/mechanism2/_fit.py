@@ -93,11 +93,9 @@ def fit(
         One α for all models in a condition, or else one for each.
     level
         Confidence of the intervals.
-    bootstrap
-        Number of tables drawn from the fit and fitted again, for the p-value of the deviance; 0 for none. With counts
-        of a dozen the deviance is not χ².
-    seed
-        Seed of these tables, at least 0.
+    bootstrap, seed
+        Number of tables drawn from the fit and fitted again, for the p-value of the deviance, 0 for none; and their
+        seed, at least 0. With counts of a dozen the deviance is not χ².
     progress
         Show a progress bar.
 

@@ -60,10 +60,8 @@ def memory_conflict_response(
         compatible lure, at most `n_countries` - 1 with an incompatible one. A mean over trials need not be whole.
     leak
         ε in (0, 1], the weight of a country that does not fit the crop.
-    similarity
-        σ in [0, 1].
-    n_countries
-        K.
+    similarity, n_countries
+        σ in [0, 1], and K.
 
     Returns
     -------

@@ -144,10 +144,8 @@ def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
 
     Parameters
     ----------
-    strength
-        Size of h, in nats.
-    truth_share
-        From 0 to 1.
+    strength, truth_share
+        Size of h, in nats, and a share from 0 to 1.
 
     Raises
     ------

@@ -100,10 +100,8 @@ def bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.
 
     Parameters
     ----------
-    fields
-        Sampled fields, shape (N,), or a distribution of fields.
-    beta
-        β > 0, finite.
+    fields, beta
+        As for `fixed_points`, and β finite.
     max_J
         Largest coupling of the diagram.
 
@@ -184,10 +182,8 @@ def pitchfork(fields: FieldLaw | ArrayLike, *, beta: float) -> tuple[float, str]
 
     Parameters
     ----------
-    fields
-        Sampled fields, shape (N,), or a distribution of fields.
-    beta
-        β > 0.
+    fields, beta
+        As for `fixed_points`.
 
     Raises
     ------

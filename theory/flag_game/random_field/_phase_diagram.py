@@ -52,10 +52,9 @@ def phase_diagram(
         Couplings above 0, shape (couplings,), at least one.
     beta
         β > 0, finite.
-    samples
-        Samples of N fields at each N, at least 1.
-    seed
-        Seed of the samples, at least 0; a sample depends on the seed, N and its number only.
+    samples, seed
+        Samples of N fields at each N, at least 1, and their seed, at least 0; a sample depends on the seed, N and its
+        number only.
 
     Returns
     -------
