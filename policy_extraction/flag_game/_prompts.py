@@ -249,9 +249,8 @@ def susceptibility_line(alpha: float, protocol: str = "pairwise", prompts: FlagG
 
     Examples
     --------
-    >>> from policy_extraction.flag_game import susceptibility_line
     >>> for alpha in (0.2, 0.21):
-    ...     print(susceptibility_line(alpha))
+    ...     print(policy_extraction.flag_game.susceptibility_line(alpha))
     Rely mostly on your own crop and treat transcript memory as weak evidence.
     Give somewhat more weight to your own crop than to transcript memory.
     """

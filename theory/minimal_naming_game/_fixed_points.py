@@ -69,8 +69,7 @@ def drift(
     --------
     Ten agents in a hundred are committed to A, all others hold B: B loses ground.
 
-    >>> from theory.minimal_naming_game import drift
-    >>> drift([0, 0.9, 0], p=0.5, committed=(0.1, 0)).round(4)
+    >>> theory.minimal_naming_game.drift([0, 0.9, 0], p=0.5, committed=(0.1, 0)).round(4)
     array([ 0.   , -0.045,  0.045])
     """
     x = real_numbers(x, "x")
@@ -124,9 +123,8 @@ def fixed_points(
     --------
     With 5 % committed to A, the other word survives; with 10 % it does not.
 
-    >>> from theory.minimal_naming_game import fixed_points
     >>> for committed in (0.05, 0.1):
-    ...     points = fixed_points(0.5, committed=(committed, 0))
+    ...     points = theory.minimal_naming_game.fixed_points(0.5, committed=(committed, 0))
     ...     print(points["stability"].values.tolist(), points["word_share"].sel(word="A").values.round(3).tolist())
     ['stable', 'unstable', 'stable'] [1.0, 0.436, 0.086]
     ['stable'] [1.0]
@@ -229,8 +227,7 @@ def critical_polynomial(
 
     Examples
     --------
-    >>> from theory.minimal_naming_game import critical_polynomial
-    >>> critical_polynomial(0.5).as_expr()
+    >>> theory.minimal_naming_game.critical_polynomial(0.5).as_expr()
     2*c_A**3 + 3*c_A**2 + 204*c_A - 20
     """
     fold = _fold(p, rule, committed_b, accepts)

@@ -90,9 +90,8 @@ def open_vocabulary(
     --------
     Ten thousand words; the last listeners never agree:
 
-    >>> from theory.minimal_naming_game import open_vocabulary
     >>> for accepts in ((1, 0), (0.6, 0.0), (0.2, 0.1)):
-    ...     game = open_vocabulary(10_000, accepts=accepts)
+    ...     game = theory.minimal_naming_game.open_vocabulary(10_000, accepts=accepts)
     ...     print(accepts, game["mean_words"].round(1).item(), game["growth_rate"].round(5).item())
     (1, 0) 61.5 0.00137
     (0.6, 0.0) 79.2 0.00085

@@ -149,8 +149,7 @@ def two_word_agents() -> list[Agent]:
 
     Examples
     --------
-    >>> from theory.minimal_naming_game import two_word_agents
-    >>> [(sorted(agent.lexicon), agent.committed) for agent in two_word_agents()]
+    >>> [(sorted(agent.lexicon), agent.committed) for agent in theory.minimal_naming_game.two_word_agents()]
     [([0], False), ([1], False), ([0, 1], False), ([0], True), ([1], True)]
     """
     return [*map(Agent, lexicons(2)), *(Agent(lexicon, committed=True) for lexicon in lexicons(2)[:2])]
@@ -179,8 +178,7 @@ class RateEquation:
     --------
     Consensus on A is a fixed point, and stable for p > 0.
 
-    >>> from theory.minimal_naming_game import rate_equation
-    >>> equation = rate_equation()
+    >>> equation = theory.minimal_naming_game.rate_equation()
     >>> values = dict(zip((*equation.x, *equation.committed), (1, 0, 0, 0, 0)))
     >>> equation.rhs.subs(values).T
     Matrix([[0, 0, 0]])
@@ -221,8 +219,7 @@ def rate_equation(rule: str = "both", accepts: tuple[float, float] = SURE) -> Ra
     --------
     Without committed agents, where only the hearer updates.
 
-    >>> from theory.minimal_naming_game import rate_equation
-    >>> equation = rate_equation("listener")
+    >>> equation = theory.minimal_naming_game.rate_equation("listener")
     >>> equation.rhs[0].subs(dict.fromkeys(equation.committed, 0)).factor()
     (p*x_A*x_AB + p*x_AB**2 - x_A*x_B)/2
     """
@@ -301,9 +298,7 @@ def reaction_model(
     --------
     Ten per cent of the agents are committed to A, more than the critical fraction 0.098.
 
-    >>> import meanfield
-    >>> from theory.minimal_naming_game import reaction_model
-    >>> points = meanfield.fixed_points(reaction_model(), masses=[0.9, 0.1, 0.0])
+    >>> points = meanfield.fixed_points(theory.minimal_naming_game.reaction_model(), masses=[0.9, 0.1, 0.0])
     >>> points["stability"].values.tolist()
     ['stable']
     """

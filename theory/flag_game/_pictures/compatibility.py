@@ -74,8 +74,7 @@ def crop_compatibility(
     --------
     A blue crop of France's flag is more likely to be Ukraine's, which has more of them, and can't be Italy's.
 
-    >>> from theory.flag_game import crop_compatibility
-    >>> p = crop_compatibility("France", scale=1)
+    >>> p = theory.flag_game.crop_compatibility("France", scale=1)
     >>> p.isel(crop=0).sel(country=["France", "Ukraine", "Italy"]).values.round(2)
     array([0.09, 0.21, 0.  ])
     """

@@ -111,8 +111,7 @@ def flag_of(country: str, flags: Sequence[Flag] | None = None) -> Flag:
 
     Examples
     --------
-    >>> from theory.flag_game import flag_of
-    >>> flag_of("France").stripes
+    >>> theory.flag_game.flag_of("France").stripes
     ('blue', 'white', 'red')
     """
     pool = check_pool(FLAGS if flags is None else flags)

@@ -123,9 +123,8 @@ def measured_compatibility(counts: xr.DataArray, pseudo_count: float = PSEUDO_CO
     --------
     Fifty answers to each of two crops.
 
-    >>> from theory.flag_game import measured_compatibility
     >>> counts = xr.DataArray([[50, 0], [20, 30]], dims=("crop", "country"), coords={"country": ["France", "Peru"]})
-    >>> measured_compatibility(counts).values.round(3)
+    >>> theory.flag_game.measured_compatibility(counts).values.round(3)
     array([[0.99 , 0.01 ],
            [0.402, 0.598]])
     """

@@ -182,9 +182,8 @@ def phase_boundaries(anchored: float, bias: float = 0.0) -> xr.Dataset:
     --------
     A bias towards the truth moves every boundary to more evidence for the rival.
 
-    >>> from theory.flag_game.evidence import phase_boundaries
     >>> for bias in (0.0, 0.3):
-    ...     print(phase_boundaries(0.45, bias)["evidence"].values.round(2).tolist())
+    ...     print(theory.flag_game.evidence.phase_boundaries(0.45, bias)["evidence"].values.round(2).tolist())
     [0.15, 0.25, 0.75, 0.85]
     [0.19, 0.31, 0.82, 0.9]
     """

@@ -63,10 +63,9 @@ def fit(
     --------
     About half of the agents of 80 runs never change.
 
-    >>> from theory.flag_game.evidence import fit
     >>> ends = ["correct_consensus", "correct_consensus", "polarization", "wrong_consensus"]
     >>> runs = pd.DataFrame({"N": 4, "rival_count": [0, 100, 100, 200], "valid_count": 200, "outcome": ends})
-    >>> fitted = fit(pd.concat([runs] * 20), "zealots")
+    >>> fitted = theory.flag_game.evidence.fit(pd.concat([runs] * 20), "zealots")
     >>> float(fitted["estimate"].sel(parameter="anchored")), fitted["interval"].values.round(2).tolist()
     (0.46, [[0.36, 0.56]])
     """

@@ -142,10 +142,9 @@ def cross_validate(runs: Source | Runs, models: Sequence[str] = MODELS, *, crops
 
     Examples
     --------
-    >>> from theory.flag_game.evidence import cross_validate
     >>> ends = ["correct_consensus", "correct_consensus", "polarization", "wrong_consensus"]
     >>> runs = pd.DataFrame({"N": 4, "rival_count": [0, 100, 100, 200], "valid_count": 200, "outcome": ends})
-    >>> cross_validate(runs, ["constant", "zealots"])["brier"].values.round(2)
+    >>> theory.flag_game.evidence.cross_validate(runs, ["constant", "zealots"])["brier"].values.round(2)
     array([[0.68, 0.68, 1.16, 1.16],
            [0.13, 1.32, 1.14, 0.13]])
     """

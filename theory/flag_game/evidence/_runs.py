@@ -102,10 +102,9 @@ def read_runs(table: Source | Runs, *, crops: str = "decided") -> Runs:
     --------
     75 of 200 answers about the crops of four agents name the rival.
 
-    >>> from theory.flag_game.evidence import read_runs
     >>> table = pd.DataFrame({"N": [4], "rival_count": [75], "valid_count": [200]})
     >>> for crops in ("decided", "alike"):
-    ...     print(read_runs(table, crops=crops).rival[0].tolist())
+    ...     print(theory.flag_game.evidence.read_runs(table, crops=crops).rival[0].tolist())
     [50.0, 25.0, 0.0, 0.0]
     [18.75, 18.75, 18.75, 18.75]
     """

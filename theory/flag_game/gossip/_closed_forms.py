@@ -69,8 +69,7 @@ def heterozygosity(
     --------
     Voters (α = m = 1) hold a single label once they have listened, and the group loses its diversity slowly.
 
-    >>> from theory.flag_game import gossip
-    >>> found = gossip.heterozygosity([0, 10, 100], n_agents=10, uptake=1, bandwidth=1, group=0.5)
+    >>> found = theory.flag_game.gossip.heterozygosity([0, 10, 100], n_agents=10, uptake=1, bandwidth=1, group=0.5)
     >>> found["group"].values.round(3).tolist(), found["agent"].values.round(3).tolist()
     ([0.5, 0.435, 0.061], [0.5, 0.174, 0.0])
     """
@@ -118,8 +117,7 @@ def drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> f
     --------
     α²/(2mN²) for two labels.
 
-    >>> from theory.flag_game import gossip
-    >>> round(gossip.drift(n_agents=10, uptake=0.5, bandwidth=2, n_labels=2), 9)
+    >>> round(theory.flag_game.gossip.drift(n_agents=10, uptake=0.5, bandwidth=2, n_labels=2), 9)
     0.000625
     """
     step = _moments_step(n_agents, uptake, bandwidth)
@@ -150,8 +148,7 @@ def decay_rate(*, n_agents: int, uptake: float, bandwidth: float) -> float:
     --------
     For 100 voters it is close to 2/N².
 
-    >>> from theory.flag_game import gossip
-    >>> round(gossip.decay_rate(n_agents=100, uptake=1, bandwidth=1) * 100**2, 3)
+    >>> round(theory.flag_game.gossip.decay_rate(n_agents=100, uptake=1, bandwidth=1) * 100**2, 3)
     2.02
     """
     return float(1 - np.linalg.eigvals(_moments_step(n_agents, uptake, bandwidth)).real.max())

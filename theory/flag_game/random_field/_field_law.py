@@ -36,8 +36,7 @@ class FieldLaw:
     --------
     Three agents in four favour the truth by a field near 1, the others the rival.
 
-    >>> from theory.flag_game.random_field import FieldLaw
-    >>> law = FieldLaw([0.75, 0.25], [1.0, -1.0], [0.2, 0.2])
+    >>> law = theory.flag_game.random_field.FieldLaw([0.75, 0.25], [1.0, -1.0], [0.2, 0.2])
     >>> law.symmetric, law.response([0.0, 1.0], beta=2.0).round(3)
     (False, array([0.476, 0.749]))
     """
@@ -158,8 +157,7 @@ def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
 
     Examples
     --------
-    >>> from theory.flag_game.random_field import bimodal_fields
-    >>> law = bimodal_fields(0.5, truth_share=0.8)
+    >>> law = theory.flag_game.random_field.bimodal_fields(0.5, truth_share=0.8)
     >>> law.means, law.weights.round(1)
     (array([ 0.5, -0.5]), array([0.8, 0.2]))
     """
