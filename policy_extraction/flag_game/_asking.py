@@ -137,13 +137,30 @@ class Asker:
 
     def _answer(self, question: Question) -> dict[str, Any]:
         role, step, number, task, m, slots, others = question
-        agent = self.agents[number]
-        user, text, problem = task.text(self.countries, m, **slots), "", ""
+        agent, text, problem = self.agents[number], "", ""
         for attempt in range(self.max_tries):
-            if attempt:
-                user = task.text(self.countries, m, again=True, **slots)
-                user += "\n" + fill(self.prompts.retry, {"problem": problem})
-            text = self._complete(Call(role, step, number, attempt), task.system, user)
+            user = task.text(self.countries, m, again=attempt > 0, **slots)
+            user += "\n" + fill(self.prompts.retry, {"problem": problem}) if attempt else ""
+            call = Call(role, step, number, attempt)
+            with self._lock:
+                self.calls += 1
+                self.retries += attempt > 0
+            known = self._log.recall(call, task.system, user)
+            text = (
+                known
+                if known is not None
+                else agent.complete(
+                    task.system,
+                    user,
+                    image_png=self.crops[number],
+                    max_tokens=self.max_tokens,
+                    temperature=self.temperature,
+                    # A function of the call alone, so that a continued game asks as an uninterrupted one.
+                    seed=derived_seed(self.seed, ROLES.index(role), *call[1:]) % SEEDS,
+                )
+            )
+            if known is None:
+                self._log.append(call, task.system, user, text)
             try:
                 return parse_reply(text, task.keys(m), self.countries, agent.name, others)
             except ReplyError as bad:
@@ -152,24 +169,6 @@ class Asker:
             f"max_tries = {self.max_tries}: {agent.name}, agent {number}, gave no valid answer ({role}, step {step}); "
             f"its last one was {shortened(text, 200)!r}: {problem}"
         )
-
-    def _complete(self, call: Call, system: str, user: str) -> str:
-        with self._lock:
-            self.calls += 1
-            self.retries += call.attempt > 0
-        text = self._log.recall(call, system, user)
-        if text is None:
-            text = self.agents[call.agent].complete(
-                system,
-                user,
-                image_png=self.crops[call.agent],
-                max_tokens=self.max_tokens,
-                temperature=self.temperature,
-                # A function of the call alone, so that a continued game asks as an uninterrupted one.
-                seed=derived_seed(self.seed, ROLES.index(call.role), *call[1:]) % SEEDS,
-            )
-            self._log.append(call, system, user, text)
-        return text
 
 
 def parse_reply(

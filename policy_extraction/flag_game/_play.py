@@ -186,24 +186,11 @@ def play(
     result = _labelled(probes, stopped, game, protocol, times)
     if truth is not None:
         result["truth"] = ("run", np.array([truth]), {"long_name": "true country"})
-    return stamp(
-        result,
-        "flag_game",
-        None,
-        protocol=protocol,
-        manager=None if manager is None else manager.name,
-        m=m,
-        alpha=alpha,
-        rounds=rounds,
-        probe_every=every,
-        patience=patience,
-        memory_length=memory_length,
-        temperature=asker.temperature,
-        max_tokens=max_tokens,
-        max_tries=max_tries,
-        prompts=prompts.name,
-        crops_sha256=hashlib.sha256(b"".join(crops)).hexdigest(),
-    )
+    options = {"protocol": protocol, "manager": None if manager is None else manager.name, "m": m, "alpha": alpha}
+    options |= {"rounds": rounds, "probe_every": every, "patience": patience, "memory_length": memory_length}
+    options |= {"temperature": asker.temperature, "max_tokens": max_tokens, "max_tries": max_tries}
+    options |= {"prompts": prompts.name, "crops_sha256": hashlib.sha256(b"".join(crops)).hexdigest()}
+    return stamp(result, "flag_game", None, **options)
 
 
 def _labelled(probes: Sequence[Probe], stopped: bool, game: Game, protocol: str, times: np.ndarray) -> xr.Dataset:

@@ -79,23 +79,21 @@ class StandIn:
             raise InputError(f"answers = {answers!r}: expected {' or '.join(map(repr, ANSWERS))}")
         instance("prompts", prompts, FlagGamePrompts)
         instance("compatibility", compatibility, Mapping)
-        self._p = {crop: self._checked(crop, p) for crop, p in compatibility.items()}
+        self._p: dict[bytes, np.ndarray] = {}
+        for crop, p in compatibility.items():
+            check_crop("compatibility, a key", crop)
+            self._p[crop] = row = np.array(p, dtype=np.float64)
+            if row.shape != (len(self.countries),) or not (row >= 0).all() or not abs(row.sum() - 1) <= ROUNDING:
+                raise InputError(
+                    f"compatibility: a row has shape {row.shape} and the sum {row.sum()}, expected probabilities of "
+                    f"{len(self.countries)} countries that sum to 1"
+                )
         self._uptake, self._grounded, self._answers, self.name = uptake, grounded, answers, name
         self._prompts = [(kind, _reader(getattr(prompts, kind), prompts.retry)) for kind in TASKS]
         known = hashlib.sha256()
         for crop, p in self._p.items():
             known.update(crop + p.tobytes())
         self.identity = f"stand-in:{uptake}|{grounded}|{answers}|{known.hexdigest()}"
-
-    def _checked(self, crop: bytes, p: Sequence[float] | np.ndarray) -> np.ndarray:
-        check_crop("compatibility, a key", crop)
-        row = np.array(p, dtype=np.float64)
-        if row.shape != (len(self.countries),) or not (row >= 0).all() or not abs(row.sum() - 1) <= ROUNDING:
-            raise InputError(
-                f"compatibility: a row has shape {row.shape} and the sum {row.sum()}, expected probabilities of "
-                f"{len(self.countries)} countries that sum to 1"
-            )
-        return row
 
     def complete(
         self,

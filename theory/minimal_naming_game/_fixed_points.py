@@ -133,12 +133,16 @@ def fixed_points(
     equation = rate_equation(rule, accepts)
     values = {equation.p: bias, **dict(zip(equation.committed, minorities, strict=True))}
     points = _solutions(equation, values)
-    spectra = [_eigenvalues(equation, values, point) for point in points]
+    spectra = np.empty((len(points), 2), dtype=complex)  # of the reduced Jacobian, the leading eigenvalue first
+    for k, point in enumerate(points):
+        jacobian = equation.jacobian.subs(values | dict(zip(equation.x[:2], point, strict=True)))
+        found = np.linalg.eigvals(np.array(jacobian, dtype=float))
+        spectra[k] = found[np.argsort(-found.real)]
     free = 1 - sum(minorities)
     composition = np.clip(np.array([(a, b, free - a - b) for a, b in points], dtype=float), 0, None)
     share_of_a = composition @ [1, 0, float(bias)] + float(minorities[0])
     order = np.argsort(-share_of_a, kind="stable")
-    composition, share_of_a, spectra = composition[order], share_of_a[order], np.array(spectra)[order]
+    composition, share_of_a, spectra = composition[order], share_of_a[order], spectra[order]
     share = np.stack([share_of_a, 1 - share_of_a], axis=-1)
     conventions = np.array([meanfield.convention(one, WORDS) for one in share], dtype=str)
     residual = np.abs(drift(composition, p, committed, rule, accepts)).max(axis=-1)
@@ -249,23 +253,18 @@ def _fold(p: Number, rule: str, committed_b: Number, accepts: Answers) -> tuple[
     if bias == 1 and minority == 0 and checked_answers(accepts) == SURE:
         return sp.Integer(0), sp.Poly(c, c)  # consensus on B is marginal already without committed agents
     reduced = equation.reduced.subs({equation.p: bias, equation.committed[1]: minority})
-    candidates = _meetings(reduced, equation, 1 - minority)
-    edges = [sp.Integer(0), *(root for root, _ in candidates), 1 - minority]
-    samples = [(low + high) / 2 for low, high in pairwise(edges)]
-    bistable = [int(fixed_points(bias, (s, minority), rule, accepts)["stable"].sum()) > 1 for s in samples]
-    losses = [k for k in range(len(candidates)) if bistable[k] and not bistable[k + 1]]
-    return candidates[losses[-1]] if losses else None
-
-
-def _meetings(reduced: sp.Matrix, equation: RateEquation, largest: Exact) -> list[tuple[Exact, sp.Poly]]:
-    """Committed fractions, rising, in (0, largest) at which two roots of the resultant meet, and their polynomials."""
-    (a, b, _), c = equation.x, equation.committed[0]
+    (a, b, _), largest = equation.x, 1 - minority
     factors = [factor for factor, _ in sp.factor_list(sp.resultant(*reduced, b), a, c)[1]]
     # each factor once: a repeated one would make the discriminant vanish everywhere
     discriminant = sp.discriminant(sp.prod(factors), a)
     polynomials = [factor for factor, _ in sp.Poly(discriminant, c).factor_list()[1]]
-    found = [(root, f) for f in polynomials for root in _real_roots(f) if 0 < root < largest]
-    return sorted(found, key=lambda pair: pair[0])
+    met = [(root, one) for one in polynomials for root in _real_roots(one) if 0 < root < largest]
+    candidates = sorted(met, key=lambda pair: pair[0])  # where two roots of the resultant meet
+    edges = [sp.Integer(0), *(root for root, _ in candidates), largest]
+    samples = [(low + high) / 2 for low, high in pairwise(edges)]
+    bistable = [int(fixed_points(bias, (s, minority), rule, accepts)["stable"].sum()) > 1 for s in samples]
+    losses = [k for k in range(len(candidates)) if bistable[k] and not bistable[k + 1]]
+    return candidates[losses[-1]] if losses else None
 
 
 def _solutions(equation: RateEquation, values: dict) -> list[tuple[Exact, Exact]]:
@@ -286,13 +285,6 @@ def _real_roots(polynomial: sp.Poly) -> list[Exact]:
     """Distinct real roots, to WIDTH; rational ones may be exact."""
     intervals: Any = polynomial.sqf_part().intervals(eps=WIDTH, sqf=True)
     return [(low + high) / 2 for low, high in intervals]
-
-
-def _eigenvalues(equation: RateEquation, values: dict, point: tuple[Exact, Exact]) -> np.ndarray:
-    """Both eigenvalues of the reduced Jacobian, complex, the leading one first."""
-    at_point = values | dict(zip(equation.x[:2], point, strict=True))
-    found = np.linalg.eigvals(np.array(equation.jacobian.subs(at_point), dtype=float)).astype(complex)
-    return found[np.argsort(-found.real)]
 
 
 def _exact_parameters(p: Number, committed: tuple[Number, Number], rule: str) -> tuple[Exact, tuple[Exact, ...]]:

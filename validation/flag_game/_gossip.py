@@ -140,16 +140,22 @@ def simulate_gossip(
         raise InputError(f"compatibility is for {len(rows)} runs: expected one for all or {runs}")
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
     n_agents = rows.shape[1]
-    rules = _rules(n_agents, protocol, report, kappa, probe_every, patience)
-    team = make_team(
-        rows,
-        grounded=grounded,
-        rewrite_map=rewrite_map,
-        uptake=uptake,
-        rewrite=rewrite,
-        bandwidth=bandwidth,
-        manager_uptake=manager_uptake if protocol == "manager" else None,
+    one_of("protocol", protocol, PROTOCOLS)
+    one_of("report", report, REPORTS)
+    if not (isinstance(kappa, (int, float)) and kappa >= 0 and kappa * n_agents <= 2**62):
+        raise InputError(f"kappa = {kappa!r}: expected a number of at least 0, with at most 2^62 steps")
+    if probe_every is None:
+        probe_every = n_agents if protocol == "pairwise" else 1
+    rules = Rules(
+        protocol=PROTOCOLS.index(protocol),
+        report=REPORTS.index(report),
+        n_observers=n_agents,
+        max_steps=round(kappa * n_agents),
+        probe_every=whole_number("probe_every", probe_every, 1, 2**62),
+        patience=0 if patience is None else whole_number("patience", patience, 1),
     )
+    head = manager_uptake if protocol == "manager" else None
+    team = make_team(rows, grounded, rewrite_map, uptake, rewrite, bandwidth, head)
     start = start_beliefs(initial, rows, grounded)
     true_country = _numbers("truth", truth, countries, runs)
     axis = np.stack([true_country, _numbers("rival", rival, countries, runs)], axis=-1)
@@ -211,29 +217,16 @@ def simulate_gossip(
         result = result.assign_coords(country=countries)
     options = {"n_agents": n_agents, "runs": runs, "seed": seed, "protocol": protocol, "grounded": grounded}
     options |= {"uptake": _text(uptake), "bandwidth": _text(bandwidth), "rewrite": _text(rewrite)}
-    options["manager_uptake"] = manager_uptake if protocol == "manager" else None
-    options["initial"] = initial if isinstance(initial, str) else "compatibility" if initial is None else "given"
-    options |= {"report": report, "kappa": kappa, "probe_every": rules.probe_every, "patience": patience}
+    given = initial if isinstance(initial, str) else "compatibility" if initial is None else "given"
+    options |= {
+        "manager_uptake": head,
+        "initial": given,
+        "report": report,
+        "kappa": kappa,
+        "probe_every": rules.probe_every,
+        "patience": patience,
+    }
     return stamp(result, "gossip", None, **options)
-
-
-def _rules(
-    n_agents: int, protocol: str, report: str, kappa: float, probe_every: int | None, patience: int | None
-) -> Rules:
-    one_of("protocol", protocol, PROTOCOLS)
-    one_of("report", report, REPORTS)
-    if not (isinstance(kappa, (int, float)) and kappa >= 0 and kappa * n_agents <= 2**62):
-        raise InputError(f"kappa = {kappa!r}: expected a number of at least 0, with at most 2^62 steps")
-    if probe_every is None:
-        probe_every = n_agents if protocol == "pairwise" else 1
-    return Rules(
-        protocol=PROTOCOLS.index(protocol),
-        report=REPORTS.index(report),
-        n_observers=n_agents,
-        max_steps=round(kappa * n_agents),
-        probe_every=whole_number("probe_every", probe_every, 1, 2**62),
-        patience=0 if patience is None else whole_number("patience", patience, 1),
-    )
 
 
 def _numbers(

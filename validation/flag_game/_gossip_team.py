@@ -92,7 +92,6 @@ def start_beliefs(initial: str | xr.DataArray | np.ndarray | None, rows: xr.Data
 
 def make_team(
     rows: xr.DataArray,
-    *,
     grounded: bool,
     rewrite_map: xr.DataArray | np.ndarray | None,
     uptake: float | Sequence[float],

@@ -170,16 +170,8 @@ def simulate(
         result = result.assign_coords(round=np.arange(played.recorded.shape[1]))
     options = {"n_agents": n_agents, "n_words": n_words, "p": p, "committed": " ".join(map(str, zealots)), "rule": rule}
     options["initial"] = initial if isinstance(initial, str) else " ".join(map(str, singles))
-    options |= {
-        "stores_invented": stores_invented,
-        "p_invented": p_invented,
-        "accepts": f"{pi} {phi}",
-        "runs": runs,
-        "seed": seed,
-        "max_rounds": max_rounds,
-        "record_rounds": record_rounds,
-        "method": method,
-    }
+    options |= {"stores_invented": stores_invented, "p_invented": p_invented, "accepts": f"{pi} {phi}"}
+    options |= {"runs": runs, "seed": seed, "max_rounds": max_rounds, "record_rounds": record_rounds, "method": method}
     return stamp(result, "minimal_naming_game_simulation", None, **options)
 
 
