@@ -145,11 +145,9 @@ class Asker:
             with self._lock:
                 self.calls += 1
                 self.retries += attempt > 0
-            known = self._log.recall(call, task.system, user)
-            text = (
-                known
-                if known is not None
-                else agent.complete(
+            text = self._log.recall(call, task.system, user)
+            if text is None:
+                text = agent.complete(
                     task.system,
                     user,
                     image_png=self.crops[number],
@@ -158,8 +156,6 @@ class Asker:
                     # A function of the call alone, so that a continued game asks as an uninterrupted one.
                     seed=derived_seed(self.seed, ROLES.index(role), *call[1:]) % SEEDS,
                 )
-            )
-            if known is None:
                 self._log.append(call, task.system, user, text)
             try:
                 return parse_reply(text, task.keys(m), self.countries, agent.name, others)

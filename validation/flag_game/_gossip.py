@@ -169,13 +169,11 @@ def simulate_gossip(
     paths = np.full((runs, 0 if rival is None else most + 1, 2), np.nan)
     final_belief = np.empty((runs if beliefs else 0, n_agents, len(countries)))
     steps, unanimous = np.zeros((2, runs), np.int64)
-    bytes_a_run = start[0].nbytes + history[:1].nbytes
+    flat = 1 / len(countries)  # the belief of a manager
     with tqdm(total=runs * rules.max_steps, disable=not progress, unit="step", leave=False) as bar:
-        for part in portions(runs, bytes_a_run, numba.get_num_threads()):
+        for part in portions(runs, start[0].nbytes + history[:1].nbytes, numba.get_num_threads()):
             numbers = np.arange(part.start, part.stop)
-            belief = np.full(
-                (len(numbers), *answers.shape[2:], start.shape[2]), 1 / start.shape[2]
-            )  # a manager's is flat
+            belief = np.full((len(numbers), len(team.disposition), len(countries)), flat)
             belief[:, :n_agents] = start[part] if len(start) > 1 else start
             streams = seed_streams(seed, n_agents, numbers)
             written = (steps[part], unanimous[part], answers[1, part], history[part], axis[part], paths[part])
@@ -217,15 +215,9 @@ def simulate_gossip(
         result = result.assign_coords(country=countries)
     options = {"n_agents": n_agents, "runs": runs, "seed": seed, "protocol": protocol, "grounded": grounded}
     options |= {"uptake": _text(uptake), "bandwidth": _text(bandwidth), "rewrite": _text(rewrite)}
-    given = initial if isinstance(initial, str) else "compatibility" if initial is None else "given"
-    options |= {
-        "manager_uptake": head,
-        "initial": given,
-        "report": report,
-        "kappa": kappa,
-        "probe_every": rules.probe_every,
-        "patience": patience,
-    }
+    options["initial"] = initial if isinstance(initial, str) else "compatibility" if initial is None else "given"
+    options |= {"manager_uptake": head, "report": report, "kappa": kappa}
+    options |= {"probe_every": rules.probe_every, "patience": patience}
     return stamp(result, "gossip", None, **options)
 
 

@@ -126,16 +126,12 @@ def read_runs(table: Source | Runs, *, crops: str = "decided") -> Runs:
 
     n_agents, rival = whole("N", 2), whole("rival_count")
     valid, agent = (next((name for name in names if name in table.columns), None) for names in (VALID, AGENT))
-    if valid is None or "truth_count" in table.columns:
-        truth = whole("truth_count")
-    else:
-        truth = np.maximum(whole(valid) - rival, 0)
+    most = None if valid is None else whole(valid)
     # With both columns the rest of the valid answers named neither.
-    above = np.zeros(len(table), bool) if valid is None else truth + rival > whole(valid)
-    if above.any():
-        raise InputError(
-            f"truth_count + rival_count = {(truth + rival)[above][0]}: above {valid} = {whole(valid)[above][0]}"
-        )
+    given = most is None or "truth_count" in table.columns
+    truth = whole("truth_count") if given else np.maximum(most - rival, 0)
+    if most is not None and (above := truth + rival > most).any():
+        raise InputError(f"truth_count + rival_count = {(truth + rival)[above][0]}: above {valid} = {most[above][0]}")
     seed = whole("seed", -1) if "seed" in table.columns else np.full(len(table), -1)
     outcome = table["outcome"] if "outcome" in table.columns else pd.Series("", table.index)
     outcome = outcome.astype(object).where(outcome.notna(), "").astype(str).str.strip()

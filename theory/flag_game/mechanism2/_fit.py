@@ -161,11 +161,9 @@ def fit(
     result["at_bound"] = result["at_bound"].fillna("").astype(str).assign_attrs(told)
     for name, text in LONG_NAMES.items():
         result[name].attrs |= {"long_name": text, "units": "1"}
-    held, options = (
-        {"similarity": similarity, "compatible": compatible},
-        {"shared_uptake": shared_uptake, "level": level},
-    )
-    result = stamp(result, "mechanism2", None, seed=seed, bootstrap=bootstrap, **held, **options)
+    held = {"similarity": similarity, "compatible": compatible}
+    options = {"shared_uptake": shared_uptake, "level": level, "seed": seed, "bootstrap": bootstrap}
+    result = stamp(result, "mechanism2", None, **held, **options)
     given = ", ".join(f"{name} = {value:g}, not fitted" for name, value in held.items() if value is not None)
     return result.assign_attrs(intervals="profile likelihood" + (f", given {given}" if given else ""))
 
