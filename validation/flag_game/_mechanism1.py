@@ -11,15 +11,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError
 from meanfield.toolbox import LARGEST_SEED, check_level, check_memory, labelled, stamp, whole_number, wilson_interval
-from theory.flag_game.mechanism1 import (
-    APPENDIX_E,
-    ENDPOINTS,
-    Mechanism1,
-    Source,
-    endpoints_of_votes,
-    play,
-    read_counts,
-)
+from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, Mechanism1, Source, endpoints_of_votes, play, read_counts
 from theory.toolbox import INTERVAL_LEVEL
 from validation._engine.arguments import BYTES_A_RUN, population_sizes
 
