@@ -239,11 +239,7 @@ def critical_polynomial(
 
 
 def _fold(p: Number, rule: str, committed_b: Number, accepts: Answers) -> tuple[Exact, sp.Poly] | None:
-    """The critical fraction, to WIDTH, and its polynomial.
-
-    Fixed points appear, vanish or cross only at roots of the resultant's discriminant, so one sample between two of
-    these roots tells their number and stability for the whole interval.
-    """
+    """The critical fraction, to WIDTH, and its polynomial."""
     bias, _ = _exact_parameters(p, (0, 0), rule)
     minority = _exact(committed_b)
     if minority is None or not 0 <= minority <= 1:
@@ -259,7 +255,9 @@ def _fold(p: Number, rule: str, committed_b: Number, accepts: Answers) -> tuple[
     discriminant = sp.discriminant(sp.prod(factors), a)
     polynomials = [factor for factor, _ in sp.Poly(discriminant, c).factor_list()[1]]
     met = [(root, one) for one in polynomials for root in _real_roots(one) if 0 < root < largest]
-    candidates = sorted(met, key=lambda pair: pair[0])  # where two roots of the resultant meet
+    candidates = sorted(met, key=lambda pair: pair[0])
+    # Fixed points appear, vanish or cross only there, where two roots of the resultant meet: one sample between two of
+    # these fractions tells their number and stability for the whole interval.
     edges = [sp.Integer(0), *(root for root, _ in candidates), largest]
     samples = [(low + high) / 2 for low, high in pairwise(edges)]
     bistable = [int(fixed_points(bias, (s, minority), rule, accepts)["stable"].sum()) > 1 for s in samples]

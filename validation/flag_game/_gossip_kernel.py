@@ -123,11 +123,9 @@ def ground(moved, anchor, agent):
 
 @njit(cache=True)
 def listen(belief, agent, message, anchor, crop_weight, maps, disposition, moved, rewritten):
-    """[002] Eqs. 5, 6, 10, 11: the agent takes up `message` (K,). The last two arrays are working space.
+    """[002] Eqs. 5, 6, 10, 11, with the limits that `simulate_gossip` tells: the agent takes up `message` (K,).
 
-    Limits hold where a denominator vanishes: a message that the map sends to nothing is taken literally, as by C + εI
-    with ε → 0; and where a listener with α = 1 hears nothing compatible with its crop, the message is ignored, as by α
-    → 1.
+    The last two arrays are working space.
     """
     uptake, rewrite = disposition[agent, 0], disposition[agent, 1]
     literal_scale = 1.0 / sum_of(message)

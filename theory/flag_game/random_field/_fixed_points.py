@@ -1,9 +1,4 @@
-"""All self-consistent m of the random-field mean field, [002] Eq. 9, and where they appear and vanish as J changes.
-
-With the social field x = J m the equation is m = f(x), and J = x/f(x): every x belongs to at most one J, so the diagram
-needs no continuation. Solutions meet where dJ/dx = 0, hence f = x f'. If the distribution of h is symmetric, f is odd
-and m = 0 is always a solution; the branch J = x/f(x) leaves it in the pitchfork at J = 1/f'(0).
-"""
+"""All self-consistent m of the random-field mean field, [002] Eq. 9, and where they appear and vanish as J changes."""
 
 from __future__ import annotations
 
@@ -97,6 +92,10 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
 
 def bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.0) -> xr.Dataset:
     """The solutions of [002] Eq. 9 for all couplings 0 < J ≤ `max_J`, their folds and their pitchfork.
+
+    With the social field x = J m the equation is m = f(x), and J = x/f(x): every x belongs to at most one J, so the
+    diagram needs no continuation. Solutions meet where dJ/dx = 0, hence f = x f'. If the distribution of h is
+    symmetric, f is odd and m = 0 always a solution, which the branch J = x/f(x) leaves in the pitchfork J = 1/f'(0).
 
     Parameters
     ----------
