@@ -63,10 +63,8 @@ def play(
     agents
         N ≥ 2 agents, equal or different; each has a `name` and a method `complete(system, user, *, image_png,
         max_tokens, temperature, seed)` that returns text, such as `OpenAIBackend` and `StandIn`.
-    crops
-        The N PNG files that they see, as bytes.
-    countries
-        The allowed answers, in the order of the prompt.
+    crops, countries
+        The N PNG files that they see, as bytes, and the allowed answers, in the order of the prompt.
     protocol, manager
         As above; the manager is an agent, needed in its protocol only.
     m
@@ -82,10 +80,8 @@ def play(
     patience
         The game stops after so many successive probes with the same answer from all, the manager included; isolated
         answers don't count. None to play all rounds.
-    seed
-        0 to 2^63 - 1, for the pairs and the calls.
-    memory_length
-        H, entries that an agent remembers.
+    seed, memory_length
+        0 to 2^63 - 1, for the pairs and the calls; and H, entries that an agent remembers.
     temperature, max_tokens
         Options of each call. By default 0.2, and 200 tokens in the pairwise protocol or 250 in the others.
     max_tries

@@ -29,10 +29,8 @@ class StandIn:
 
     Parameters
     ----------
-    compatibility
-        p over the countries for each crop, by the bytes of its PNG file; each sums to 1.
-    countries
-        The countries, in the order of the probabilities.
+    compatibility, countries
+        p over the countries for each crop, by the bytes of its PNG file; each sums to 1. The countries are in its order.
     uptake
         α in [0, 1]; 0 trusts the crop only.
     grounded

@@ -169,10 +169,8 @@ class RateEquation:
         Symbols c_A, c_B: agents committed to A and to B; x_A + x_B + x_AB = 1 - c_A - c_B.
     rhs
         dx/dt, shape (3, 1), quadratic in x and committed together.
-    reduced
-        (dx_A/dt, dx_B/dt) with x_AB eliminated, shape (2, 1).
-    jacobian
-        ∂reduced/∂(x_A, x_B), shape (2, 2).
+    reduced, jacobian
+        (dx_A/dt, dx_B/dt) with x_AB eliminated, shape (2, 1), and ∂reduced/∂(x_A, x_B), shape (2, 2).
 
     Examples
     --------
@@ -267,10 +265,8 @@ def reaction_model(
 
     Parameters
     ----------
-    n_words
-        W, 1 to 6.
-    rule
-        'both' or 'listener', as for `interactions`.
+    n_words, rule
+        W, 1 to 6, and 'both' or 'listener', as for `interactions`.
     p
         For two words: probability that an agent with both utters the first.
     start_empty

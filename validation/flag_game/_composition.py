@@ -107,10 +107,8 @@ def predict_composition(
     bandwidth, protocol, kappa, report
         As for `simulate_gossip`. The paper gives no κ; here a broadcast changes little after N rounds. Answers are
         drawn from beliefs, as in the likelihood of the fit.
-    noise
-        Noise ε of the ideal observer.
-    rewrite_map
-        Similarity of countries, shape (K, K). Default: all alike, σ = 1.
+    noise, rewrite_map
+        Noise ε of the ideal observer, and similarity of countries, shape (K, K), by default all alike, σ = 1.
     flags, progress
         The pool, and whether a progress bar is shown.
 

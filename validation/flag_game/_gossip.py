@@ -101,10 +101,8 @@ def simulate_gossip(
         Steps between probes of all agents. By default N in the pairwise protocol, elsewhere 1.
     patience
         A run stops after so many probes in a row with the same answer from all, the manager included. None: never.
-    trajectories, beliefs
-        Also return all probes, or the beliefs at the end.
-    progress
-        Show a progress bar.
+    trajectories, beliefs, progress
+        Also return all probes, or the beliefs at the end; show a progress bar.
 
     Returns
     -------

@@ -44,10 +44,8 @@ def copying_endpoints(
 
     Parameters
     ----------
-    rival_share
-        e_i, from 0 to 1, shape (N,), 2 ≤ N ≤ 256.
-    anchored
-        a, from 0 to 1.
+    rival_share, anchored
+        e_i, from 0 to 1, shape (N,), 2 ≤ N ≤ 256, and a, from 0 to 1.
     bias
         h = ln(q_T/q_R): a heard truth is adopted with q_T = 1/(1 + e^-h), a heard rival with q_R = 1 - q_T. With None
         agents adopt everything (the voter model with zealots); h = 0 is the same at half the speed.

@@ -47,10 +47,9 @@ def heterozygosity(
         N ≥ 2, and α in [0, 1].
     bandwidth
         m, the number of labels in a message, whole and ≥ 1; `math.inf` sends the belief itself.
-    group
-        Initial 1 - Σ_k (mean belief in k)².
-    agent
-        Initial mean over agents of 1 - Σ_k (belief in k)². Default: `group`, for beliefs that are all alike.
+    group, agent
+        Initial 1 - Σ_k (mean belief in k)², and mean over agents of 1 - Σ_k (belief in k)². The latter is by default
+        `group`, for beliefs that are all alike.
 
     Returns
     -------

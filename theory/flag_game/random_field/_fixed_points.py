@@ -28,10 +28,9 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
     ----------
     fields
         Sampled fields h_i, shape (N,), or a distribution of fields.
-    J
-        Coupling ≥ 0.
-    beta
-        β > 0; inf only for a distribution without single values: agents then decide by the sign of h + J m.
+    J, beta
+        Coupling ≥ 0, and β > 0; inf only for a distribution without single values: agents then decide by the sign of
+        h + J m.
 
     Returns
     -------

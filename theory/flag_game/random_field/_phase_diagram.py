@@ -46,10 +46,8 @@ def phase_diagram(
     ----------
     fields_of
         The distribution of an agent's field as a function of N, such as `Mechanism1.field_law`; or one for all N.
-    n_agents
-        Population sizes, all different.
-    J
-        Couplings above 0, shape (couplings,), at least one.
+    n_agents, J
+        Population sizes, all different, and couplings above 0, shape (couplings,), at least one.
     beta
         β > 0, finite.
     samples, seed
