@@ -30,7 +30,7 @@ class StandIn:
     Parameters
     ----------
     compatibility, countries
-        p over the countries for each crop, by the bytes of its PNG file; each sums to 1. The countries are in its order.
+        p over the countries, in their order, for each crop, by the bytes of its PNG file; each sums to 1.
     uptake
         α in [0, 1]; 0 trusts the crop only.
     grounded
