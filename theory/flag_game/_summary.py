@@ -7,7 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import InputError
-from theory.flag_game.evidence._models import model_of
+from theory.flag_game.evidence._fit import model_of
 
 UNKNOWN = "not determined"
 

@@ -1,7 +1,4 @@
-"""The minimal naming game of finite populations: agent by agent on inventories, or in batches on a table of meetings.
-
-The table holds the interactions from which `theory` derives its rate equation.
-"""
+"""The minimal naming game of finite populations: agent by agent on inventories, or in batches of meetings."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""Exact probability of each endpoint after some interactions of agents who copy; some of them never change.
-
-Of N agents z_T hold the truth for good and z_R the rival. The other M = N - z_T - z_R copy, and k of them hold the
-truth. In an interaction one of N listens to one of the N - 1 others, so k goes up and down with the probabilities
-
-    (M - k)(k + z_T) q_T / (N (N - 1)),     k (M - k + z_R) q_R / (N (N - 1)).
-
-The evidence gives the start: S agents begin with the rival, N - S with the truth, and z of them, drawn at random, are
-anchored to what they begin with. So z_T given z is hypergeometric, and the distribution of the endpoints for each S and
-z does not depend on how many agents are anchored on average. Powers of the chain's matrix come from repeated squaring;
-all terms are positive, so nothing cancels.
-"""
+"""Exact probability of each endpoint after some interactions of agents who copy; some of them never change."""
 
 from __future__ import annotations
 
@@ -40,7 +29,10 @@ def copying_endpoints(
     """Probability of each endpoint if agents with this evidence copy each other; shape (4,), in the order of ENDPOINTS.
 
     Agent i begins with the rival with probability e_i, else with the truth. With probability a = a_T + a_R it is
-    anchored and keeps this answer for good; otherwise it adopts what it hears.
+    anchored and keeps this answer for good; otherwise it adopts what it hears. If z_T and z_R agents are anchored and k
+    of the M others hold the truth, k goes up and down at an interaction with the probabilities
+
+        (M - k)(k + z_T) q_T / (N (N - 1)),     k (M - k + z_R) q_R / (N (N - 1)).
 
     Parameters
     ----------
@@ -100,7 +92,10 @@ def anchored_mixture(given: np.ndarray, anchored: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=KEPT)
 def endpoint_laws(n_agents: int, bias: float | None, interactions_per_agent: int) -> np.ndarray:
-    """Probabilities of endpoints (N + 1, N + 1, 4) given S agents who begin with the rival and z anchored ones."""
+    """Probabilities of endpoints (N + 1, N + 1, 4) given S agents who begin with the rival and z anchored ones.
+
+    z_T given z is hypergeometric, so they do not depend on how many agents are anchored on average.
+    """
     if not 2 <= n_agents <= MOST_AGENTS:
         raise InputError(f"N = {n_agents}: expected from 2 to {MOST_AGENTS} agents for exact copying")
     up, down = (1.0, 1.0) if bias is None else (float(expit(bias)), float(expit(-bias)))
@@ -135,7 +130,7 @@ def _after(n_agents: int, anchored: int, up: float, down: float, interactions: i
     step[:, here[:-1], here[1:]] = rise[:, :-1]
     step[:, here[1:], here[:-1]] = fall[:, 1:]
     ends = (endpoints_of_votes(n_agents)[k + z_T][..., None] == np.arange(len(ENDPOINTS))).astype(float)
-    while interactions:
+    while interactions:  # repeated squaring; all terms are positive, so nothing cancels
         if interactions % 2:
             ends = step @ ends
         interactions //= 2

@@ -20,8 +20,18 @@ from meanfield.toolbox import (
     stamp,
     whole_number,
 )
-from theory.flag_game.evidence._fit import fit, frequencies, lapse_of, lapsing, log_likelihoods, with_ends
-from theory.flag_game.evidence._models import CONSTANT, MODELS, model_of, models_of
+from theory.flag_game.evidence._fit import (
+    CONSTANT,
+    MODELS,
+    fit,
+    frequencies,
+    lapse_of,
+    lapsing,
+    log_likelihoods,
+    model_of,
+    models_of,
+    with_ends,
+)
 from theory.flag_game.evidence._runs import UNKNOWN, Runs, Source, read_runs
 from theory.flag_game.mechanism1 import ENDPOINTS
 
