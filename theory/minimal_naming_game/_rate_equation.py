@@ -107,16 +107,15 @@ def interactions(
     """
     check_rule(rule)
     place = {agent: k for k, agent in enumerate(agents)}
-    for i, speaker in enumerate(agents):
-        for j, hearer in enumerate(agents):
-            for word, probability in utter(speaker.lexicon).items():
-                yes = accepts[0] if word in hearer.lexicon else accepts[1]
-                for success, chance in ((True, yes), (False, 1 - yes)):
-                    if chance != 0:
-                        stores = speaker.lexicon or stores_invented or (rule == "both" and success)
-                        spoke = _after(speaker, word, success and rule == "both") if stores else speaker
-                        after = (place[spoke], place[_after(hearer, word, success)])
-                        yield Interaction((i, j), after, probability * chance, success)
+    for speaker, hearer in product(agents, repeat=2):
+        for word, probability in utter(speaker.lexicon).items():
+            yes = accepts[0] if word in hearer.lexicon else accepts[1]
+            for success, chance in ((True, yes), (False, 1 - yes)):
+                if chance != 0:
+                    stores = speaker.lexicon or stores_invented or (rule == "both" and success)
+                    spoke = _after(speaker, word, success and rule == "both") if stores else speaker
+                    after = (place[spoke], place[_after(hearer, word, success)])
+                    yield Interaction((place[speaker], place[hearer]), after, probability * chance, success)
 
 
 def _after(agent: Agent, word: int, collapses: bool) -> Agent:

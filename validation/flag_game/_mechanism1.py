@@ -9,7 +9,6 @@ import xarray as xr
 from scipy.stats import norm
 from tqdm.auto import tqdm
 
-from meanfield import InputError
 from meanfield.toolbox import LARGEST_SEED, check_level, check_memory, labelled, stamp, whole_number, wilson_interval
 from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, Mechanism1, Source, endpoints_of_votes, play, read_counts
 from theory.toolbox import INTERVAL_LEVEL
@@ -73,8 +72,6 @@ def simulate(
     4                      0.43             0.37          0.20            0.0
     64                     0.19             0.16          0.45            0.2
     """
-    if not isinstance(parameters, Mechanism1):
-        raise InputError(f"parameters = {parameters!r}: expected a Mechanism1")
     sizes = population_sizes(n_agents)
     runs, seed = whole_number("runs", runs, 1), whole_number("seed", seed, 0, LARGEST_SEED)
     check_memory(BYTES_A_RUN * len(sizes) * runs, f"runs = {runs}", "fewer runs")

@@ -131,8 +131,21 @@ def simulate(
     pi, phi = map(float, checked_answers(accepts))
     if not isinstance(stores_invented, bool):
         raise InputError(f"stores_invented = {stores_invented!r}: expected True or False")
-    zealots = _committed(committed, n_words, n_agents)
-    singles = _singles(initial, n_words, n_agents - sum(zealots))
+    if isinstance(committed, Mapping):
+        if not set(committed) <= set(range(n_words)):
+            raise InputError(f"committed = {committed!r}: expected words from 0 to {n_words - 1}")
+        committed = [committed.get(word, 0) for word in range(n_words)]
+    committed = [0] * n_words if committed is None else committed
+    zealots = _numbers("committed", committed, n_words, n_agents, f"n_agents = {n_agents} in all")
+    n_free = n_agents - sum(zealots)
+    if not isinstance(initial, str):
+        singles = _numbers("initial", initial, n_words, n_free, f"the {n_free} agents who are not committed")
+    elif initial not in INITIAL:
+        raise InputError(f"initial = {initial!r}: expected {' or '.join(map(repr, INITIAL))}, or numbers of agents")
+    elif initial == "even" and n_free % n_words:
+        raise InputError(f"initial = 'even': expected {n_free} agents to be a multiple of {n_words} words")
+    else:
+        singles = [n_free // n_words if initial == "even" else 0] * n_words
     plan = Plan(n_agents, runs, seed, max_rounds, record_rounds, progress)
     if n_words > MOST_WORDS_IN_BATCHES:
         if method not in METHODS or method == "batches":
@@ -172,36 +185,15 @@ def simulate(
     return stamp(result, "minimal_naming_game_simulation", None, **options)
 
 
-def _committed(committed: Sequence[int] | Mapping[int, int] | None, n_words: int, n_agents: int) -> list[int]:
-    if isinstance(committed, Mapping):
-        if not set(committed) <= set(range(n_words)):
-            raise InputError(f"committed = {committed!r}: expected words from 0 to {n_words - 1}")
-        committed = [committed.get(word, 0) for word in range(n_words)]
-    zealots = _numbers("committed", [0] * n_words if committed is None else committed, n_words)
-    if sum(zealots) > n_agents:
-        raise InputError(f"committed = {committed!r}: expected at most n_agents = {n_agents} in all")
-    return zealots
-
-
-def _singles(initial: str | Sequence[int], n_words: int, n_free: int) -> list[int]:
-    """Number of uncommitted agents who start with each single word."""
-    if isinstance(initial, str):
-        if initial not in INITIAL:
-            raise InputError(f"initial = {initial!r}: expected {' or '.join(map(repr, INITIAL))}, or numbers of agents")
-        if initial == "even" and n_free % n_words:
-            raise InputError(f"initial = 'even': expected {n_free} agents to be a multiple of {n_words} words")
-        return [n_free // n_words if initial == "even" else 0] * n_words
-    singles = _numbers("initial", initial, n_words)
-    if sum(singles) > n_free:
-        raise InputError(f"initial = {initial!r}: expected at most the {n_free} agents who are not committed")
-    return singles
-
-
-def _numbers(name: str, values: Sequence[int], n_words: int) -> list[int]:
+def _numbers(name: str, values: Sequence[int], n_words: int, most: int, told: str) -> list[int]:
+    """Numbers of agents, one for each word, of at most `most` in all."""
     given = one_or_several(values)
     if len(given) != n_words:
         raise InputError(f"{name} = {shown(values)}: expected {n_words} numbers of agents, one for each word")
-    return [whole_number(f"{name}[{word}]", value, 0) for word, value in enumerate(given)]
+    numbers = [whole_number(f"{name}[{word}]", value, 0) for word, value in enumerate(given)]
+    if sum(numbers) > most:
+        raise InputError(f"{name} = {values!r}: expected at most {told}")
+    return numbers
 
 
 def _kinds(n_agents: int, singles: list[int], zealots: list[int]) -> dict[minimal_naming_game.Agent, int]:

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import check_memory, whole_number
+from meanfield.toolbox import check_memory, instance, whole_number
 from theory.flag_game._pictures.flags import COLOURS, Flag
 
 WIDTH, HEIGHT = CANVAS = 24, 16  # [002] Appendix C
@@ -55,8 +55,7 @@ def draw(flag: Flag, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
     array([[1, 1, 3, 3, 0, 0],
            [1, 1, 3, 3, 0, 0]], dtype=uint8)
     """
-    if not isinstance(flag, Flag):
-        raise InputError(f"flag = {flag!r}: expected a Flag")
+    instance("flag", flag, Flag)
     width, height = whole_number("width", width, 1), whole_number("height", height, 1)
     check_memory(10 * width * height, f"width = {width}, height = {height}", "a smaller picture")
     across = flag.orientation == "horizontal"

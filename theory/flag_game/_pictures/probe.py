@@ -217,8 +217,9 @@ def compare_with_probe(
     ideal = asked.sel(country=truth).values.round(DIGITS)
     right = counts.sel(country=truth).values
     share, wrong = right / trials, trials - right
-    # Clopper and Pearson's interval has at least its level for any probability. Bonferroni: of all crops together.
-    tail = (1 - level) / len(right) / 2
+    # Clopper and Pearson's interval has at least its level for any probability, here that of one crop by Bonferroni.
+    of_each = 1 - (1 - level) / len(right)
+    tail = (1 - of_each) / 2
     low = np.where(right == 0, 0.0, beta.ppf(tail, np.maximum(right, 1), wrong + 1))
     high = np.where(wrong == 0, 1.0, beta.isf(tail, right + 1, np.maximum(wrong, 1)))
     text = f"Clopper–Pearson interval of measured, {100 * level:g} % for all crops together"
