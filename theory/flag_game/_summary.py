@@ -66,9 +66,8 @@ def summary(fit: xr.Dataset) -> pd.DataFrame:
             xr.Dataset({"estimate": fit[name], "interval": fit[f"{name}_interval"]}).expand_dims(parameter=[name])
             for name in ("uptake", "rewrite", "literal")
         ]
-        return _with_status(
-            _table(xr.concat(parts, "parameter"), ["evidence", "bandwidth", "model", "parameter"]), 0, 1
-        )
+        table = _table(xr.concat(parts, "parameter"), ["evidence", "bandwidth", "model", "parameter"])
+        return _with_status(table, 0, 1)
     found = f"attrs['kind'] = {kind!r}" if isinstance(fit, xr.Dataset) else f"a {type(fit).__name__}"
     raise InputError(f"fit: expected the result of theory.fit_mechanism1 or of another fit of the Flag Game, {found}")
 
