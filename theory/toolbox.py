@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from theory.flag_game.mechanism1._endpoints import POLAR_PERCENT as POLAR_PERCENT
     from theory.minimal_naming_game._rate_equation import check_rule as check_rule
     from theory.minimal_naming_game._rate_equation import checked_answers as checked_answers
+    from theory.minimal_naming_game._rate_equation import lexicons as lexicons
+    from theory.minimal_naming_game._rate_equation import uttered as uttered
     from theory.norms._observables import SHARES as SHARES
     from theory.norms._operations import Chances as Chances
     from theory.norms._rates import rates_of as rates_of

@@ -5,8 +5,8 @@ Crops are PNG files and countries are names; nothing here knows how flags are dr
 
 from policy_extraction.flag_game._memory_conflict import probe_memory_conflict as probe_memory_conflict
 from policy_extraction.flag_game._play import play as play
-from policy_extraction.flag_game._prompt_file import FLAG_GAME_002 as FLAG_GAME_002
-from policy_extraction.flag_game._prompt_file import load_prompts as load_prompts
+from policy_extraction.flag_game._prompts import FLAG_GAME_002 as FLAG_GAME_002
 from policy_extraction.flag_game._prompts import FlagGamePrompts as FlagGamePrompts
+from policy_extraction.flag_game._prompts import load_prompts as load_prompts
+from policy_extraction.flag_game._prompts import susceptibility_line as susceptibility_line
 from policy_extraction.flag_game._stand_in import StandIn as StandIn
-from policy_extraction.flag_game._susceptibility import susceptibility_line as susceptibility_line

@@ -1,4 +1,4 @@
-"""Agents of the flag game, asked until their answers are valid."""
+"""Agents of the flag game, asked until their answers are valid, with a log from which an interrupted game goes on."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from meanfield.toolbox import LARGEST_SEED, UnparsedError, real_number, shortened, whole_number
-from policy_extraction._toolbox.json_replies import ReplyError
-from policy_extraction._toolbox.texts import MANY
-from policy_extraction.flag_game._log import Call, CallLog
+from meanfield import InputError
+from meanfield.toolbox import LARGEST_SEED, ResumableLog, UnparsedError, real_number, shortened, shown, whole_number
+from policy_extraction._toolbox.json_replies import DECODER, ReplyError, is_text
+from policy_extraction._toolbox.json_replies import shown as as_json
+from policy_extraction._toolbox.texts import MANY, check_kept, check_name
 from policy_extraction.flag_game._prompts import FlagGamePrompts, Task
-from policy_extraction.flag_game._replies import Expected, parse_reply
 from policy_extraction.measuring._spoken import derived_seed
 from policy_extraction.prompts._slots import fill
 
 ROLES = ("probe", "message", "statement", "decision", "observer", "manager")
 SEEDS = 2**31 - 1000  # all servers take these
+FORMAT = 1  # of logs
+MOST_INFLUENTIAL = 3
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+NO_OBJECT = "it is not one JSON object and nothing else"
 
 
 class Agent(Protocol):
@@ -45,6 +49,46 @@ class Question(NamedTuple):
     m: int
     slots: dict[str, str]
     others: frozenset[int] = frozenset()
+
+
+class Call(NamedTuple):
+    """The kind of a question, the step of the game, the agent, and how often it was asked before."""
+
+    role: str
+    step: int
+    agent: int
+    attempt: int
+
+
+class CallLog:
+    """A `ResumableLog` with one line a call and the same parameters and errors.
+
+    A game is a function of its answers, so it goes on by being played again with the answers in the file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, key: dict[str, Any]) -> None:
+        self._log = ResumableLog(path, {"flag_game": FORMAT, **key}, "flag game")
+        self._known: dict[Call, tuple[str, str, str]] = {}  # system message, user message and answer
+        for number in range(len(self._log.lines)):
+            with self._log.answers(number) as line:
+                call = Call(*(line[name] for name in Call._fields))
+                self._known[call] = line["system"], line["user"], line["answer"]
+
+    def recall(self, call: Call, system: str, user: str) -> str | None:
+        """The answer to this call in the file, or None."""
+        if call not in self._known:
+            return None
+        *asked, answer = self._known[call]
+        if asked != [system, user]:
+            raise InputError(
+                f"log = {self._log.path}: {call.role} of agent {call.agent} at step {call.step} was asked something "
+                "else; the file was changed, take a new one"
+            )
+        return answer
+
+    def append(self, call: Call, system: str, user: str, answer: str) -> None:
+        """Add a call."""
+        self._log.append(call._asdict() | {"system": system, "user": user, "answer": answer})
 
 
 @dataclass
@@ -93,16 +137,28 @@ class Asker:
 
     def _answer(self, question: Question) -> dict[str, Any]:
         role, step, number, task, m, slots, others = question
-        agent = self.agents[number]
-        expected = Expected(task.keys(m), self.countries, agent.name, others)
-        user, text, problem = task.text(self.countries, m, **slots), "", ""
+        agent, text, problem = self.agents[number], "", ""
         for attempt in range(self.max_tries):
-            if attempt:
-                user = task.text(self.countries, m, again=True, **slots)
-                user += "\n" + fill(self.prompts.retry, {"problem": problem})
-            text = self._complete(Call(role, step, number, attempt), task.system, user)
+            user = task.text(self.countries, m, again=attempt > 0, **slots)
+            user += "\n" + fill(self.prompts.retry, {"problem": problem}) if attempt else ""
+            call = Call(role, step, number, attempt)
+            with self._lock:
+                self.calls += 1
+                self.retries += attempt > 0
+            text = self._log.recall(call, task.system, user)
+            if text is None:
+                text = agent.complete(
+                    task.system,
+                    user,
+                    image_png=self.crops[number],
+                    max_tokens=self.max_tokens,
+                    temperature=self.temperature,
+                    # A function of the call alone, so that a continued game asks as an uninterrupted one.
+                    seed=derived_seed(self.seed, ROLES.index(role), *call[1:]) % SEEDS,
+                )
+                self._log.append(call, task.system, user, text)
             try:
-                return parse_reply(text, expected)
+                return parse_reply(text, task.keys(m), self.countries, agent.name, others)
             except ReplyError as bad:
                 problem = str(bad)
         raise UnparsedError(
@@ -110,20 +166,65 @@ class Asker:
             f"its last one was {shortened(text, 200)!r}: {problem}"
         )
 
-    def _complete(self, call: Call, system: str, user: str) -> str:
-        with self._lock:
-            self.calls += 1
-            self.retries += call.attempt > 0
-        text = self._log.recall(call, system, user)
-        if text is None:
-            text = self.agents[call.agent].complete(
-                system,
-                user,
-                image_png=self.crops[call.agent],
-                max_tokens=self.max_tokens,
-                temperature=self.temperature,
-                # A function of the call alone, so that a continued game asks as an uninterrupted one.
-                seed=derived_seed(self.seed, ROLES.index(call.role), *call[1:]) % SEEDS,
+
+def parse_reply(
+    text: str, keys: Sequence[str], countries: Sequence[str], model: str = "", others: frozenset[int] = frozenset()
+) -> dict[str, Any]:
+    """The answer as a dict in the order of `keys`; ReplyError names the mistake.
+
+    Nothing is repaired: no text around the object, no other key, no key twice, no other spelling of a country.
+    `model_identity` is `model`, and `influential_agent_ids` names up to three of `others`.
+    """
+    try:
+        reply = DECODER.decode(text)
+    except ReplyError:
+        raise
+    except (ValueError, RecursionError):
+        raise ReplyError(NO_OBJECT) from None
+    if not isinstance(reply, dict):
+        raise ReplyError(NO_OBJECT)
+    if set(reply) != set(keys):
+        raise ReplyError(f"its keys are {as_json(list(reply))}, expected {as_json(list(keys))}")
+    for key, value in reply.items():
+        if key != "influential_agent_ids":
+            if not is_text(value):
+                raise ReplyError(f"{key} is {as_json(value)}, expected text")
+            continue
+        whole = isinstance(value, list) and all(type(one) is int for one in value)
+        if not whole or len(set(value)) < len(value) or len(value) > MOST_INFLUENTIAL or not set(value) <= others:
+            raise ReplyError(
+                f"influential_agent_ids is {as_json(value)}, expected a list of at most {MOST_INFLUENTIAL} different "
+                "ids of the other agents, as numbers"
             )
-            self._log.append(call, system, user, text)
-        return text
+    if reply["country"] not in countries:
+        raise ReplyError(f"{as_json(reply['country'])} is not one of the allowed countries")
+    if reply.get("model_identity", model) != model:
+        raise ReplyError(f"model_identity is {as_json(reply['model_identity'])}, expected {as_json(model)}")
+    # The messages to others must not depend on the order in which a model writes.
+    return {key: reply[key] for key in keys}
+
+
+def check_agent(name: str, agent: object) -> None:
+    """InputError unless the agent has a name and can answer."""
+    if not callable(getattr(agent, "complete", None)) or not isinstance(getattr(agent, "name", None), str):
+        raise InputError(f"{name} = {shown(agent)}: expected a name and a method complete, as OpenAIBackend has them")
+    check_kept({f"{name}: its name": agent.name})
+
+
+def check_crop(name: str, crop: object) -> None:
+    """InputError unless the crop is a PNG file."""
+    if not isinstance(crop, bytes) or not crop.startswith(PNG_SIGNATURE):
+        raise InputError(f"{name}: expected the bytes of a PNG file")
+
+
+def check_countries(countries: Sequence[str]) -> None:
+    """InputError unless there are at least two countries, each once."""
+    if not all(isinstance(country, str) and country.strip() and "\n" not in country for country in countries):
+        raise InputError(f"countries = {shown(list(countries))}: expected names on one line each")
+    for country in countries:
+        check_name("countries", country)
+    twice = [country for i, country in enumerate(countries) if country in countries[:i]]
+    if twice:
+        raise InputError(f"countries holds {twice[0]} twice: expected each country once")
+    if len(countries) < 2:
+        raise InputError(f"countries = {shown(list(countries))}: expected at least two")

@@ -14,11 +14,9 @@ from meanfield import InputError
 from meanfield.toolbox import instance, one_or_several, stamp, whole_number
 from policy_extraction._toolbox.bars import hidden
 from policy_extraction._toolbox.texts import MANY
-from policy_extraction.flag_game._arguments import check_agent, check_countries, check_crop
-from policy_extraction.flag_game._asking import Agent, Asker, Question
+from policy_extraction.flag_game._asking import Agent, Asker, Question, check_agent, check_countries, check_crop
 from policy_extraction.flag_game._play import MAX_TOKENS, MEMORY_LENGTH, TEMPERATURE
-from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
-from policy_extraction.flag_game._prompts import FlagGamePrompts
+from policy_extraction.flag_game._prompts import FLAG_GAME_002, FlagGamePrompts
 
 
 def probe_memory_conflict(
@@ -56,10 +54,8 @@ def probe_memory_conflict(
         Bandwidth of the remembered messages and of the answer.
     reasons
         For m = 2 or 3, the clue or reason in the memory of each of the two countries; the paper prints none.
-    entries
-        Entries of the memory, ≥ 1.
-    trials
-        Orders for each k, ≥ 1.
+    entries, trials
+        Entries of the memory, and orders for each k, ≥ 1.
     seed, temperature, max_tokens, max_tries, concurrency, prompts, log, progress
         As in `policy_extraction.flag_game.play`.
 
@@ -103,44 +99,32 @@ def probe_memory_conflict(
     entries, trials = whole_number("entries", entries, 1, MANY), whole_number("trials", trials, 1, MANY)
     whole_number("entries * trials", entries * trials, 1, MANY)
     whole_number("m", m, 1, 3)
-    said = _messages(m, (target, lure), reasons, prompts)
+    more = [key for key in prompts.message.keys(m) if key != "country"]
+    given, pair = reasons or {}, (target, lure)
+    if bool(more) != bool(given) or (more and set(given) != set(pair)):
+        expected = f"one for {target} and one for {lure}" if more else "None"
+        raise InputError(f"reasons = {reasons!r}: expected {expected} with m = {m}")
+    # The memories of the target and of the lure
+    said = [json.dumps({"country": one} | {key: given[one] for key in more}, ensure_ascii=False) for one in pair]
     rules = {"protocol": "memory conflict", "messages": said, "entries": int(entries)}
     asker = Asker(
         (agent,), (crop,), countries, prompts, seed, temperature, max_tokens, max_tries, concurrency, log, rules
     )
     answers = np.empty((entries + 1, trials), dtype=object)
     for trial in tqdm(range(trials), desc=agent.name, unit="trial", disable=hidden(progress), leave=False):
-        questions = [
-            Question("probe", trial * (entries + 1) + k, 0, prompts.message, m, _slots(said, k, entries, trial, seed))
-            for k in range(entries + 1)
-        ]
+        questions = []
+        for k in range(entries + 1):
+            order = np.random.default_rng([seed, trial, k]).permutation(entries)
+            memory = {"memory": "\n".join(said[int(place < k)] for place in order)}
+            questions.append(Question("probe", trial * (entries + 1) + k, 0, prompts.message, m, memory))
         answers[:, trial] = [answer["country"] for answer in asker.ask(questions)]
-    return _labelled(answers.astype(str), target, lure, agent.name, m=m, entries=entries, trials=trials, seed=seed)
-
-
-def _messages(m: int, pair: tuple[str, str], reasons: Mapping[str, str] | None, prompts: FlagGamePrompts) -> list[str]:
-    """The memories of the target and of the lure."""
-    more = [key for key in prompts.message.keys(m) if key != "country"]
-    given = reasons or {}
-    if bool(more) != bool(given) or (more and set(given) != set(pair)):
-        expected = f"one for {pair[0]} and one for {pair[1]}" if more else "None"
-        raise InputError(f"reasons = {reasons!r}: expected {expected} with m = {m}")
-    return [
-        json.dumps({"country": country} | {key: given[country] for key in more}, ensure_ascii=False) for country in pair
-    ]
-
-
-def _slots(said: list[str], k: int, entries: int, trial: int, seed: int) -> dict[str, str]:
-    order = np.random.default_rng([seed, trial, k]).permutation(entries)
-    return {"memory": "\n".join(said[int(place < k)] for place in order)}
-
-
-def _labelled(answers: np.ndarray, target: str, lure: str, model: str, **options: int) -> xr.Dataset:
+    answers = answers.astype(str)
     is_target, is_lure = answers == target, answers == lure
     columns = {"target_count": is_target, "lure_count": is_lure, "other_count": ~(is_target | is_lure)}
     result = xr.Dataset(
         {name: ("social_entries", which.sum(1), {"units": "1"}) for name, which in columns.items()},
-        coords={"social_entries": np.arange(len(answers)), "trial": np.arange(answers.shape[1]), "model": model},
+        coords={"social_entries": np.arange(entries + 1), "trial": np.arange(trials), "model": agent.name},
     )
     result["answer"] = (("social_entries", "trial"), answers, {"long_name": "country that was answered"})
-    return stamp(result, "memory_conflict", None, target=target, lure=lure, **options)
+    options = {"target": target, "lure": lure, "m": m, "entries": entries, "trials": trials, "seed": seed}
+    return stamp(result, "memory_conflict", None, **options)

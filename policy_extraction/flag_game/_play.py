@@ -5,22 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import instance, one_or_several, stamp, whole_number
+from meanfield.toolbox import instance, one_of, one_or_several, stamp, whole_number
 from policy_extraction._toolbox.bars import hidden
 from policy_extraction._toolbox.texts import MANY
-from policy_extraction.flag_game._arguments import check_team
-from policy_extraction.flag_game._asking import Agent, Asker
-from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
-from policy_extraction.flag_game._prompts import FlagGamePrompts
+from policy_extraction.flag_game._asking import Agent, Asker, check_agent, check_countries, check_crop
+from policy_extraction.flag_game._prompts import FLAG_GAME_002, FlagGamePrompts, check_alpha
 from policy_extraction.flag_game._protocols import PROTOCOLS, Game, Probe
-from policy_extraction.flag_game._result import labelled
-from policy_extraction.flag_game._susceptibility import check_alpha
 
 MAX_TOKENS = {"pairwise": 200, "broadcast": 250, "manager": 250}  # [002] Appendix C
 TEMPERATURE = 0.2  # likewise
@@ -66,10 +63,8 @@ def play(
     agents
         N ≥ 2 agents, equal or different; each has a `name` and a method `complete(system, user, *, image_png,
         max_tokens, temperature, seed)` that returns text, such as `OpenAIBackend` and `StandIn`.
-    crops
-        The N PNG files that they see, as bytes.
-    countries
-        The allowed answers, in the order of the prompt.
+    crops, countries
+        The N PNG files that they see, as bytes, and the allowed answers, in the order of the prompt.
     protocol, manager
         As above; the manager is an agent, needed in its protocol only.
     m
@@ -85,10 +80,8 @@ def play(
     patience
         The game stops after so many successive probes with the same answer from all, the manager included; isolated
         answers don't count. None to play all rounds.
-    seed
-        0 to 2^63 - 1, for the pairs and the calls.
-    memory_length
-        H, entries that an agent remembers.
+    seed, memory_length
+        0 to 2^63 - 1, for the pairs and the calls; and H, entries that an agent remembers.
     temperature, max_tokens
         Options of each call. By default 0.2, and 200 tokens in the pairwise protocol or 250 in the others.
     max_tries
@@ -96,10 +89,8 @@ def play(
         an allowed country. A repeated question says what was wrong and lists the allowed countries.
     concurrency
         Independent calls at the same time.
-    prompts
-        The prompts.
-    truth
-        The true country, for `validation.flag_game.accuracy`; it does not change the game.
+    prompts, truth
+        The prompts, and the true country, for `validation.flag_game.accuracy`; it does not change the game.
     log
         A file of all questions and answers, refused ones included. An interrupted game in it goes on from there, to the
         same end if agents give the same answers.
@@ -145,7 +136,20 @@ def play(
     """
     countries, agents, crops = (tuple(one_or_several(each)) for each in (countries, agents, crops))
     instance("prompts", prompts, FlagGamePrompts)
-    check_team(agents, crops, countries, protocol, manager)
+    one_of("protocol", protocol, PROTOCOLS)
+    if len(agents) < 2:
+        raise InputError(f"agents: there are {len(agents)}, expected at least 2")
+    if len(crops) != len(agents):
+        raise InputError(f"crops: there are {len(crops)}, expected one for each of {len(agents)} agents")
+    if (manager is None) == (protocol == "manager"):
+        expected = "one agent more" if manager is None else "None"
+        raise InputError(f"manager = {getattr(manager, 'name', None)}: expected {expected} in the {protocol} protocol")
+    players, seen = (agents, crops) if manager is None else ((*agents, manager), (*crops, None))
+    for number, agent in enumerate(players):
+        check_agent(f"agent {number}", agent)
+    for number, crop in enumerate(crops):
+        check_crop(f"crop {number}", crop)
+    check_countries(countries)
     whole_number("m", m, 1, 3)
     check_alpha(alpha, protocol)
     if probe_every is not None and protocol != "pairwise":
@@ -156,54 +160,66 @@ def play(
         raise InputError(f"truth = {truth!r}: expected one of {', '.join(countries)}")
     probe_every = len(agents) if probe_every is None else probe_every
     max_tokens = MAX_TOKENS[protocol] if max_tokens is None else max_tokens
-    limits = {"rounds": rounds, "probe_every": probe_every, "memory_length": memory_length, "patience": patience}
-    for name, value in limits.items():
-        if name != "patience" or value is not None:
-            whole_number(name, value, 1, MANY)
-    rules = {
-        "protocol": protocol,
-        "m": int(m),
-        "alpha": None if alpha is None else float(alpha),
-        "memory_length": int(memory_length),
-    }
-    players, seen = (agents, crops) if manager is None else ((*agents, manager), (*crops, None))
+    limits = {"rounds": rounds, "probe_every": probe_every, "memory_length": memory_length}
+    for name, value in (limits | ({} if patience is None else {"patience": patience})).items():
+        whole_number(name, value, 1, MANY)
+    rules = {"protocol": protocol, "m": int(m), "alpha": None if alpha is None else float(alpha)}
+    rules["memory_length"] = int(memory_length)
     asker = Asker(players, seen, countries, prompts, seed, temperature, max_tokens, max_tries, concurrency, log, rules)
     links = np.zeros((len(agents), len(agents)), dtype=np.int64)
     game = Game(asker, len(agents), m, alpha, rounds, probe_every, memory_length, links)
-    last = rounds * len(agents) if protocol == "pairwise" else rounds
-    probes, stopped = _play(game, protocol, last, patience, progress)
-    result = labelled(probes, stopped, game, protocol, last)
-    if truth is not None:
-        result["truth"] = ("run", np.array([truth]), {"long_name": "true country"})
-    return stamp(
-        result,
-        "flag_game",
-        None,
-        protocol=protocol,
-        manager=None if manager is None else manager.name,
-        m=m,
-        alpha=alpha,
-        rounds=rounds,
-        probe_every=probe_every if protocol == "pairwise" else 1,
-        patience=patience,
-        memory_length=memory_length,
-        temperature=asker.temperature,
-        max_tokens=max_tokens,
-        max_tries=max_tries,
-        prompts=prompts.name,
-        crops_sha256=hashlib.sha256(b"".join(crops)).hexdigest(),
-    )
-
-
-def _play(
-    game: Game, protocol: str, last: int, patience: int | None, progress: bool | None
-) -> tuple[list[Probe], bool]:
-    probes, unanimous = [], 0
+    last, every = (rounds * len(agents), probe_every) if protocol == "pairwise" else (rounds, 1)
+    probes, unanimous, stopped = [], 0, False
     with tqdm(total=last, desc=protocol, unit="step", disable=hidden(progress), leave=False) as bar:
         for probe in PROTOCOLS[protocol](game):
             bar.update(probe.step - bar.n)
             probes.append(probe)
             unanimous = unanimous + 1 if probe.step and probe.unanimous() else 0
-            if patience is not None and unanimous >= patience:
-                return probes, True
-    return probes, False
+            stopped = patience is not None and unanimous >= patience
+            if stopped:
+                break
+    times = np.minimum(np.arange(-(-last // every) + 1) * every, last)
+    result = _labelled(probes, stopped, game, protocol, times)
+    if truth is not None:
+        result["truth"] = ("run", np.array([truth]), {"long_name": "true country"})
+    options = {"protocol": protocol, "manager": None if manager is None else manager.name, "m": m, "alpha": alpha}
+    options |= {"rounds": rounds, "probe_every": every, "patience": patience, "memory_length": memory_length}
+    options |= {"temperature": asker.temperature, "max_tokens": max_tokens, "max_tries": max_tries}
+    options |= {"prompts": prompts.name, "crops_sha256": hashlib.sha256(b"".join(crops)).hexdigest()}
+    return stamp(result, "flag_game", None, **options)
+
+
+def _labelled(probes: Sequence[Probe], stopped: bool, game: Game, protocol: str, times: np.ndarray) -> xr.Dataset:
+    """The columns that `play` returns; `times` are the steps of all probes that there may be."""
+    reports = np.full((1, len(times), game.n_agents), None, dtype=object)
+    reports[0, : len(probes)] = [probe.reports for probe in probes]
+    of_run = {
+        "steps": (probes[-1].step, {"long_name": "steps played", "units": "steps"}),
+        "stopped": (stopped, {"long_name": "stopped by consensus"}),
+        "calls": (game.asker.calls, {"long_name": "questions asked", "units": "1"}),
+        "retries": (game.asker.retries, {"long_name": "questions asked again", "units": "1"}),
+    }
+    columns: dict[str, Any] = {name: ("run", np.array([value]), label) for name, (value, label) in of_run.items()}
+    first, final = np.array([probes[0].reports]), np.array([probes[-1].reports])
+    columns["initial_report"] = (("run", "agent"), first, {"long_name": "isolated answer at the start"})
+    columns["final_report"] = (("run", "agent"), final, {"long_name": "answer at the end"})
+    columns["report"] = (("run", "probe", "agent"), reports, {"long_name": "answer to a probe", "missing": ""})
+    if protocol == "manager":
+        decisions = np.full((1, len(times)), None, dtype=object)
+        decisions[0, : len(probes)] = [probe.decision for probe in probes]
+        label = {"long_name": "the manager's answer", "missing": ""}
+        columns["manager_decision"] = (("run", "probe"), decisions, label)
+        final = np.array([str(probes[-1].decision)])
+        columns["manager_report"] = ("run", final, {"long_name": "the manager's answer at the end"})
+    else:
+        heard = protocol == "pairwise"
+        label = {"long_name": "messages heard" if heard else "decisions influenced", "units": "1"}
+        columns["messages" if heard else "influence"] = (("run", "agent", "source"), game.links[None], label)
+    coords = {
+        "seed": ("run", np.array([game.asker.seed])),
+        "agent": np.arange(game.n_agents),
+        "model": ("agent", np.array([agent.name for agent in game.asker.agents[: game.n_agents]])),
+        "step": ("probe", times, {"units": "steps"}),
+        "n_agents": game.n_agents,
+    }
+    return xr.Dataset(columns, coords)

@@ -1,19 +1,23 @@
-"""The prompts of the flag game as data."""
+"""The prompts of the flag game: as data, in TOML files, and their line about social evidence."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import string
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import Any
 
 from meanfield import InputError
+from meanfield.toolbox import instance, real_number
 from policy_extraction._toolbox.texts import check_name
 from policy_extraction.prompts._slots import check_slots
+from policy_extraction.prompts._toml import NUMBERS, TEXT, TEXTS, YES_OR_NO, check_layout, packaged_toml, read_toml
 
 ALLOWED = "Allowed countries: "
 SLOTS = {
@@ -27,6 +31,12 @@ SLOTS = {
 
 TASKS = tuple(SLOTS)
 OWN_KEYS = {"statement": {"model_identity"}, "decision": {"influential_agent_ids"}}
+LAYOUT: dict[str, Any] = {
+    "name": TEXT,
+    "retry": TEXT,
+    "susceptibility": {"bounds": NUMBERS, "message": TEXTS, "decision": TEXTS},
+    **{task: {"lists_countries": YES_OR_NO, "system": TEXT, "user": TEXT, "schemas": TEXTS} for task in TASKS},
+}
 
 
 @dataclass(frozen=True)
@@ -121,40 +131,139 @@ class FlagGamePrompts:
 
     def __post_init__(self) -> None:
         check_name("prompts: name", self.name)
-        check_slots(f"prompts {self.name}: retry", [self.retry], {"problem"})
+        prompts = f"prompts {self.name}:"
+        check_slots(f"{prompts} retry", [self.retry], {"problem"})
         for kind, slots in SLOTS.items():
             task: Task = getattr(self, kind)
-            check_slots(f"prompts {self.name}: {kind}.user", [task.user], slots)
+            check_slots(f"{prompts} {kind}.user", [task.user], slots)
             in_system = slots & set(string.Template(task.system).get_identifiers())
             if in_system:
-                raise self._wrong(f"{kind}.system has the slot ${min(in_system)}; expected none, it is sent as it is")
-            self._check_schemas(kind, task)
-            self._check_ladder(kind, task, "susceptibility" in slots)
+                told = f"{kind}.system has the slot ${min(in_system)}; expected none, it is sent as it is"
+                raise InputError(f"{prompts} {told}")
+            if len(task.schemas) != 3:
+                told = f"{kind}.schemas has {len(task.schemas)} texts; expected 3, for m = 1, 2 and 3"
+                raise InputError(f"{prompts} {told}")
+            expected = {"country"} | OWN_KEYS.get(kind, set())
+            for m in (1, 2, 3):
+                keys, more = task.keys(m), int(m > 1)
+                if not expected <= set(keys) or not len(set(keys)) == len(keys) == len(expected) + more:
+                    raise InputError(
+                        f"{prompts} {kind}.schemas, m = {m}: it has the keys {', '.join(keys) or 'none'}; expected "
+                        f"{', '.join(sorted(expected))}{' and one more' * more}, each once"
+                    )
+            if not all(low < high for low, high in pairwise((0.0, *task.bounds, 1.0))):
+                told = f"susceptibility.bounds = {list(task.bounds)}; expected rising numbers between 0 and 1"
+                raise InputError(f"{prompts} {told}")
+            lines = len(task.bounds) + 1 if "susceptibility" in slots else 0
+            if len(task.susceptibility) != lines:
+                told = f"susceptibility.{kind} has {len(task.susceptibility)} lines; expected {lines}"
+                raise InputError(f"{prompts} {told}")
 
     @property
     def sha256(self) -> str:
         """A fingerprint of all texts."""
         return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
 
-    def _check_schemas(self, kind: str, task: Task) -> None:
-        if len(task.schemas) != 3:
-            raise self._wrong(f"{kind}.schemas has {len(task.schemas)} texts; expected 3, for m = 1, 2 and 3")
-        expected = {"country"} | OWN_KEYS.get(kind, set())
-        for m in (1, 2, 3):
-            keys, more = task.keys(m), int(m > 1)
-            if not expected <= set(keys) or not len(set(keys)) == len(keys) == len(expected) + more:
-                raise self._wrong(
-                    f"{kind}.schemas, m = {m}: it has the keys {', '.join(keys) or 'none'}; expected "
-                    f"{', '.join(sorted(expected))}{' and one more' * more}, each once"
-                )
 
-    def _check_ladder(self, kind: str, task: Task, is_needed: bool) -> None:
-        bounds = (0.0, *task.bounds, 1.0)
-        if not all(low < high for low, high in pairwise(bounds)):
-            raise self._wrong(f"susceptibility.bounds = {list(task.bounds)}; expected rising numbers between 0 and 1")
-        expected = len(task.bounds) + 1 if is_needed else 0
-        if len(task.susceptibility) != expected:
-            raise self._wrong(f"susceptibility.{kind} has {len(task.susceptibility)} lines; expected {expected}")
+def load_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
+    """Read prompts from a TOML file with the layout of `policy_extraction/prompts/templates/flag_game_002.toml`.
 
-    def _wrong(self, what: str) -> InputError:
-        return InputError(f"prompts {self.name}: {what}")
+    The file has the texts `name` and `retry`; a table for each of `message`, `statement`, `decision`, `observer` and
+    `manager`, with `system`, `user`, the list `schemas` for m = 1, 2 and 3, and `lists_countries`; and the table
+    `susceptibility` with `bounds` and the lists of lines `message` and `decision`. `FlagGamePrompts` explains them. A
+    user message needs all its slots: ``$memory``, ``${allowed}`` and ``$schema``; ``${susceptibility}`` in `message`
+    and `decision`; ``$model`` in `statement`; ``$reports`` in `decision` and `manager`. `retry` needs ``$problem``. A
+    plain dollar sign is written ``$$``. Source of the game: [002] Appendix D.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    The `prompts` of `policy_extraction.flag_game.play`, `probe_memory_conflict` and `StandIn`.
+
+    Raises
+    ------
+    InputError
+        If the file can't be read; if a key is missing, unknown or of a wrong type; or if slots, the keys of the schemas
+        or the number of lines are wrong.
+
+    See Also
+    --------
+    play : a game with the prompts
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> from policy_extraction.flag_game import FLAG_GAME_002, load_prompts
+    >>> load_prompts(files("policy_extraction.prompts") / "templates" / "flag_game_002.toml") == FLAG_GAME_002
+    True
+    """
+    return _checked(read_toml(path, "the prompts"), str(path))
+
+
+def _checked(table: dict[str, Any], source: str) -> FlagGamePrompts:
+    check_layout(table, LAYOUT, source)
+    ladder = table["susceptibility"]
+    tasks = {
+        task: Task(
+            system=table[task]["system"],
+            user=table[task]["user"],
+            schemas=tuple(table[task]["schemas"]),
+            lists_countries=table[task]["lists_countries"],
+            susceptibility=tuple(ladder.get(task, ())),
+            bounds=tuple(ladder["bounds"]),
+        )
+        for task in TASKS
+    }
+    return FlagGamePrompts(table["name"], table["retry"], **tasks)
+
+
+PUBLISHED = "flag_game_002.toml"
+FLAG_GAME_002 = _checked(packaged_toml(PUBLISHED), PUBLISHED)
+"""The published prompts, 'flag-game-002/1'."""
+
+
+def susceptibility_line(alpha: float, protocol: str = "pairwise", prompts: FlagGamePrompts = FLAG_GAME_002) -> str:
+    """The line about social evidence at α: one of five sentences, which change at 0.2, 0.4, 0.6 and 0.8.
+
+    A bound belongs to the range below it. Source: [002] Appendix D, table.
+
+    Parameters
+    ----------
+    alpha
+        Social-evidence uptake, in [0, 1].
+    protocol, prompts
+        'pairwise' or 'broadcast', as prompts of observers and managers have no such line; and the prompts.
+
+    Raises
+    ------
+    InputError
+        If α or the protocol is out of range.
+
+    See Also
+    --------
+    play : a game with the line
+
+    Examples
+    --------
+    >>> for alpha in (0.2, 0.21):
+    ...     print(policy_extraction.flag_game.susceptibility_line(alpha))
+    Rely mostly on your own crop and treat transcript memory as weak evidence.
+    Give somewhat more weight to your own crop than to transcript memory.
+    """
+    check_alpha(alpha, protocol)
+    instance("prompts", prompts, FlagGamePrompts)
+    task = prompts.message if protocol == "pairwise" else prompts.decision
+    return task.line(alpha).rstrip("\n")
+
+
+def check_alpha(alpha: float | None, protocol: str) -> None:
+    """InputError unless α is in [0, 1] and the protocol has a line, or α is None."""
+    if alpha is None:
+        return
+    real_number("alpha", alpha, least=0, most=1)
+    if protocol not in ("pairwise", "broadcast"):
+        raise InputError(f"alpha = {alpha}: there is no such line in the {protocol} protocol; expected None")

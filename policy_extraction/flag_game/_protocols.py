@@ -41,18 +41,17 @@ class Game:
     memory_length: int
     links: np.ndarray  # (agents, agents): messages of a row's agent from another, or its decisions that name another
 
-    def memories(self, n: int) -> list[deque[str]]:
-        """Empty memories, which drop their oldest entry when they are full."""
-        return [deque(maxlen=self.memory_length) for _ in range(n)]
+    def __post_init__(self) -> None:
+        # Memories drop their oldest entry when they are full; all remember the same of a manager.
+        self.memory: list[deque[str]] = [deque(maxlen=self.memory_length) for _ in range(self.n_agents)]
 
 
 def pairwise(game: Game) -> Iterator[Probe]:
     """At each step one agent speaks to another, who remembers the message."""
-    memory = game.memories(game.n_agents)
     task = game.asker.prompts.message
 
     def question(role: str, step: int, agent: int, m: int) -> Question:
-        slots = {"memory": _listed(memory[agent]), "susceptibility": task.line(game.alpha)}
+        slots = {"memory": _listed(game.memory[agent]), "susceptibility": task.line(game.alpha)}
         return Question(role, step, agent, task, m, slots)
 
     def probe(step: int) -> Probe:
@@ -67,7 +66,7 @@ def pairwise(game: Game) -> Iterator[Probe]:
         speaker, shift = int(rng.integers(game.n_agents)), int(rng.integers(1, game.n_agents))
         listener = (speaker + shift) % game.n_agents
         (message,) = game.asker.ask([question("message", step, speaker, game.m)])
-        memory[listener].append(_json(message))
+        game.memory[listener].append(_json(message))
         game.links[listener, speaker] += 1
         if step % game.probe_every == 0 or step == last:
             yield probe(step)
@@ -75,44 +74,34 @@ def pairwise(game: Game) -> Iterator[Probe]:
 
 def broadcast(game: Game) -> Iterator[Probe]:
     """In each round all state a country, see the others' statements, and decide."""
-    memory = game.memories(game.n_agents)
-    everyone = range(game.n_agents)
-    names = [agent.name for agent in game.asker.agents]
-    stating, deciding = game.asker.prompts.statement, game.asker.prompts.decision
+    everyone, asker = range(game.n_agents), game.asker
+    names = [agent.name for agent in asker.agents]
+    stating, deciding = asker.prompts.statement, asker.prompts.decision
     for step in range(1, game.rounds + 1):
-        statements = game.asker.ask(
-            Question("statement", step, i, stating, game.m, {"memory": _listed(memory[i]), "model": names[i]})
-            for i in everyone
-        )
+        remembered = [{"memory": _listed(memory)} for memory in game.memory]
+        slots = [remembered[i] | {"model": names[i]} for i in everyone]
+        statements = asker.ask(Question("statement", step, i, stating, game.m, slots[i]) for i in everyone)
         if step == 1:
             yield Probe(0, _countries(statements))
-        lines = [" | ".join([str(i), names[i], *_said(statements[i])]) for i in everyone]
-        decisions = game.asker.ask(
-            Question(
-                "decision",
-                step,
-                i,
-                deciding,
-                game.m,
-                {
-                    "memory": _listed(memory[i]),
-                    "reports": _listed([line for j, line in enumerate(lines) if j != i]),
-                    "susceptibility": deciding.line(game.alpha),
-                },
-                frozenset(everyone) - {i},
-            )
+        # The country and the clue or reason, each on one line
+        said = [[str(one[key]) for key in one if key != "model_identity"] for one in statements]
+        lines = [" | ".join([str(i), names[i], *(" ".join(text.split()) for text in said[i])]) for i in everyone]
+        slots = [
+            remembered[i]
+            | {"reports": _listed(lines[:i] + lines[i + 1 :]), "susceptibility": deciding.line(game.alpha)}
             for i in everyone
-        )
+        ]
+        others = [frozenset(everyone) - {i} for i in everyone]
+        decisions = asker.ask(Question("decision", step, i, deciding, game.m, slots[i], others[i]) for i in everyone)
         for i, decision in enumerate(decisions):
-            memory[i].append(decision["country"])
+            game.memory[i].append(decision["country"])
             game.links[i, decision["influential_agent_ids"]] += 1
         yield Probe(step, _countries(decisions))
 
 
 def manager(game: Game) -> Iterator[Probe]:
     """In each round all report to a manager without a crop, whose decision they remember."""
-    (decided,) = game.memories(1)
-    prompts = game.asker.prompts
+    decided, prompts = game.memory[0], game.asker.prompts
     for step in range(1, game.rounds + 1):
         remembered = {"memory": _listed(decided)}
         reports = game.asker.ask(
@@ -131,11 +120,6 @@ PROTOCOLS = {"pairwise": pairwise, "broadcast": broadcast, "manager": manager}
 
 def _countries(answers: list[dict[str, Any]]) -> list[str]:
     return [answer["country"] for answer in answers]
-
-
-def _said(statement: dict[str, Any]) -> list[str]:
-    """The country and the clue or reason, each on one line."""
-    return [" ".join(str(statement[key]).split()) for key in statement if key != "model_identity"]
 
 
 def _json(answer: dict[str, Any]) -> str:

@@ -12,10 +12,8 @@ import numpy as np
 
 from meanfield import InputError
 from meanfield.toolbox import instance, one_or_several, real_number, shown, whole_number
-from policy_extraction.flag_game._arguments import check_countries, check_crop
-from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
-from policy_extraction.flag_game._prompts import ALLOWED, TASKS, FlagGamePrompts, Task
-from policy_extraction.flag_game._replies import MOST_INFLUENTIAL
+from policy_extraction.flag_game._asking import MOST_INFLUENTIAL, check_countries, check_crop
+from policy_extraction.flag_game._prompts import ALLOWED, FLAG_GAME_002, TASKS, FlagGamePrompts, Task
 
 ROUNDING = 1e-9  # tolerance of sums of probabilities
 ANSWERS = ("likeliest", "sampled")
@@ -31,10 +29,8 @@ class StandIn:
 
     Parameters
     ----------
-    compatibility
-        p over the countries for each crop, by the bytes of its PNG file; each sums to 1.
-    countries
-        The countries, in the order of the probabilities.
+    compatibility, countries
+        p over the countries, in their order, for each crop, by the bytes of its PNG file; each sums to 1.
     uptake
         α in [0, 1]; 0 trusts the crop only.
     grounded
@@ -42,10 +38,8 @@ class StandIn:
     answers
         'likeliest' for the likeliest country, with ties broken evenly, or 'sampled' from the belief; by the seed of the
         call.
-    prompts
-        The prompts that it can read.
-    name
-        Its name.
+    prompts, name
+        The prompts that it can read, and its name.
 
     Raises
     ------
@@ -83,23 +77,21 @@ class StandIn:
             raise InputError(f"answers = {answers!r}: expected {' or '.join(map(repr, ANSWERS))}")
         instance("prompts", prompts, FlagGamePrompts)
         instance("compatibility", compatibility, Mapping)
-        self._p = {crop: self._checked(crop, p) for crop, p in compatibility.items()}
+        self._p: dict[bytes, np.ndarray] = {}
+        for crop, p in compatibility.items():
+            check_crop("compatibility, a key", crop)
+            self._p[crop] = row = np.array(p, dtype=np.float64)
+            if row.shape != (len(self.countries),) or not (row >= 0).all() or not abs(row.sum() - 1) <= ROUNDING:
+                raise InputError(
+                    f"compatibility: a row has shape {row.shape} and the sum {row.sum()}, expected probabilities of "
+                    f"{len(self.countries)} countries that sum to 1"
+                )
         self._uptake, self._grounded, self._answers, self.name = uptake, grounded, answers, name
         self._prompts = [(kind, _reader(getattr(prompts, kind), prompts.retry)) for kind in TASKS]
         known = hashlib.sha256()
         for crop, p in self._p.items():
             known.update(crop + p.tobytes())
         self.identity = f"stand-in:{uptake}|{grounded}|{answers}|{known.hexdigest()}"
-
-    def _checked(self, crop: bytes, p: Sequence[float] | np.ndarray) -> np.ndarray:
-        check_crop("compatibility, a key", crop)
-        row = np.array(p, dtype=np.float64)
-        if row.shape != (len(self.countries),) or not (row >= 0).all() or not abs(row.sum() - 1) <= ROUNDING:
-            raise InputError(
-                f"compatibility: a row has shape {row.shape} and the sum {row.sum()}, expected probabilities of "
-                f"{len(self.countries)} countries that sum to 1"
-            )
-        return row
 
     def complete(
         self,
@@ -118,18 +110,38 @@ class StandIn:
         InputError
             If the prompt is not one of the game, or the crop is unknown.
         """
-        kind, slots = self._read(user)
-        seed = whole_number("seed", seed)
+        tried = ((kind, reader.fullmatch(user)) for kind, reader in self._prompts if isinstance(user, str))
+        kind, found = next((one for one in tried if one[1]), (None, None))
+        if found is None:
+            raise InputError(f"user: {self.name} reads prompts of the flag game only, not {shown(user)}")
+        slots, seed = found.groupdict(), whole_number("seed", seed)
         if image_png is not None and not (isinstance(image_png, bytes) and image_png in self._p):
             raise InputError(f"image_png: {self.name} does not know this crop")
         k = len(self.countries)
         p = np.full(k, 1 / k) if image_png is None else self._p[image_png]
-        belief = p
-        reports = _reports(kind, slots)
-        remembered = [[_country(line)] for line in slots["memory"].splitlines() if line != "[]"]
-        for said in (*remembered, [country for _, country in reports]):
-            belief = self._moved(belief, p, said)
-        country = self.countries[self._choice(belief, seed)]
+        belief, reports = (
+            p,
+            [],
+        )  # simultaneous reports (agent, country), of 'id | model | country …' lines or a JSON list
+        if kind == "manager":
+            reports = [(number, report["country"]) for number, report in enumerate(json.loads(slots["reports"]))]
+        elif kind == "decision":
+            parts = (line.split(" | ") for line in slots["reports"].splitlines())
+            reports = [(int(number), country) for number, _, country, *_ in parts]
+        lines = [line for line in slots["memory"].splitlines() if line != "[]"]
+        # A remembered line is a message in JSON, or the country itself
+        remembered = [[json.loads(line)["country"] if line.startswith("{") else line] for line in lines]
+        for said in filter(None, (*remembered, [country for _, country in reports])):
+            message = np.array([said.count(country) for country in self.countries]) / len(said)
+            moved = (1 - self._uptake) * belief + self._uptake * message
+            moved = moved * p if self._grounded else moved
+            belief = moved / moved.sum() if moved.sum() > 0 else belief
+        rng = np.random.default_rng(seed)
+        if self._answers == "sampled":
+            choice = rng.choice(k, p=belief)
+        else:
+            choice = rng.choice(np.flatnonzero(belief >= belief.max() * (1 - ROUNDING)))
+        country = self.countries[int(choice)]
         values = {
             "country": country,
             "model_identity": slots.get("model", ""),
@@ -137,29 +149,6 @@ class StandIn:
         }
         keys = re.findall(r'"(\w+)":', slots["schema"])
         return json.dumps({key: values.get(key, f"It looks like {country}.") for key in keys})
-
-    def _read(self, user: str) -> tuple[str, dict[str, str]]:
-        for kind, reader in self._prompts if isinstance(user, str) else ():
-            found = reader.fullmatch(user)
-            if found:
-                return kind, found.groupdict()
-        raise InputError(f"user: {self.name} reads prompts of the flag game only, not {shown(user)}")
-
-    def _moved(self, belief: np.ndarray, p: np.ndarray, said: Sequence[str]) -> np.ndarray:
-        if not said:
-            return belief
-        message = np.array([said.count(country) for country in self.countries]) / len(said)
-        moved = (1 - self._uptake) * belief + self._uptake * message
-        if self._grounded:
-            moved = moved * p
-        total = moved.sum()
-        return moved / total if total > 0 else belief
-
-    def _choice(self, belief: np.ndarray, seed: int) -> int:
-        rng = np.random.default_rng(seed)
-        if self._answers == "sampled":
-            return int(rng.choice(len(belief), p=belief))
-        return int(rng.choice(np.flatnonzero(belief >= belief.max() * (1 - ROUNDING))))
 
 
 def _reader(task: Task, retry: str) -> re.Pattern[str]:
@@ -189,18 +178,3 @@ def _backwards(text: str, known: Mapping[str, str]) -> str:
 
 def _one_of(texts: Sequence[str]) -> str:
     return "|".join(map(re.escape, texts)) or "(?!)"
-
-
-def _reports(kind: str, slots: Mapping[str, str]) -> list[tuple[int, str]]:
-    """The simultaneous reports (agent, country), from 'id | model | country …' lines or a JSON list."""
-    if kind == "manager":
-        return [(number, report["country"]) for number, report in enumerate(json.loads(slots["reports"]))]
-    if kind != "decision":
-        return []
-    parts = [line.split(" | ") for line in slots["reports"].splitlines()]
-    return [(int(number), country) for number, _, country, *_ in parts]
-
-
-def _country(line: str) -> str:
-    """The country of a remembered line: a message in JSON, or the country itself."""
-    return json.loads(line)["country"] if line.startswith("{") else line

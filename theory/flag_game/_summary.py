@@ -7,9 +7,9 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import InputError
-from theory.flag_game.evidence._models import model_of
+from theory.flag_game.evidence._fit import model_of
 
-HELD, KNOWN, UNKNOWN = "held", "determined", "not determined"
+UNKNOWN = "not determined"
 
 
 def summary(fit: xr.Dataset) -> pd.DataFrame:
@@ -51,60 +51,34 @@ def summary(fit: xr.Dataset) -> pd.DataFrame:
     anchored       0.29  0.19  0.41    determined
     bias           3.00  1.89  3.00  at least low
     """
-    made = {
-        "mechanism1_fit": _mechanism1,
-        "copying_fit": _copying,
-        "flag_run_fit": _runs,
-        "mechanism2": _mechanism2,
-    }
     kind = fit.attrs.get("kind") if isinstance(fit, xr.Dataset) else None
-    if kind not in made:
-        found = f"attrs['kind'] = {kind!r}" if isinstance(fit, xr.Dataset) else f"a {type(fit).__name__}"
-        raise InputError(
-            f"fit: expected the result of theory.fit_mechanism1 or of another fit of the Flag Game, {found}"
-        )
-    return made[kind](fit)
+    if kind == "copying_fit":
+        return fit[["estimate", "standard_error"]].to_dataframe()
+    if kind == "mechanism1_fit":
+        status = np.where(fit["free"], np.where(fit["identified"], "determined", UNKNOWN), "held")
+        return _table(fit).assign(status=status)
+    if kind == "flag_run_fit":
+        model = model_of(fit.attrs["option_model"])
+        places = [model.parameters.index(name) for name in fit["parameter"].values]
+        return _with_status(_table(fit), model.points.min(axis=0)[places], model.points.max(axis=0)[places])
+    if kind == "mechanism2":
+        parts = [
+            xr.Dataset({"estimate": fit[name], "interval": fit[f"{name}_interval"]}).expand_dims(parameter=[name])
+            for name in ("uptake", "rewrite", "literal")
+        ]
+        table = _table(xr.concat(parts, "parameter"), ["evidence", "bandwidth", "model", "parameter"])
+        return _with_status(table, 0, 1)
+    found = f"attrs['kind'] = {kind!r}" if isinstance(fit, xr.Dataset) else f"a {type(fit).__name__}"
+    raise InputError(f"fit: expected the result of theory.fit_mechanism1 or of another fit of the Flag Game, {found}")
 
 
-def _mechanism1(fit: xr.Dataset) -> pd.DataFrame:
-    determined = np.where(fit["identified"], KNOWN, UNKNOWN)
-    return _table(fit, np.where(fit["free"], determined, HELD))
-
-
-def _copying(fit: xr.Dataset) -> pd.DataFrame:
-    return fit[["estimate", "standard_error"]].to_dataframe()
-
-
-def _runs(fit: xr.Dataset) -> pd.DataFrame:
-    grid = model_of(str(fit.attrs["option_model"]))
-    ranges = dict(zip(grid.parameters, zip(grid.points.min(0), grid.points.max(0), strict=True), strict=True))
-    intervals = fit["interval"].transpose("parameter", "bound").sel(bound=["low", "high"]).values
-    names = fit["parameter"].values.tolist()
-    return _table(fit, [_status(*ends, *ranges[name]) for name, ends in zip(names, intervals, strict=True)])
-
-
-def _mechanism2(fit: xr.Dataset) -> pd.DataFrame:
-    parts = [
-        xr.Dataset({"estimate": fit[name], "interval": fit[f"{name}_interval"]}).expand_dims(parameter=[name])
-        for name in ("uptake", "rewrite", "literal")
-    ]
-    rows = xr.concat(parts, "parameter").stack(row=("evidence", "bandwidth", "model", "parameter"))
-    intervals = rows["interval"].transpose("row", "bound").sel(bound=["low", "high"]).values
-    table = _table(
-        rows.drop_vars(["evidence", "bandwidth", "model", "parameter", "row"]),
-        [_status(*ends, 0, 1) for ends in intervals],
-    )
-    return table.set_index(rows.indexes["row"])
-
-
-def _table(fit: xr.Dataset, status: object) -> pd.DataFrame:
+def _table(fit: xr.Dataset, dims: list[str] | None = None) -> pd.DataFrame:
     ends = {end: fit["interval"].sel(bound=end, drop=True) for end in ("low", "high")}
-    return xr.Dataset({"estimate": fit["estimate"], **ends}).to_dataframe().assign(status=status)
+    return xr.Dataset({"estimate": fit["estimate"], **ends}).to_dataframe(dims)
 
 
-def _status(low: float, high: float, least: float, most: float) -> str:
-    """Status of a parameter by its interval within a range."""
-    below, above = low > least, high < most
-    return (
-        KNOWN if below and above else UNKNOWN if not (below or above) else "at least low" if below else "at most high"
-    )
+def _with_status(table: pd.DataFrame, least: np.ndarray | float, most: np.ndarray | float) -> pd.DataFrame:
+    """With the status of each parameter by its interval within the range from `least` to `most`."""
+    below, above = table["low"] > least, table["high"] < most
+    known = ["determined", "at least low", "at most high"]
+    return table.assign(status=np.select([below & above, below, above], known, UNKNOWN))

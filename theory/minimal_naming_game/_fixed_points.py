@@ -39,7 +39,7 @@ EIGENVALUE_ERROR = 1e-10
 def drift(
     x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both", accepts: Answers = SURE
 ) -> np.ndarray:
-    """dx/dt of the two-word minimal naming game, per unit of time (two units are a round).
+    """dx/dt of the two-word minimal naming game, shape (..., 3), per unit of time (two units are a round).
 
     Parameters
     ----------
@@ -56,10 +56,6 @@ def drift(
         (π, φ), the probabilities that a hearer says yes to a word that it holds, and to one that it does not. Without
         a yes nobody drops a word, and a hearer adds one that it does not hold.
 
-    Returns
-    -------
-    dx/dt, shape (..., 3).
-
     Raises
     ------
     InputError
@@ -73,8 +69,7 @@ def drift(
     --------
     Ten agents in a hundred are committed to A, all others hold B: B loses ground.
 
-    >>> from theory.minimal_naming_game import drift
-    >>> drift([0, 0.9, 0], p=0.5, committed=(0.1, 0)).round(4)
+    >>> theory.minimal_naming_game.drift([0, 0.9, 0], p=0.5, committed=(0.1, 0)).round(4)
     array([ 0.   , -0.045,  0.045])
     """
     x = real_numbers(x, "x")
@@ -128,9 +123,8 @@ def fixed_points(
     --------
     With 5 % committed to A, the other word survives; with 10 % it does not.
 
-    >>> from theory.minimal_naming_game import fixed_points
     >>> for committed in (0.05, 0.1):
-    ...     points = fixed_points(0.5, committed=(committed, 0))
+    ...     points = theory.minimal_naming_game.fixed_points(0.5, committed=(committed, 0))
     ...     print(points["stability"].values.tolist(), points["word_share"].sel(word="A").values.round(3).tolist())
     ['stable', 'unstable', 'stable'] [1.0, 0.436, 0.086]
     ['stable'] [1.0]
@@ -139,16 +133,35 @@ def fixed_points(
     equation = rate_equation(rule, accepts)
     values = {equation.p: bias, **dict(zip(equation.committed, minorities, strict=True))}
     points = _solutions(equation, values)
-    spectra = [_eigenvalues(equation, values, point) for point in points]
+    spectra = np.empty((len(points), 2), dtype=complex)  # of the reduced Jacobian, the leading eigenvalue first
+    for k, point in enumerate(points):
+        jacobian = equation.jacobian.subs(values | dict(zip(equation.x[:2], point, strict=True)))
+        found = np.linalg.eigvals(np.array(jacobian, dtype=float))
+        spectra[k] = found[np.argsort(-found.real)]
     free = 1 - sum(minorities)
     composition = np.clip(np.array([(a, b, free - a - b) for a, b in points], dtype=float), 0, None)
     share_of_a = composition @ [1, 0, float(bias)] + float(minorities[0])
     order = np.argsort(-share_of_a, kind="stable")
-    result = _label(composition[order], share_of_a[order], np.array(spectra)[order])
-    residual = np.abs(drift(composition[order], p, committed, rule, accepts)).max(axis=-1)
-    result["residual"] = ("fixed_point", residual, {"long_name": "max |dx/dt|", "units": "1/time"})
+    composition, share_of_a, spectra = composition[order], share_of_a[order], spectra[order]
+    share = np.stack([share_of_a, 1 - share_of_a], axis=-1)
+    conventions = np.array([meanfield.convention(one, WORDS) for one in share], dtype=str)
+    residual = np.abs(drift(composition, p, committed, rule, accepts)).max(axis=-1)
+    over = "fixed_point"
+    columns = {
+        "composition": ((over, "species"), composition, "fraction of all agents, uncommitted"),
+        "word_share": ((over, "word"), share, "word share"),
+        **stability_columns((over,), spectra[:, 0], EIGENVALUE_ERROR, least=0.0),
+        "spectrum": ((over, "mode"), spectra.real, "eigenvalues, real parts", "1/time"),
+        "kind": (over, np.where(conventions == MIXED, MIXED, "consensus"), "kind"),
+        "convention": (over, conventions, "convention"),
+        "label": (over, np.array([label_of(one, WORDS) for one in share], dtype=str), "name"),
+        "residual": (over, residual, "max |dx/dt|", "1/time"),
+    }
+    coords = {over: np.arange(len(share)), "species": list(SPECIES), "word": list(WORDS), "mode": [0, 1]}
+    told = "All fixed points are listed: every real root of the resultants, isolated exactly."
     options = {"p": str(bias), "committed_a": str(minorities[0]), "committed_b": str(minorities[1]), "rule": rule}
     options["accepts"] = " ".join(map(str, checked_answers(accepts)))
+    result = labelled(columns, coords).assign_attrs(completeness=told)
     return stamp(result, "minimal_naming_game_fixed_points", **options)
 
 
@@ -218,8 +231,7 @@ def critical_polynomial(
 
     Examples
     --------
-    >>> from theory.minimal_naming_game import critical_polynomial
-    >>> critical_polynomial(0.5).as_expr()
+    >>> theory.minimal_naming_game.critical_polynomial(0.5).as_expr()
     2*c_A**3 + 3*c_A**2 + 204*c_A - 20
     """
     fold = _fold(p, rule, committed_b, accepts)
@@ -227,11 +239,7 @@ def critical_polynomial(
 
 
 def _fold(p: Number, rule: str, committed_b: Number, accepts: Answers) -> tuple[Exact, sp.Poly] | None:
-    """The critical fraction, to WIDTH, and its polynomial.
-
-    Fixed points appear, vanish or cross only at roots of the resultant's discriminant, so one sample between two of
-    these roots tells their number and stability for the whole interval.
-    """
+    """The critical fraction, to WIDTH, and its polynomial."""
     bias, _ = _exact_parameters(p, (0, 0), rule)
     minority = _exact(committed_b)
     if minority is None or not 0 <= minority <= 1:
@@ -241,23 +249,20 @@ def _fold(p: Number, rule: str, committed_b: Number, accepts: Answers) -> tuple[
     if bias == 1 and minority == 0 and checked_answers(accepts) == SURE:
         return sp.Integer(0), sp.Poly(c, c)  # consensus on B is marginal already without committed agents
     reduced = equation.reduced.subs({equation.p: bias, equation.committed[1]: minority})
-    candidates = _meetings(reduced, equation, 1 - minority)
-    edges = [sp.Integer(0), *(root for root, _ in candidates), 1 - minority]
-    samples = [(low + high) / 2 for low, high in pairwise(edges)]
-    bistable = [int(fixed_points(bias, (s, minority), rule, accepts)["stable"].sum()) > 1 for s in samples]
-    losses = [k for k in range(len(candidates)) if bistable[k] and not bistable[k + 1]]
-    return candidates[losses[-1]] if losses else None
-
-
-def _meetings(reduced: sp.Matrix, equation: RateEquation, largest: Exact) -> list[tuple[Exact, sp.Poly]]:
-    """Committed fractions, rising, in (0, largest) at which two roots of the resultant meet, and their polynomials."""
-    (a, b, _), c = equation.x, equation.committed[0]
+    (a, b, _), largest = equation.x, 1 - minority
     factors = [factor for factor, _ in sp.factor_list(sp.resultant(*reduced, b), a, c)[1]]
     # each factor once: a repeated one would make the discriminant vanish everywhere
     discriminant = sp.discriminant(sp.prod(factors), a)
     polynomials = [factor for factor, _ in sp.Poly(discriminant, c).factor_list()[1]]
-    found = [(root, f) for f in polynomials for root in _real_roots(f) if 0 < root < largest]
-    return sorted(found, key=lambda pair: pair[0])
+    met = [(root, one) for one in polynomials for root in _real_roots(one) if 0 < root < largest]
+    candidates = sorted(met, key=lambda pair: pair[0])
+    # Fixed points appear, vanish or cross only there, where two roots of the resultant meet: one sample between two of
+    # these fractions tells their number and stability for the whole interval.
+    edges = [sp.Integer(0), *(root for root, _ in candidates), largest]
+    samples = [(low + high) / 2 for low, high in pairwise(edges)]
+    bistable = [int(fixed_points(bias, (s, minority), rule, accepts)["stable"].sum()) > 1 for s in samples]
+    losses = [k for k in range(len(candidates)) if bistable[k] and not bistable[k + 1]]
+    return candidates[losses[-1]] if losses else None
 
 
 def _solutions(equation: RateEquation, values: dict) -> list[tuple[Exact, Exact]]:
@@ -278,32 +283,6 @@ def _real_roots(polynomial: sp.Poly) -> list[Exact]:
     """Distinct real roots, to WIDTH; rational ones may be exact."""
     intervals: Any = polynomial.sqf_part().intervals(eps=WIDTH, sqf=True)
     return [(low + high) / 2 for low, high in intervals]
-
-
-def _eigenvalues(equation: RateEquation, values: dict, point: tuple[Exact, Exact]) -> np.ndarray:
-    """Both eigenvalues of the reduced Jacobian, complex, the leading one first."""
-    at_point = values | dict(zip(equation.x[:2], point, strict=True))
-    found = np.linalg.eigvals(np.array(equation.jacobian.subs(at_point), dtype=float)).astype(complex)
-    return found[np.argsort(-found.real)]
-
-
-def _label(composition: np.ndarray, share_of_a: np.ndarray, spectra: np.ndarray) -> xr.Dataset:
-    share = np.stack([share_of_a, 1 - share_of_a], axis=-1)
-    leading = spectra[:, 0]
-    over = "fixed_point"
-    conventions = np.array([meanfield.convention(one, WORDS) for one in share], dtype=str)
-    columns = {
-        "composition": ((over, "species"), composition, "fraction of all agents, uncommitted", "1"),
-        "word_share": ((over, "word"), share, "word share", "1"),
-        **stability_columns((over,), leading, EIGENVALUE_ERROR, least=0.0),
-        "spectrum": ((over, "mode"), spectra.real, "eigenvalues, real parts", "1/time"),
-        "kind": ((over,), np.where(conventions == MIXED, MIXED, "consensus"), "kind", "1"),
-        "convention": ((over,), conventions, "convention", "1"),
-        "label": ((over,), np.array([label_of(one, WORDS) for one in share], dtype=str), "name", "1"),
-    }
-    coords = {over: np.arange(len(share)), "species": list(SPECIES), "word": list(WORDS), "mode": [0, 1]}
-    told = "All fixed points are listed: every real root of the resultants, isolated exactly."
-    return labelled(columns, coords).assign_attrs(completeness=told)
 
 
 def _exact_parameters(p: Number, committed: tuple[Number, Number], rule: str) -> tuple[Exact, tuple[Exact, ...]]:

@@ -34,14 +34,10 @@ def group_model(group: int, agree: str = "unanimity", *, beta: float = 1.0, p: f
 
     Parameters
     ----------
-    group
-        n, 2 to 1000.
-    agree
-        'union' or 'unanimity'.
-    beta
-        Probability to agree where that is possible.
-    p
-        Probability that an agent with both words says A.
+    group, agree
+        n, 2 to 1000, and 'union' or 'unanimity'.
+    beta, p
+        Probabilities to agree where that is possible, and that an agent with both words says A.
 
     Returns
     -------

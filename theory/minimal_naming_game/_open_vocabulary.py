@@ -90,9 +90,8 @@ def open_vocabulary(
     --------
     Ten thousand words; the last listeners never agree:
 
-    >>> from theory.minimal_naming_game import open_vocabulary
     >>> for accepts in ((1, 0), (0.6, 0.0), (0.2, 0.1)):
-    ...     game = open_vocabulary(10_000, accepts=accepts)
+    ...     game = theory.minimal_naming_game.open_vocabulary(10_000, accepts=accepts)
     ...     print(accepts, game["mean_words"].round(1).item(), game["growth_rate"].round(5).item())
     (1, 0) 61.5 0.00137
     (0.6, 0.0) 79.2 0.00085
@@ -103,7 +102,10 @@ def open_vocabulary(
     pi, phi = map(float, checked_answers(accepts))
     if not pi:
         raise InputError(f"accepts = {shown(accepts)}: expected π > 0, or agents who hold all words never agree")
-    when = _times(times, lead, committed)
+    if times is None:
+        given = {"lead": lead is not None, "committed": committed != 0}
+        if wrong := [name for name, is_given in given.items() if is_given]:
+            raise InputError(f"{' and '.join(wrong)} without times: expected times beside it")
     share = real_number("lead", 1 / n_words if lead is None else lead, least=0, most=1)
     minority = real_number("committed", committed, least=0, below=1)
     y = _equal_words(n_words, (pi, phi), rule)
@@ -114,24 +116,15 @@ def open_vocabulary(
         "growth_rate": ((), growth, "rate at which a word that is ahead gains", "1/round"),
     }
     coords: dict[str, Any] = {"words_held": held}
-    if when is not None:
-        columns |= _trajectory(when, share, minority, n_words, (pi, phi), rule)
-        coords["time"] = ("time", when, {"units": "rounds"})
     options = {"n_words": n_words, "accepts": f"{pi:g} {phi:g}", "rule": rule}
-    options |= {"lead": share, "committed": minority} if when is not None else {}
+    if times is not None:
+        when = real_numbers(times, "times")
+        if when.ndim != 1 or not len(when) or not np.isfinite(when).all() or when[0] < 0 or (np.diff(when) <= 0).any():
+            raise InputError(f"times = {times!r}: expected increasing numbers from 0 on")
+        columns |= _trajectory(when, share, minority, n_words, (pi, phi), rule, 2 * len(y) + 8)
+        coords["time"] = ("time", when, {"units": "rounds"})
+        options |= {"lead": share, "committed": minority}
     return stamp(labelled(columns, coords), "open_vocabulary", None, **options)
-
-
-def _times(times: Any, lead: float | None, committed: float) -> np.ndarray | None:
-    if times is None:
-        given = {"lead": lead is not None, "committed": committed != 0}
-        if wrong := [name for name, is_given in given.items() if is_given]:
-            raise InputError(f"{' and '.join(wrong)} without times: expected times beside it")
-        return None
-    when = real_numbers(times, "times")
-    if when.ndim != 1 or not len(when) or not np.isfinite(when).all() or when[0] < 0 or (np.diff(when) <= 0).any():
-        raise InputError(f"times = {times!r}: expected increasing numbers from 0 on")
-    return when
 
 
 def _equal_words(n_words: int, accepts: Answers, rule: str) -> Float[np.ndarray, " sizes"]:
@@ -214,15 +207,14 @@ def _growth_rate(y: np.ndarray, n_words: int, accepts: Answers, rule: str) -> fl
 
 
 def _trajectory(
-    times: np.ndarray, lead: float, committed: float, n_words: int, accepts: Answers, rule: str
+    times: np.ndarray, lead: float, committed: float, n_words: int, accepts: Answers, rule: str, sizes: int
 ) -> dict[str, tuple]:
-    """Columns over time."""
+    """Columns over time, from so many sizes of lexicons or, where those don't suffice, more."""
 
     def rate(_: float, x: np.ndarray) -> np.ndarray:
         return _drift(x.reshape(2, -1), committed, n_words, accepts, rule).ravel()
 
-    sizes = 2 * len(_equal_words(n_words, accepts, rule)) + 8
-    while True:  # enough sizes
+    while True:
         sizes = min(n_words, sizes)
         start = np.zeros((2, sizes))
         start[1, 0], start[0, 1] = (1 - committed) * lead, (1 - committed) * (1 - lead)

@@ -107,16 +107,15 @@ def interactions(
     """
     check_rule(rule)
     place = {agent: k for k, agent in enumerate(agents)}
-    for i, speaker in enumerate(agents):
-        for j, hearer in enumerate(agents):
-            for word, probability in utter(speaker.lexicon).items():
-                yes = accepts[0] if word in hearer.lexicon else accepts[1]
-                for success, chance in ((True, yes), (False, 1 - yes)):
-                    if chance != 0:
-                        stores = speaker.lexicon or stores_invented or (rule == "both" and success)
-                        spoke = _after(speaker, word, success and rule == "both") if stores else speaker
-                        after = (place[spoke], place[_after(hearer, word, success)])
-                        yield Interaction((i, j), after, probability * chance, success)
+    for speaker, hearer in product(agents, repeat=2):
+        for word, probability in utter(speaker.lexicon).items():
+            yes = accepts[0] if word in hearer.lexicon else accepts[1]
+            for success, chance in ((True, yes), (False, 1 - yes)):
+                if chance != 0:
+                    stores = speaker.lexicon or stores_invented or (rule == "both" and success)
+                    spoke = _after(speaker, word, success and rule == "both") if stores else speaker
+                    after = (place[spoke], place[_after(hearer, word, success)])
+                    yield Interaction((place[speaker], place[hearer]), after, probability * chance, success)
 
 
 def _after(agent: Agent, word: int, collapses: bool) -> Agent:
@@ -126,9 +125,18 @@ def _after(agent: Agent, word: int, collapses: bool) -> Agent:
     return Agent(frozenset({word}) if collapses else agent.lexicon | {word})
 
 
-def check_rule(rule: str) -> None:
-    """Refuse a rule that is not in RULES."""
-    one_of("rule", rule, RULES)
+def check_rule(rule: str) -> str:
+    """`rule`; InputError if it is not in RULES."""
+    return one_of("rule", rule, RULES)
+
+
+def uttered(lexicon: frozenset[int], n_words: int, p: Any, p_invented: Any = 0.5) -> dict[int, Any]:
+    """{word: probability} of the words that a holder of this lexicon says, or without words invents."""
+    if n_words == 2 and len(lexicon) != 1:
+        first = p if lexicon else p_invented
+        return {0: first, 1: 1 - first}
+    held = lexicon or range(n_words)
+    return dict.fromkeys(held, 1 / len(held) if len(held) > 1 else 1)
 
 
 def two_word_agents() -> list[Agent]:
@@ -140,12 +148,10 @@ def two_word_agents() -> list[Agent]:
 
     Examples
     --------
-    >>> from theory.minimal_naming_game import two_word_agents
-    >>> [(sorted(agent.lexicon), agent.committed) for agent in two_word_agents()]
+    >>> [(sorted(agent.lexicon), agent.committed) for agent in theory.minimal_naming_game.two_word_agents()]
     [([0], False), ([1], False), ([0, 1], False), ([0], True), ([1], True)]
     """
-    lexicons = [frozenset({0}), frozenset({1}), frozenset({0, 1})]
-    return [*map(Agent, lexicons), *(Agent(lexicon, committed=True) for lexicon in lexicons[:2])]
+    return [*map(Agent, lexicons(2)), *(Agent(lexicon, committed=True) for lexicon in lexicons(2)[:2])]
 
 
 @dataclass(frozen=True)
@@ -162,17 +168,14 @@ class RateEquation:
         Symbols c_A, c_B: agents committed to A and to B; x_A + x_B + x_AB = 1 - c_A - c_B.
     rhs
         dx/dt, shape (3, 1), quadratic in x and committed together.
-    reduced
-        (dx_A/dt, dx_B/dt) with x_AB eliminated, shape (2, 1).
-    jacobian
-        ∂reduced/∂(x_A, x_B), shape (2, 2).
+    reduced, jacobian
+        (dx_A/dt, dx_B/dt) with x_AB eliminated, shape (2, 1), and ∂reduced/∂(x_A, x_B), shape (2, 2).
 
     Examples
     --------
     Consensus on A is a fixed point, and stable for p > 0.
 
-    >>> from theory.minimal_naming_game import rate_equation
-    >>> equation = rate_equation()
+    >>> equation = theory.minimal_naming_game.rate_equation()
     >>> values = dict(zip((*equation.x, *equation.committed), (1, 0, 0, 0, 0)))
     >>> equation.rhs.subs(values).T
     Matrix([[0, 0, 0]])
@@ -196,14 +199,8 @@ def rate_equation(rule: str = "both", accepts: tuple[float, float] = SURE) -> Ra
 
     Parameters
     ----------
-    rule
-        'both' or 'listener', as for `interactions`.
-    accepts
-        (π, φ), as for `interactions`.
-
-    Returns
-    -------
-    RateEquation
+    rule, accepts
+        'both' or 'listener', and (π, φ), as for `interactions`.
 
     Raises
     ------
@@ -219,49 +216,37 @@ def rate_equation(rule: str = "both", accepts: tuple[float, float] = SURE) -> Ra
     --------
     Without committed agents, where only the hearer updates.
 
-    >>> from theory.minimal_naming_game import rate_equation
-    >>> equation = rate_equation("listener")
+    >>> equation = theory.minimal_naming_game.rate_equation("listener")
     >>> equation.rhs[0].subs(dict.fromkeys(equation.committed, 0)).factor()
     (p*x_A*x_AB + p*x_AB**2 - x_A*x_B)/2
     """
-    check_rule(rule)
-    return _derived(rule, checked_answers(accepts))
+    return _derived(check_rule(rule), checked_answers(accepts))
 
 
 def checked_answers(accepts: Any) -> tuple[sp.Rational, sp.Rational]:
     """π and φ as the decimals that they print."""
-    yes = one_or_several(accepts)
-    if len(yes) != 2:
+    given, exact = one_or_several(accepts), []
+    if len(given) != 2:
         raise InputError(f"accepts = {shown(accepts)}: expected two probabilities, for words held and not held")
-    named = zip(("accepts[0]", "accepts[1]"), yes, strict=True)
-    pi, phi = (_rational(one, real_number(name, one, least=0, most=1)) for name, one in named)
-    return pi, phi
-
-
-def _rational(given: Any, number: float) -> Any:
-    return sp.Rational(given if isinstance(given, (int, Fraction, sp.Rational)) else str(number))
+    for k, one in enumerate(given):
+        number = real_number(f"accepts[{k}]", one, least=0, most=1)
+        exact.append(sp.Rational(one if isinstance(one, (int, Fraction, sp.Rational)) else str(number)))
+    return tuple(exact)
 
 
 @cache
 def _derived(rule: str, accepts: tuple[sp.Rational, sp.Rational]) -> RateEquation:
-    x = sp.symbols("x_A x_B x_AB", real=True)
-    committed = sp.symbols("c_A c_B", real=True)
-    p = sp.Symbol("p", real=True)
-    fraction = (*x, *committed)
+    x, committed = sp.symbols("x_A x_B x_AB", real=True), sp.symbols("c_A c_B", real=True)
+    p, fraction = sp.Symbol("p", real=True), (*x, *committed)
     rates = [sp.Integer(0)] * len(fraction)
-    for event in interactions(two_word_agents(), lambda lexicon: _biased(lexicon, p), rule, accepts=accepts):
+    for event in interactions(two_word_agents(), lambda lexicon: uttered(lexicon, 2, p), rule, accepts=accepts):
         rate = event.probability * fraction[event.before[0]] * fraction[event.before[1]] / sp.Rational(TIME_PER_ROUND)
         for before, after in zip(event.before, event.after, strict=True):
             rates[before] -= rate
             rates[after] += rate
     rhs = sp.Matrix([sp.expand(rate) for rate in rates[:3]])
-    both_words = 1 - sum(committed) - x[0] - x[1]
-    reduced = rhs[:2, 0].subs(x[2], both_words).expand()
+    reduced = rhs[:2, 0].subs(x[2], 1 - sum(committed) - x[0] - x[1]).expand()
     return RateEquation(x, p, committed, rhs, reduced, reduced.jacobian(x[:2]))
-
-
-def _biased(lexicon: frozenset[int], p: sp.Symbol) -> dict[int, sp.Expr]:
-    return {0: p, 1: 1 - p} if len(lexicon) == 2 else {word: sp.Integer(1) for word in lexicon}
 
 
 def reaction_model(
@@ -279,10 +264,8 @@ def reaction_model(
 
     Parameters
     ----------
-    n_words
-        W, 1 to 6.
-    rule
-        'both' or 'listener', as for `interactions`.
+    n_words, rule
+        W, 1 to 6, and 'both' or 'listener', as for `interactions`.
     p
         For two words: probability that an agent with both utters the first.
     start_empty
@@ -310,9 +293,7 @@ def reaction_model(
     --------
     Ten per cent of the agents are committed to A, more than the critical fraction 0.098.
 
-    >>> import meanfield
-    >>> from theory.minimal_naming_game import reaction_model
-    >>> points = meanfield.fixed_points(reaction_model(), masses=[0.9, 0.1, 0.0])
+    >>> points = meanfield.fixed_points(theory.minimal_naming_game.reaction_model(), masses=[0.9, 0.1, 0.0])
     >>> points["stability"].values.tolist()
     ['stable']
     """
@@ -321,33 +302,26 @@ def reaction_model(
     real_number("p", p, least=0, most=1)
     if n_words != 2 and p != 0.5:
         raise InputError(f"p = {p}: expected 0.5 for n_words = {n_words}")
-    words = range(n_words)
-    lexicons = [held for size in range(0 if start_empty else 1, n_words + 1) for held in combinations(words, size)]
-    agents = [Agent(frozenset(held)) for held in lexicons]
-    agents += [Agent(frozenset({word}), committed=True) for word in words]
+    held_by_all = lexicons(n_words, 0 if start_empty else 1)
+    agents = [*map(Agent, held_by_all), *(Agent(frozenset({word}), committed=True) for word in range(n_words))]
     place = {agent: k for k, agent in enumerate(agents)}
-    yes = dict(zip((True, False), map(float, checked_answers(accepts)), strict=True))
-    alpha, beta, first, second = [], [], [], []
-    for word, known, success in product(words, (True, False), (True, False)):
-        chance = yes[known] if success else 1 - yes[known]
-        if not chance:
-            continue
-        says = [_uttered(agent.lexicon, n_words, p).get(word, 0.0) for agent in agents]
-        hears = [chance * ((word in agent.lexicon) == known) for agent in agents]
-        collapses = success and rule == "both"
-        spoke = [place[_after(a, word, collapses)] if says[k] else k for k, a in enumerate(agents)]
-        heard = [place[_after(a, word, success)] if hears[k] else k for k, a in enumerate(agents)]
-        for side, row in zip((alpha, beta), (says, hears), strict=True):
-            side.append(row)
-        for side, after in zip((first, second), (spoke, heard), strict=True):
-            side.append(np.eye(len(agents))[after])
-    names = ["".join(LETTERS[word] for word in held) or "none" for held in lexicons]
-    names += [f"{LETTERS[word]} committed" for word in words]
-    return ReactionModel(names, alpha, beta, first, second, encounter_rate=1 / TIME_PER_ROUND)
+    pi, phi = map(float, checked_answers(accepts))
+    channels = []  # what agents say and hear, and what becomes of speakers and of hearers
+    for word, known, success in product(range(n_words), (True, False), (True, False)):
+        yes = pi if known else phi
+        chance = yes if success else 1 - yes
+        if chance:
+            says = [uttered(agent.lexicon, n_words, p).get(word, 0.0) for agent in agents]
+            hears = [chance * ((word in agent.lexicon) == known) for agent in agents]
+            collapses = success and rule == "both"
+            spoke = [place[_after(agent, word, collapses)] if says[k] else k for k, agent in enumerate(agents)]
+            heard = [place[_after(agent, word, success)] if hears[k] else k for k, agent in enumerate(agents)]
+            channels.append((says, hears, *np.eye(len(agents))[[spoke, heard]]))
+    names = ["".join(LETTERS[word] for word in sorted(held)) or "none" for held in held_by_all]
+    names += [f"{LETTERS[word]} committed" for word in range(n_words)]
+    return ReactionModel(names, *map(list, zip(*channels, strict=True)), encounter_rate=1 / TIME_PER_ROUND)
 
 
-def _uttered(lexicon: frozenset[int], n_words: int, p: float) -> dict[int, float]:
-    if n_words == len(lexicon) == 2:
-        return {0: p, 1: 1 - p}
-    held = lexicon or range(n_words)
-    return dict.fromkeys(held, 1 / len(held))
+def lexicons(n_words: int, least: int = 1) -> list[frozenset[int]]:
+    """Every lexicon of at least so many words, by size."""
+    return [frozenset(held) for size in range(least, n_words + 1) for held in combinations(range(n_words), size)]

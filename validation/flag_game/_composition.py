@@ -32,7 +32,8 @@ from validation.flag_game._gossip_team import SMALLEST_COMPATIBILITY
 
 MEASURED = ("alpha", "gpt54_count", "n_trials", "initial_accuracy_mean", "final_accuracy_mean")
 COUNTED = "gpt54"
-PREDICTED = ("initial_accuracy", "collective_accuracy", "majority_vote_accuracy", "social_uplift")
+ACCURACIES = ("initial_accuracy", "collective_accuracy", "majority_vote_accuracy", "social_uplift")
+PREDICTED = [name for one in ACCURACIES for name in (one, f"{one}_se")]
 
 
 def sample_crops(
@@ -106,14 +107,10 @@ def predict_composition(
     bandwidth, protocol, kappa, report
         As for `simulate_gossip`. The paper gives no κ; here a broadcast changes little after N rounds. Answers are
         drawn from beliefs, as in the likelihood of the fit.
-    noise
-        Noise ε of the ideal observer.
-    rewrite_map
-        Similarity of countries, shape (K, K). Default: all alike, σ = 1.
-    flags
-        The pool.
-    progress
-        Show a progress bar.
+    noise, rewrite_map
+        Noise ε of the ideal observer, and similarity of countries, shape (K, K), by default all alike, σ = 1.
+    flags, progress
+        The pool, and whether a progress bar is shown.
 
     Returns
     -------
@@ -152,9 +149,8 @@ def predict_composition(
         for number in range(n_agents + 1):
             gamma = [second] * number + [first] * (n_agents - number)
             team = {"uptake": alpha, "rewrite": gamma, "rewrite_map": similarity, "truth": truth}
-            found = accuracy(simulate_gossip(p, seed=game_seed, **team, **rules))
-            names = [name for one in PREDICTED for name in (one, f"{one}_se")]
-            rows.append(found[names].expand_dims(uptake=[alpha], number=[number]))
+            found = accuracy(simulate_gossip(p, seed=game_seed, **team, **rules))[PREDICTED]
+            rows.append(found.expand_dims(uptake=[alpha], number=[number]))
     result = xr.merge(rows, join="outer", compat="no_conflicts")
     result.attrs = {"models": list(rewrite), "rewrite": list(rewrite.values())}
     result["number"].attrs = {"long_name": f"agents that are {list(rewrite)[1]}"}
@@ -204,7 +200,20 @@ def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str]
     second = list(prediction.attrs["models"])[1]
     if "".join(filter(str.isalnum, second.lower())) != COUNTED:
         raise InputError(f"prediction: its second model is {second!r}: expected gpt-5.4, which gpt54_count counts")
-    table = _measured_table(measured, int(prediction.attrs["option_n_agents"]))
+    n_agents = int(prediction.attrs["option_n_agents"])
+    table = measured if isinstance(measured, pd.DataFrame) else read_csv(measured, "measured")
+    if table.empty or not set(MEASURED) <= set(table):
+        raise InputError(f"measured: expected the columns {', '.join(MEASURED)} and a row for each α and composition")
+    limits = zip(MEASURED, (0, 0, 1, 0, 0), (1, n_agents, np.inf, 1, 1), strict=True)
+    table = pd.DataFrame({name: _in_range(name, table[name].to_numpy(), *ends) for name, *ends in limits})
+    if table.duplicated(["alpha", "gpt54_count"]).any():
+        raise InputError("measured: expected one row for each α and composition")
+    for alpha, numbers in table.groupby("alpha")["gpt54_count"]:
+        if len(numbers) != n_agents + 1:
+            expected = f"all from 0 to the {n_agents} agents of the prediction"
+            raise InputError(
+                f"measured: gpt54_count = {sorted(numbers.tolist())} at alpha = {alpha}: expected {expected}"
+            )
     cells = table.set_index(["alpha", "gpt54_count"]).to_xarray().rename(alpha="uptake", gpt54_count="number")
     unknown = [name for name in ("uptake", "number") if not np.isin(cells[name], prediction[name]).all()]
     if unknown:
@@ -219,49 +228,20 @@ def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str]
     )
     error = np.hypot(result["measured_se"], result["collective_accuracy_se"])
     result["z"] = (result["measured"] - result["collective_accuracy"]) / error
+    # Mean of the mixed teams minus the mean of the two pure ones, and its error for independent teams
+    weights = xr.DataArray(np.pad(np.full(n_agents - 1, 1 / (n_agents - 1)), 1, constant_values=-0.5), dims="number")
     for name, prefix in (("collective_accuracy", ""), ("measured", "measured_")):
-        gain, gain_se = _mixed_gain(result[name], result[f"{name}_se"])
-        result[f"{prefix}mixed_gain"], result[f"{prefix}mixed_gain_se"] = gain, gain_se
+        variance = (result[f"{name}_se"] ** 2 * weights**2).sum("number", skipna=False)
+        result[f"{prefix}mixed_gain"] = (result[name] * weights).sum("number", skipna=False)
+        result[f"{prefix}mixed_gain_se"] = variance**0.5
     return result.assign_attrs(prediction.attrs, kind="team_composition_comparison")
-
-
-def _measured_table(measured: str | os.PathLike[str] | pd.DataFrame, n_agents: int) -> pd.DataFrame:
-    """The columns MEASURED, numbers in their ranges, with one row for each α and composition of a team."""
-    table = measured if isinstance(measured, pd.DataFrame) else read_csv(measured, "measured")
-    missing = [name for name in MEASURED if name not in table]
-    if missing or table.empty:
-        raise InputError(f"measured: expected the columns {', '.join(MEASURED)} and a row for each α and composition")
-    limits = zip(MEASURED, (0, 0, 1, 0, 0), (1, n_agents, np.inf, 1, 1), strict=True)
-    table = pd.DataFrame({name: _in_range(name, table[name].to_numpy(), *ends) for name, *ends in limits})
-    if table.duplicated(["alpha", "gpt54_count"]).any():
-        raise InputError("measured: expected one row for each α and composition")
-    for alpha, rows in table.groupby("alpha"):
-        if len(rows) != n_agents + 1:
-            numbers = sorted(int(number) for number in rows["gpt54_count"])
-            expected = f"all from 0 to the {n_agents} agents of the prediction"
-            raise InputError(f"measured: gpt54_count = {numbers} at alpha = {alpha}: expected {expected}")
-    return table
 
 
 def _in_range(name: str, column: np.ndarray, least: float, most: float) -> np.ndarray:
     """The numbers of a column, with whole counts."""
-    whole = name in ("gpt54_count", "n_trials")
-    values = column_numbers(column)
-    wrong = ~(np.isfinite(values) & (values >= least) & (values <= most))
-    if whole:
-        wrong |= values != np.round(values)
+    whole, values = name in ("gpt54_count", "n_trials"), column_numbers(column)
+    wrong = ~(np.isfinite(values) & (values >= least) & (values <= most)) | (whole & (values != np.round(values)))
     if wrong.any():
-        row = int(wrong.argmax())
-        kind = "a whole number" if whole else "a number"
+        row, kind = int(wrong.argmax()), "a whole number" if whole else "a number"
         raise InputError(f"measured: {name} = {column[row]!s} in row {row}: expected {kind} from {least} to {most}")
     return values.astype(np.int64) if whole else values
-
-
-def _mixed_gain(accuracy: xr.DataArray, error: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """Mean of the mixed teams minus the mean of the two pure ones, and its error for independent teams."""
-    size = accuracy.sizes["number"]
-    weight = np.full(size, 1 / (size - 2))
-    weight[[0, -1]] = -0.5
-    weights = xr.DataArray(weight, dims="number")
-    gain = (accuracy * weights).sum("number", skipna=False)
-    return gain, (error**2 * weights**2).sum("number", skipna=False) ** 0.5

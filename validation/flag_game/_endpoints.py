@@ -8,21 +8,19 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import check_level, expect, real_number, shown, stamp, wilson_interval
+from meanfield.toolbox import check_level, expect, labelled, real_number, shown, stamp, wilson_interval
 from theory.flag_game.mechanism1 import ENDPOINTS
 from theory.toolbox import CONSENSUS_PERCENT, POLAR_PERCENT
 
 CORRECT, WRONG, POLARIZED, FRAGMENTED = ENDPOINTS
-CONSENSUS_SHARE = CONSENSUS_PERCENT / 100
-FACTION_SHARE = POLAR_PERCENT / 100
 
 
 def endpoints(
     reports: xr.DataArray | np.ndarray,
     truth: object,
     *,
-    consensus: float = CONSENSUS_SHARE,
-    faction: float = FACTION_SHARE,
+    consensus: float = CONSENSUS_PERCENT / 100,
+    faction: float = POLAR_PERCENT / 100,
     countries: Sequence[str] | None = None,
 ) -> xr.Dataset:
     """Classify the endpoint of each run from the answers of all its agents. Source: [002] Section 2.3.
@@ -75,29 +73,41 @@ def endpoints(
     real_number("consensus", consensus, above=0.5, most=1)
     real_number("faction", faction, above=0, most=0.5)
     answers = _with_agents_last(reports)
-    true = _truth(truth, answers)
-    _check_known(countries, reports=answers, truth=true)
-    # Shares are quotients of whole numbers, rounded once: one that is 17/20 is the number 0.85.
-    shares = _shares(answers.values)
-    given = answers.values == true.values[..., None]
-    truth_share = given.mean(-1)
-    majority_share = shares.max(-1)
-    ties = (shares == majority_share[..., None]).sum(-1)
-    correct = (truth_share == majority_share) / ties
-    polarized = (shares >= faction).sum(-1) >= 2
-    endpoint = np.where(polarized, POLARIZED, FRAGMENTED)
-    endpoint = np.where(majority_share >= consensus, np.where(correct == 1, CORRECT, WRONG), endpoint)
     like = answers.isel(agent=0, drop=True)
-    return xr.Dataset(
-        {
-            "endpoint": (like.dims, endpoint, {"long_name": "class of endpoint"}),
-            "majority_share": (like.dims, majority_share, {"long_name": "share of the most frequent answer"}),
-            "correct": (like.dims, correct, {"long_name": "probability that the majority vote is the true answer"}),
-            "truth_share": (like.dims, truth_share, {"long_name": "share of the true answer"}),
-        },
-        coords=like.coords,
-        attrs={"consensus": consensus, "faction": faction},
-    )
+    true = np.asarray(truth)
+    if true.shape not in ((), like.shape):
+        raise InputError(f"truth has shape {true.shape}: expected one answer, or the shape {like.shape}")
+    kinds = ["text" if _is_text(one) else "something else" for one in (true, answers.values)]
+    if kinds[0] != kinds[1]:
+        raise InputError(f"truth = {truth!r} is {kinds[0]}, and answers are {kinds[1]}: expected the same kind")
+    if countries is not None:
+        if not isinstance(countries, Iterable) or getattr(countries, "ndim", 1) == 0:
+            raise InputError(f"countries = {shown(countries)}: expected a sequence of countries")
+        for name, given in (("reports", answers.values), ("truth", true)):
+            unknown = set(given.ravel().tolist()) - set(countries)
+            if unknown:
+                raise InputError(
+                    f"{name} = {min(unknown, key=str)!r}: expected one of {', '.join(map(str, countries))}"
+                )
+    known, places = np.unique(answers.values, return_inverse=True)
+    places = places.reshape(-1, answers.sizes["agent"])
+    counts = np.zeros((len(places), len(known)), np.int64)
+    np.add.at(counts, (np.arange(len(places))[:, None], places), 1)
+    # Shares are quotients of whole numbers, rounded once: one that is 17/20 is the number 0.85.
+    shares = (counts / answers.sizes["agent"]).reshape(*like.shape, len(known))
+    truth_share = (answers.values == true[..., None]).mean(-1)
+    majority_share = shares.max(-1)
+    correct = (truth_share == majority_share) / (shares == majority_share[..., None]).sum(-1)
+    endpoint = np.where((shares >= faction).sum(-1) >= 2, POLARIZED, FRAGMENTED)
+    endpoint = np.where(majority_share >= consensus, np.where(correct == 1, CORRECT, WRONG), endpoint)
+    columns = {
+        "endpoint": (endpoint, "class of endpoint"),
+        "majority_share": (majority_share, "share of the most frequent answer"),
+        "correct": (correct, "probability that the majority vote is the true answer"),
+        "truth_share": (truth_share, "share of the true answer"),
+    }
+    data = {name: (like.dims, values, {"long_name": text}) for name, (values, text) in columns.items()}
+    return xr.Dataset(data, coords=like.coords, attrs={"consensus": consensus, "faction": faction})
 
 
 def accuracy(
@@ -163,7 +173,10 @@ def accuracy(
             raise InputError(f"{given[0]}: the simulation has its own; expected isolated answers with it, or neither")
         if countries is None and "country" in initial.coords:
             countries = initial["country"].values.tolist()
-        initial, final, truth = _of_simulation(initial)
+        games = expect(initial, "gossip", "initial")
+        initial, final, truth = games["initial_report"], games["final_report"], games["truth"]
+        if "manager_report" in games:
+            final = games["manager_report"].expand_dims(agent=["manager"], axis=-1)
     if final is None or truth is None:
         raise InputError("final and truth: expected the answers at the end and the true one, with the isolated answers")
     before, after = (endpoints(answers, truth, countries=countries) for answers in (initial, final))
@@ -176,29 +189,25 @@ def accuracy(
         "final_vote_accuracy": ("accuracy of the vote at the end", after["correct"]),
         "social_uplift": ("collective less initial accuracy", after["truth_share"] - before["truth_share"]),
     }
-    runs = before["correct"].size
-    n_agents, scored = (_with_agents_last(answers).sizes["agent"] for answers in (initial, final))
-    result = xr.Dataset(coords={"n_agents": n_agents} if scored == n_agents else {})
+    runs, columns = before["correct"].size, {}
     for name, (long_name, sample) in samples.items():
         error = sample.values.std(ddof=1) / np.sqrt(runs) if runs > 1 else np.nan
-        result[name] = ((), sample.values.mean(), {"long_name": long_name, "units": "1"})
-        result[f"{name}_se"] = ((), error, {"long_name": f"standard error of {name}", "units": "1"})
+        columns[name] = ((), sample.values.mean(), long_name)
+        columns[f"{name}_se"] = ((), error, f"standard error of {name}")
     counts = np.array([(after["endpoint"].values == name).sum() for name in ENDPOINTS])
+    columns |= {
+        "seeds": ((), runs, "number of runs"),
+        "endpoint_count": ("endpoint", counts, "runs that end so"),
+        "endpoint_fraction": ("endpoint", counts / runs, "fraction of runs"),
+    }
+    n_agents, scored = (_with_agents_last(answers).sizes["agent"] for answers in (initial, final))
+    coords = {"endpoint": list(ENDPOINTS), "bound": ["low", "high"]} | (
+        {"n_agents": n_agents} if scored == n_agents else {}
+    )
+    result = labelled(columns, coords)
     interval = np.stack(wilson_interval(counts, runs, level), axis=-1)
-    result["seeds"] = ((), runs, {"long_name": "number of runs", "units": "1"})
-    result["endpoint_count"] = ("endpoint", counts, {"long_name": "runs that end so", "units": "1"})
-    result["endpoint_fraction"] = ("endpoint", counts / runs, {"long_name": "fraction of runs", "units": "1"})
     result["endpoint_interval"] = (("endpoint", "bound"), interval, {"long_name": f"Wilson interval, {level:g}"})
-    result = result.assign_coords(endpoint=list(ENDPOINTS), bound=["low", "high"])
     return stamp(result, "flag_game_accuracy", None, level=level)
-
-
-def _of_simulation(simulation: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
-    expect(simulation, "gossip", "initial")
-    final = simulation["final_report"]
-    if "manager_report" in simulation:
-        final = simulation["manager_report"].expand_dims(agent=["manager"], axis=-1)
-    return simulation["initial_report"], final, simulation["truth"]
 
 
 def _with_agents_last(reports: xr.DataArray | np.ndarray | Sequence) -> xr.DataArray:
@@ -219,36 +228,5 @@ def _with_agents_last(reports: xr.DataArray | np.ndarray | Sequence) -> xr.DataA
     return answers
 
 
-def _truth(truth: object, answers: xr.DataArray) -> xr.DataArray:
-    like = answers.isel(agent=0, drop=True)
-    values = np.asarray(truth)
-    if values.shape not in ((), like.shape):
-        raise InputError(f"truth has shape {values.shape}: expected one answer, or the shape {like.shape}")
-    if _is_text(values) != _is_text(answers.values):
-        kinds = ["text" if _is_text(one) else "something else" for one in (values, answers.values)]
-        raise InputError(f"truth = {truth!r} is {kinds[0]}, and answers are {kinds[1]}: expected the same kind")
-    return like.copy(data=np.broadcast_to(values, like.shape))
-
-
 def _is_text(values: np.ndarray) -> bool:
     return values.dtype.kind == "U" or (values.dtype == object and all(isinstance(one, str) for one in values.flat))
-
-
-def _check_known(countries: Sequence[str] | None, **given: xr.DataArray) -> None:
-    if countries is None:
-        return
-    if not isinstance(countries, Iterable) or getattr(countries, "ndim", 1) == 0:
-        raise InputError(f"countries = {shown(countries)}: expected a sequence of countries")
-    for name, answers in given.items():
-        unknown = set(answers.values.ravel().tolist()) - set(countries)
-        if unknown:
-            raise InputError(f"{name} = {min(unknown, key=str)!r}: expected one of {', '.join(map(str, countries))}")
-
-
-def _shares(answers: np.ndarray) -> np.ndarray:
-    """The share of each answer that occurs anywhere, shape (..., answers)."""
-    known, places = np.unique(answers, return_inverse=True)
-    flat = places.reshape(-1, answers.shape[-1])
-    counts = np.zeros((len(flat), len(known)), np.int64)
-    np.add.at(counts, (np.arange(len(flat))[:, None], flat), 1)
-    return (counts / answers.shape[-1]).reshape(*answers.shape[:-1], len(known))

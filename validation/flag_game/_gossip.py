@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numba
 import numpy as np
@@ -10,10 +10,10 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, stamp, whole_number
-from validation._engine.ensemble import portions
-from validation.flag_game._gossip_kernel import Rules, first_probe
-from validation.flag_game._gossip_runs import of_runs, play_portion, start_runs
+from meanfield.toolbox import LARGEST_SEED, one_of, stamp, whole_number
+from theory.streams import seed_streams, splitmix
+from validation._engine.ensemble import play_to_end, portions
+from validation.flag_game._gossip_kernel import PAIRWISE, Rules, Runs, Team, advance, first_probe
 from validation.flag_game._gossip_team import compatibility_rows, make_team, start_beliefs
 
 PROTOCOLS = ("pairwise", "broadcast", "manager")  # in the order of the kernel's numbers
@@ -101,10 +101,8 @@ def simulate_gossip(
         Steps between probes of all agents. By default N in the pairwise protocol, elsewhere 1.
     patience
         A run stops after so many probes in a row with the same answer from all, the manager included. None: never.
-    trajectories, beliefs
-        Also return all probes, or the beliefs at the end.
-    progress
-        Show a progress bar.
+    trajectories, beliefs, progress
+        Also return all probes, or the beliefs at the end; show a progress bar.
 
     Returns
     -------
@@ -140,46 +138,72 @@ def simulate_gossip(
         raise InputError(f"compatibility is for {len(rows)} runs: expected one for all or {runs}")
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
     n_agents = rows.shape[1]
-    rules = _rules(n_agents, protocol, report, kappa, probe_every, patience)
-    team = make_team(
-        rows,
-        grounded=grounded,
-        rewrite_map=rewrite_map,
-        uptake=uptake,
-        rewrite=rewrite,
-        bandwidth=bandwidth,
-        manager_uptake=manager_uptake if protocol == "manager" else None,
+    one_of("protocol", protocol, PROTOCOLS)
+    one_of("report", report, REPORTS)
+    if not (isinstance(kappa, (int, float)) and kappa >= 0 and kappa * n_agents <= 2**62):
+        raise InputError(f"kappa = {kappa!r}: expected a number of at least 0, with at most 2^62 steps")
+    if probe_every is None:
+        probe_every = n_agents if protocol == "pairwise" else 1
+    rules = Rules(
+        protocol=PROTOCOLS.index(protocol),
+        report=REPORTS.index(report),
+        n_observers=n_agents,
+        max_steps=round(kappa * n_agents),
+        probe_every=whole_number("probe_every", probe_every, 1, 2**62),
+        patience=0 if patience is None else whole_number("patience", patience, 1),
     )
+    head = manager_uptake if protocol == "manager" else None
+    team = make_team(rows, grounded, rewrite_map, uptake, rewrite, bandwidth, head)
     start = start_beliefs(initial, rows, grounded)
     true_country = _numbers("truth", truth, countries, runs)
     axis = np.stack([true_country, _numbers("rival", rival, countries, runs)], axis=-1)
-    _check_rival(truth, rival, axis, trajectories)
+    if rival is not None and (truth is None or not trajectories):
+        raise InputError(f"rival = {rival!r}: expected truth and trajectories=True with it")
+    if rival is not None and (axis[:, 0] == axis[:, 1]).any():
+        raise InputError(f"rival = {rival!r}: expected another country than truth")
     answers = np.empty((2, runs, len(team.disposition)), np.int16)
     most = -(-rules.max_steps // rules.probe_every)
     history = np.full((runs, most + 1 if trajectories else 0, len(team.disposition)), -1, np.int16)
     paths = np.full((runs, 0 if rival is None else most + 1, 2), np.nan)
     final_belief = np.empty((runs if beliefs else 0, n_agents, len(countries)))
     steps, unanimous = np.zeros((2, runs), np.int64)
-    bytes_a_run = start[0].nbytes + history[:1].nbytes
+    flat = 1 / len(countries)  # the belief of a manager
     with tqdm(total=runs * rules.max_steps, disable=not progress, unit="step", leave=False) as bar:
-        for part in portions(runs, bytes_a_run, numba.get_num_threads()):
-            state = start_runs(start, team, seed, part, steps, unanimous, history, axis, paths)
+        for part in portions(runs, start[0].nbytes + history[:1].nbytes, numba.get_num_threads()):
+            numbers = np.arange(part.start, part.stop)
+            belief = np.full((len(numbers), len(team.disposition), len(countries)), flat)
+            belief[:, :n_agents] = start[part] if len(start) > 1 else start
+            streams = seed_streams(seed, n_agents, numbers)
+            written = (steps[part], unanimous[part], answers[1, part], history[part], axis[part], paths[part])
+            state = Runs(belief, streams, splitmix(streams), *written)
             first_probe(state, rules)
-            state.history[:, :1] = state.reports[:, None]
             answers[0, part] = state.reports
-            play_portion(state, of_runs(team, part), rules, bar.update)
-            answers[1, part] = state.reports
+            _play_portion(state, team, part, rules, bar.update)
             if beliefs:
-                final_belief[part] = state.belief[:, :n_agents]
-    result = _labelled(answers, np.array(countries), n_agents, steps, rules, unanimous)
+                final_belief[part] = belief[:, :n_agents]
+    names = np.array(countries)
+    before, after = names[answers[:, :, :n_agents]]
+    stopped = (unanimous >= rules.patience) & (rules.patience > 0)
+    result = xr.Dataset(
+        {
+            "initial_report": (("run", "agent"), before, {"long_name": "isolated answer at the start"}),
+            "final_report": (("run", "agent"), after, {"long_name": "answer at the end"}),
+            "steps": ("run", steps, {"long_name": "steps played", "units": "steps"}),
+            "stopped": ("run", stopped, {"long_name": "stopped by consensus"}),
+        },
+        coords={"run": np.arange(runs), "agent": np.arange(n_agents), "n_agents": n_agents},
+    )
+    if protocol == "manager":
+        result["manager_report"] = ("run", names[answers[1, :, -1]], {"long_name": "the manager's answer at the end"})
     if truth is not None:
-        result["truth"] = ("run", np.array(countries)[true_country], {"long_name": "true country"})
+        result["truth"] = ("run", names[true_country], {"long_name": "true country"})
     if trajectories:
-        result = result.assign(_history(history[:, :, :n_agents], np.array(countries)))
+        said = np.array([*countries, None], dtype=object)[history[:, :, :n_agents]]  # the last one is where -1 points
+        result["report"] = (("run", "probe", "agent"), said, {"long_name": "answer to a probe", "missing": ""})
         times = np.minimum(np.arange(most + 1) * rules.probe_every, rules.max_steps)
         result = result.assign_coords(step=("probe", times, {"units": "steps"}))
     if rival is not None:
-        result["rival"] = ("run", np.array(countries)[axis[:, 1]], {"long_name": "rival of the true country"})
+        result["rival"] = ("run", names[axis[:, 1]], {"long_name": "rival of the true country"})
         for k, (name, text) in enumerate((("m_path", "truth minus rival"), ("q_path", "commitment"))):
             label = {"long_name": f"{text} over time, [002] Eq. 8", "units": "1"}
             result[name] = (("run", "probe"), paths[:, :, k], label)
@@ -189,41 +213,10 @@ def simulate_gossip(
         result = result.assign_coords(country=countries)
     options = {"n_agents": n_agents, "runs": runs, "seed": seed, "protocol": protocol, "grounded": grounded}
     options |= {"uptake": _text(uptake), "bandwidth": _text(bandwidth), "rewrite": _text(rewrite)}
-    options["manager_uptake"] = manager_uptake if protocol == "manager" else None
     options["initial"] = initial if isinstance(initial, str) else "compatibility" if initial is None else "given"
-    options |= {"report": report, "kappa": kappa, "probe_every": rules.probe_every, "patience": patience}
+    options |= {"manager_uptake": head, "report": report, "kappa": kappa}
+    options |= {"probe_every": rules.probe_every, "patience": patience}
     return stamp(result, "gossip", None, **options)
-
-
-def _rules(
-    n_agents: int, protocol: str, report: str, kappa: float, probe_every: int | None, patience: int | None
-) -> Rules:
-    if protocol not in PROTOCOLS:
-        raise InputError(f"protocol = {protocol!r}: expected one of {', '.join(PROTOCOLS)}")
-    if report not in REPORTS:
-        raise InputError(f"report = {report!r}: expected one of {', '.join(REPORTS)}")
-    if not (isinstance(kappa, (int, float)) and kappa >= 0 and kappa * n_agents <= 2**62):
-        raise InputError(f"kappa = {kappa!r}: expected a number of at least 0, with at most 2^62 steps")
-    if probe_every is None:
-        probe_every = n_agents if protocol == "pairwise" else 1
-    return Rules(
-        protocol=PROTOCOLS.index(protocol),
-        report=REPORTS.index(report),
-        n_observers=n_agents,
-        max_steps=round(kappa * n_agents),
-        probe_every=whole_number("probe_every", probe_every, 1, 2**62),
-        patience=0 if patience is None else whole_number("patience", patience, 1),
-    )
-
-
-def _check_rival(truth: object, rival: object, axis: np.ndarray, trajectories: bool) -> None:
-    """InputError if m and q are asked for without what they need."""
-    if rival is None:
-        return
-    if truth is None or not trajectories:
-        raise InputError(f"rival = {rival!r}: expected truth and trajectories=True with it")
-    if (axis[:, 0] == axis[:, 1]).any():
-        raise InputError(f"rival = {rival!r}: expected another country than truth")
 
 
 def _numbers(
@@ -241,37 +234,22 @@ def _numbers(
     return np.broadcast_to(np.array(numbers, dtype=np.int64), (runs,))
 
 
-def _labelled(
-    answers: np.ndarray,
-    countries: np.ndarray,
-    n_agents: int,
-    steps: np.ndarray,
-    rules: Rules,
-    unanimous: np.ndarray,
-) -> xr.Dataset:
-    over = ("run", "agent")
-    before, after = countries[answers[:, :, :n_agents]]
-    stopped = (unanimous >= rules.patience) & (rules.patience > 0)
-    result = xr.Dataset(
-        {
-            "initial_report": (over, before, {"long_name": "isolated answer at the start"}),
-            "final_report": (over, after, {"long_name": "answer at the end"}),
-            "steps": ("run", steps, {"long_name": "steps played", "units": "steps"}),
-            "stopped": ("run", stopped, {"long_name": "stopped by consensus"}),
-        },
-        coords={"run": np.arange(len(steps)), "agent": np.arange(n_agents), "n_agents": n_agents},
-    )
-    if answers.shape[2] > n_agents:
-        label = {"long_name": "the manager's answer at the end"}
-        result["manager_report"] = ("run", countries[answers[1, :, n_agents]], label)
-    return result
-
-
-def _history(history: np.ndarray, countries: np.ndarray) -> dict[str, tuple]:
-    labels = np.array([*countries, None], dtype=object)  # the last one is where -1 points
-    return {"report": (("run", "probe", "agent"), labels[history], {"long_name": "answer to a probe", "missing": ""})}
-
-
 def _text(value: float | Sequence[float]) -> float | str:
     """A number, or numbers as text for attrs."""
     return float(value) if np.ndim(value) == 0 else " ".join(f"{v:g}" for v in np.asarray(value))
+
+
+def _play_portion(runs: Runs, team: Team, part: slice, rules: Rules, report: Callable[[int], object]) -> None:
+    """Plays the runs of `part` to their ends; `report` receives how many steps are now settled."""
+    if len(team.anchor) > 1:
+        team = team._replace(anchor=team.anchor[part], crop_weight=team.crop_weight[part])
+
+    def more(active: np.ndarray, n_probes: int) -> None:
+        advance(active, runs, team, rules, n_probes)
+
+    def ended() -> np.ndarray:
+        return (runs.unanimous >= rules.patience) & (rules.patience > 0)
+
+    # A probe follows some steps; an update of 30 labels costs as much as ten word draws.
+    cost = 10 * rules.probe_every * (1 if rules.protocol == PAIRWISE else runs.belief.shape[1])
+    play_to_end(more, runs.steps, rules.max_steps, cost, ended, report)

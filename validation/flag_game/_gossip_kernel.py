@@ -123,11 +123,9 @@ def ground(moved, anchor, agent):
 
 @njit(cache=True)
 def listen(belief, agent, message, anchor, crop_weight, maps, disposition, moved, rewritten):
-    """[002] Eqs. 5, 6, 10, 11: the agent takes up `message` (K,). The last two arrays are working space.
+    """[002] Eqs. 5, 6, 10, 11, with the limits that `simulate_gossip` tells: the agent takes up `message` (K,).
 
-    Limits hold where a denominator vanishes: a message that the map sends to nothing is taken literally, as by C + εI
-    with ε → 0; and where a listener with α = 1 hears nothing compatible with its crop, the message is ignored, as by α
-    → 1.
+    The last two arrays are working space.
     """
     uptake, rewrite = disposition[agent, 0], disposition[agent, 1]
     literal_scale = 1.0 / sum_of(message)
@@ -153,40 +151,6 @@ def listen(belief, agent, message, anchor, crop_weight, maps, disposition, moved
 
 
 @njit(cache=True)
-def share_of_one(bandwidth):
-    return 1.0 if bandwidth == 0 else 1.0 / bandwidth
-
-
-@njit(cache=True)
-def broadcast(belief, stream, bandwidth, anchor, crop_weight, maps, disposition, posted, message, moved, rewritten):
-    """All post; then each hears the mean of the others' messages. `posted` has shape (agents, K)."""
-    posted[:] = 0.0
-    for i in range(belief.shape[0]):
-        add_message(stream, belief, i, bandwidth[i], share_of_one(bandwidth[i]), posted[i])
-    for j in range(belief.shape[0]):
-        message[:] = 0.0
-        for i in range(belief.shape[0]):
-            if i != j:
-                for k in range(message.size):
-                    message[k] += posted[i, k]
-        listen(belief, j, message, anchor, crop_weight, maps, disposition, moved, rewritten)
-
-
-@njit(cache=True)
-def manage(belief, stream, bandwidth, anchor, crop_weight, maps, disposition, report, message, moved, rewritten):
-    """The observers post, the manager hears all of it and decides, and all observers hear its decision."""
-    manager = belief.shape[0] - 1
-    message[:] = 0.0
-    for i in range(manager):
-        add_message(stream, belief, i, bandwidth[i], share_of_one(bandwidth[i]), message)
-    listen(belief, manager, message, anchor, crop_weight, maps, disposition, moved, rewritten)
-    message[:] = 0.0
-    message[answer(stream, belief, manager, report)] = 1.0
-    for j in range(manager):
-        listen(belief, j, message, anchor, crop_weight, maps, disposition, moved, rewritten)
-
-
-@njit(cache=True)
 def answer(stream, belief, agent, report):
     """An agent's answer to a probe: one label drawn from its belief, or the likeliest, ties broken evenly."""
     if report == SAMPLED:
@@ -204,58 +168,68 @@ def answer(stream, belief, agent, report):
 
 
 @njit(cache=True)
-def probe(belief, stream, report, reports):
-    """Writes all agents' answers into `reports`; returns whether they are the same."""
-    same = True
-    for agent in range(reports.size):
-        reports[agent] = answer(stream, belief, agent, report)
-        same = same and reports[agent] == reports[0]
-    return same
-
-
-@njit(cache=True)
-def write_lean(belief, n_observers, axis, lean):
-    """Writes m and q of [002] Eq. 8 into `lean` (2,), over the observers."""
-    m = q = 0.0
-    for i in range(n_observers):
-        s = belief[i, axis[0]] - belief[i, axis[1]]
-        m += s
-        q += s * s
-    lean[0] = m / n_observers
-    lean[1] = q / n_observers
-
-
-@njit(cache=True)
 def play_steps(n_steps, belief, stream, bandwidth, anchor, crop_weight, maps, disposition, rules):
     # Arrays are passed one by one: to take one out of a tuple counts a reference, which costs more than an interaction.
     message, moved, rewritten = np.empty((3, belief.shape[1]))
     posted = np.empty(belief.shape)
     limits = pair_limits(rules.n_observers)
     for _ in range(n_steps):
+        for k in range(message.size):
+            message[k] = 0.0
         if rules.protocol == PAIRWISE:
             i, j, stream[0], stream[1], stream[2], stream[3] = next_pair(
                 limits, stream[0], stream[1], stream[2], stream[3]
             )
-            for k in range(message.size):
-                message[k] = 0.0
             add_message(stream, belief, i, bandwidth[i], 1.0, message)
             listen(belief, np.int64(j), message, anchor, crop_weight, maps, disposition, moved, rewritten)
-        elif rules.protocol == BROADCAST:
-            broadcast(
-                belief, stream, bandwidth, anchor, crop_weight, maps, disposition, posted, message, moved, rewritten
-            )
-        else:
-            report = rules.report
-            manage(belief, stream, bandwidth, anchor, crop_weight, maps, disposition, report, message, moved, rewritten)
+        elif rules.protocol == BROADCAST:  # all post; then each hears the mean of the others' messages
+            posted[:] = 0.0
+            for i in range(belief.shape[0]):
+                add_message(stream, belief, i, bandwidth[i], 1.0 / max(bandwidth[i], 1), posted[i])
+            for j in range(belief.shape[0]):
+                message[:] = 0.0
+                for i in range(belief.shape[0]):
+                    if i != j:
+                        for k in range(message.size):
+                            message[k] += posted[i, k]
+                listen(belief, j, message, anchor, crop_weight, maps, disposition, moved, rewritten)
+        else:  # the observers post, the manager hears all of it and decides, and all observers hear its decision
+            manager = rules.n_observers
+            for i in range(manager):
+                add_message(stream, belief, i, bandwidth[i], 1.0 / max(bandwidth[i], 1), message)
+            listen(belief, manager, message, anchor, crop_weight, maps, disposition, moved, rewritten)
+            message[:] = 0.0
+            message[answer(stream, belief, manager, rules.report)] = 1.0
+            for j in range(manager):
+                listen(belief, j, message, anchor, crop_weight, maps, disposition, moved, rewritten)
+
+
+@njit(cache=True, nogil=True)
+def probe(runs, run, rules, number):
+    """Asks all agents, as the probe of this number; returns whether their answers are the same."""
+    reports, belief = runs.reports[run], runs.belief[run]
+    same = True
+    for agent in range(reports.size):
+        reports[agent] = answer(runs.answer_streams[run], belief, agent, rules.report)
+        same = same and reports[agent] == reports[0]
+    if runs.history.shape[1] > 0:
+        copy_to(runs.history[run, number], reports)
+    if runs.paths.shape[1] > 0:
+        m = q = 0.0
+        for i in range(rules.n_observers):
+            s = belief[i, runs.axis[run, 0]] - belief[i, runs.axis[run, 1]]
+            m += s
+            q += s * s
+        runs.paths[run, number, 0] = m / rules.n_observers
+        runs.paths[run, number, 1] = q / rules.n_observers
+    return same
 
 
 @njit(cache=True, nogil=True)
 def first_probe(runs, rules):
     """The isolated answers, before any message."""
     for run in range(runs.belief.shape[0]):
-        probe(runs.belief[run], runs.answer_streams[run], rules.report, runs.reports[run])
-        if runs.paths.shape[1] > 0:
-            write_lean(runs.belief[run], rules.n_observers, runs.axis[run], runs.paths[run, 0])
+        probe(runs, run, rules, 0)
 
 
 @njit(cache=True, nogil=True)
@@ -264,27 +238,18 @@ def advance(active, runs, team, rules, n_probes):
     for k in range(active.size):
         run = active[k]
         trial = run if team.anchor.shape[0] > 1 else 0
+        belief, stream, anchor, weight = (
+            runs.belief[run],
+            runs.streams[run],
+            team.anchor[trial],
+            team.crop_weight[trial],
+        )
         for _ in range(n_probes):
             stopped = rules.patience > 0 and runs.unanimous[run] >= rules.patience
             if stopped or runs.steps[run] >= rules.max_steps:
                 break
             n_steps = min(rules.probe_every, rules.max_steps - runs.steps[run])
-            play_steps(
-                n_steps,
-                runs.belief[run],
-                runs.streams[run],
-                team.bandwidth,
-                team.anchor[trial],
-                team.crop_weight[trial],
-                team.maps,
-                team.disposition,
-                rules,
-            )
+            play_steps(n_steps, belief, stream, team.bandwidth, anchor, weight, team.maps, team.disposition, rules)
             runs.steps[run] += n_steps
-            same = probe(runs.belief[run], runs.answer_streams[run], rules.report, runs.reports[run])
+            same = probe(runs, run, rules, -(-runs.steps[run] // rules.probe_every))
             runs.unanimous[run] = runs.unanimous[run] + 1 if same else 0
-            number = -(-runs.steps[run] // rules.probe_every)
-            if runs.history.shape[1] > 0:
-                copy_to(runs.history[run, number], runs.reports[run])
-            if runs.paths.shape[1] > 0:
-                write_lean(runs.belief[run], rules.n_observers, runs.axis[run], runs.paths[run, number])

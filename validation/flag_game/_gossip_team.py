@@ -92,7 +92,6 @@ def start_beliefs(initial: str | xr.DataArray | np.ndarray | None, rows: xr.Data
 
 def make_team(
     rows: xr.DataArray,
-    *,
     grounded: bool,
     rewrite_map: xr.DataArray | np.ndarray | None,
     uptake: float | Sequence[float],
@@ -110,7 +109,11 @@ def make_team(
         raise InputError(f"rewrite = {rewrite!r}: a rewrite needs a rewrite_map")
     anchor = scaled if grounded else np.ones((1, n_agents, n_labels))
     crop_weight = scaled if is_similarity else np.ones((1, n_agents, n_labels))
-    words = _bandwidths(bandwidth, n_agents)
+    words = _by_agent("bandwidth", bandwidth, n_agents, 1, math.inf)
+    finite = words[np.isfinite(words)]
+    if (finite != np.round(finite)).any() or finite.max(initial=1) > LARGEST_BANDWIDTH:
+        raise InputError(f"bandwidth = {bandwidth!r}: expected whole numbers up to {LARGEST_BANDWIDTH}, or math.inf")
+    words = np.where(np.isfinite(words), words, 0).astype(np.int64)  # 0 for infinitely many
     if manager_uptake is not None:
         # It sees no crop: nothing to anchor it, and nothing to rewrite by. It sends decisions, not messages.
         anchor, crop_weight = (np.pad(a, ((0, 0), (0, 1), (0, 0)), constant_values=1.0) for a in (anchor, crop_weight))
@@ -139,20 +142,21 @@ def _by_agent(name: str, value: float | Sequence[float], n_agents: int, least: f
     return np.broadcast_to(values, (n_agents,)).copy()
 
 
-def _bandwidths(bandwidth: float | Sequence[float], n_agents: int) -> np.ndarray:
-    """Numbers of labels in a message, 0 for infinitely many."""
-    words = _by_agent("bandwidth", bandwidth, n_agents, 1, math.inf)
-    finite = words[np.isfinite(words)]
-    if (finite != np.round(finite)).any() or finite.max(initial=1) > LARGEST_BANDWIDTH:
-        raise InputError(f"bandwidth = {bandwidth!r}: expected whole numbers up to {LARGEST_BANDWIDTH}, or math.inf")
-    return np.where(np.isfinite(words), words, 0).astype(np.int64)
-
-
 def _maps(rewrite_map: xr.DataArray | np.ndarray | None, rows: xr.DataArray) -> tuple[np.ndarray, bool]:
     """Maps with the reported country first, one for all or one for each agent; and whether it is a similarity."""
     n_agents, n_labels = rows.shape[1:]
     if isinstance(rewrite_map, xr.DataArray):
-        rewrite_map = _map_in_order(rewrite_map, rows)
+        dims = ("agent", "country", "reported") if "agent" in rewrite_map.dims else ("country", "reported")
+        if len(rewrite_map.dims) != len(dims) or set(rewrite_map.dims) != set(dims):
+            expected = "(country, reported) or (agent, country, reported)"
+            raise InputError(f"rewrite_map has the dims {rewrite_map.dims}: expected {expected}")
+        if ("country" in rewrite_map.coords) != ("reported" in rewrite_map.coords):
+            raise InputError(
+                "rewrite_map: expected names of countries along both country and reported, or along neither"
+            )
+        for dim in ("country", "reported"):
+            rewrite_map = _in_order("rewrite_map", rewrite_map, dim, rows)
+        rewrite_map = rewrite_map.transpose(*dims)
     if rewrite_map is None:
         return np.zeros((1, n_labels, n_labels)), False
     maps = _array("rewrite_map", rewrite_map, "an array of numbers")
@@ -162,15 +166,3 @@ def _maps(rewrite_map: xr.DataArray | np.ndarray | None, rows: xr.DataArray) -> 
     if not np.isfinite(maps).all() or maps.min() < 0:
         raise InputError("rewrite_map: expected finite numbers of at least 0")
     return np.ascontiguousarray(maps.reshape(-1, *shared).transpose(0, 2, 1)), maps.ndim == 2
-
-
-def _map_in_order(rewrite_map: xr.DataArray, rows: xr.DataArray) -> xr.DataArray:
-    dims = ("agent", "country", "reported") if "agent" in rewrite_map.dims else ("country", "reported")
-    if len(rewrite_map.dims) != len(dims) or set(rewrite_map.dims) != set(dims):
-        expected = "(country, reported) or (agent, country, reported)"
-        raise InputError(f"rewrite_map has the dims {rewrite_map.dims}: expected {expected}")
-    if ("country" in rewrite_map.coords) != ("reported" in rewrite_map.coords):
-        raise InputError("rewrite_map: expected names of countries along both country and reported, or along neither")
-    for dim in ("country", "reported"):
-        rewrite_map = _in_order("rewrite_map", rewrite_map, dim, rows)
-    return rewrite_map.transpose(*dims)

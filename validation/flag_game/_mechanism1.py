@@ -9,18 +9,8 @@ import xarray as xr
 from scipy.stats import norm
 from tqdm.auto import tqdm
 
-from meanfield import InputError
 from meanfield.toolbox import LARGEST_SEED, check_level, check_memory, labelled, stamp, whole_number, wilson_interval
-from theory.flag_game.mechanism1 import (
-    APPENDIX_E,
-    ENDPOINTS,
-    Ends,
-    Mechanism1,
-    Source,
-    endpoints_of_votes,
-    play,
-    read_counts,
-)
+from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, Mechanism1, Source, endpoints_of_votes, play, read_counts
 from theory.toolbox import INTERVAL_LEVEL
 from validation._engine.arguments import BYTES_A_RUN, population_sizes
 
@@ -82,53 +72,39 @@ def simulate(
     4                      0.43             0.37          0.20            0.0
     64                     0.19             0.16          0.45            0.2
     """
-    if not isinstance(parameters, Mechanism1):
-        raise InputError(f"parameters = {parameters!r}: expected a Mechanism1")
     sizes = population_sizes(n_agents)
     runs, seed = whole_number("runs", runs, 1), whole_number("seed", seed, 0, LARGEST_SEED)
     check_memory(BYTES_A_RUN * len(sizes) * runs, f"runs = {runs}", "fewer runs")
     check_level(level)
     with tqdm(total=len(sizes) * runs, desc="Mechanism 1", disable=not progress, leave=False) as bar:
         ends = [play(parameters, n, runs, seed, bar.update, trajectories) for n in sizes]
-    result = _labelled(sizes, ends, level)
-    if trajectories:
-        result = result.assign(_paths(ends)).assign_coords(round=np.arange(ends[0].m.shape[1]))
-    return stamp(result, "mechanism1_simulation", None, runs=runs, seed=seed, level=level, parameters=str(parameters))
-
-
-def _labelled(sizes: list[int], ends: list[Ends], level: float) -> xr.Dataset:
-    runs = len(ends[0].m)
     share = np.stack([end.truth_votes / n for n, end in zip(sizes, ends, strict=True)])
     classes = np.stack([endpoints_of_votes(n)[end.truth_votes] for n, end in zip(sizes, ends, strict=True)])
     counts = np.stack([(classes == c).sum(1) for c in range(len(ENDPOINTS))], axis=-1)
     interval = np.stack(wilson_interval(counts, runs, level), axis=-1)
     error = share.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.full(len(sizes), np.nan)
-    each, size, by_class = ("n_agents", "run"), ("n_agents",), ("n_agents", "endpoint")
+    m, q = (np.stack([getattr(end, name) for end in ends]) for name in ("m", "q"))
+    each, by_class, coords = ("n_agents", "run"), ("n_agents", "endpoint"), {"n_agents": sizes, "run": np.arange(runs)}
     columns = {
         "truth_share": (each, share, "share of votes for the truth"),
         "run_endpoint": (each, np.array(ENDPOINTS)[classes], "class of the endpoint"),
-        "m": (each, np.stack([end.m[:, -1] for end in ends]), "truth minus rival, [002] Eq. 8"),
-        "q": (each, np.stack([end.q[:, -1] for end in ends]), "commitment, [002] Eq. 8"),
-        "seeds": (size, np.full(len(sizes), runs), "number of runs"),
-        "collective_accuracy": (size, share.mean(axis=1), "collective mean accuracy"),
-        "collective_accuracy_se": (size, error, "its standard error"),
+        "m": (each, m[..., -1], "truth minus rival, [002] Eq. 8"),
+        "q": (each, q[..., -1], "commitment, [002] Eq. 8"),
+        "seeds": ("n_agents", np.full(len(sizes), runs), "number of runs"),
+        "collective_accuracy": ("n_agents", share.mean(axis=1), "collective mean accuracy"),
+        "collective_accuracy_se": ("n_agents", error, "its standard error"),
         "endpoint_count": (by_class, counts, "number of runs"),
         "endpoint_fraction": (by_class, counts / runs, "fraction of runs"),
         "endpoint_interval": ((*by_class, "bound"), interval, f"its {100 * level:g} % interval, Wilson"),
     }
-    return labelled(
-        columns,
-        {"n_agents": sizes, "run": np.arange(runs), "endpoint": list(ENDPOINTS), "bound": ["low", "high"]},
-    )
-
-
-def _paths(ends: list[Ends]) -> xr.Dataset:
-    over = ("n_agents", "run", "round")
-    columns = {
-        "m_path": (over, np.stack([end.m for end in ends]), "truth minus rival over time, [002] Eq. 8"),
-        "q_path": (over, np.stack([end.q for end in ends]), "commitment over time, [002] Eq. 8"),
-    }
-    return labelled(columns)
+    if trajectories:
+        columns |= {
+            "m_path": ((*each, "round"), m, "truth minus rival over time, [002] Eq. 8"),
+            "q_path": ((*each, "round"), q, "commitment over time, [002] Eq. 8"),
+        }
+        coords["round"] = np.arange(m.shape[-1])
+    result = labelled(columns, coords | {"endpoint": list(ENDPOINTS), "bound": ["low", "high"]})
+    return stamp(result, "mechanism1_simulation", None, runs=runs, seed=seed, level=level, parameters=str(parameters))
 
 
 def compare(
@@ -186,13 +162,11 @@ def compare(
     """
     data = read_counts(measured)
     simulated = simulate(parameters, n_agents=data.sizes, runs=runs, seed=seed, level=level, progress=progress)
-    z = norm.ppf((1 + level) / 2)
-    intervals = [wilson_interval(c, int(n), level) for c, n in zip(data.counts, data.seeds, strict=True)]
-    ends = [np.array([low, high]).T for low, high in intervals]
-    accuracy = data.accuracy[:, None] + np.array([-z, z]) * data.standard_error[:, None]
+    accuracy = data.accuracy[:, None] + norm.ppf((1 + level) / 2) * np.outer(data.standard_error, [-1, 1])
     if level == INTERVAL_LEVEL and data.accuracy_interval is not None:
         accuracy = data.accuracy_interval
-    interval = np.concatenate([np.stack(ends), accuracy[:, None]], axis=1)
+    fractions = np.stack(wilson_interval(data.counts, data.seeds[:, None], level), axis=-1)
+    interval = np.concatenate([fractions, accuracy[:, None]], axis=1)
     seen = np.c_[data.counts / data.seeds[:, None], data.accuracy]
     value = np.c_[simulated["endpoint_fraction"].values, simulated["collective_accuracy"].values]
     error = np.c_[np.sqrt(value[:, :4] * (1 - value[:, :4]) / runs), simulated["collective_accuracy_se"].values]
@@ -205,9 +179,6 @@ def compare(
         "simulated_error": (over, error, "its Monte-Carlo standard error"),
         "inside": (over, inside, "1 where the simulated value is in the measured interval"),
     }
-    result = labelled(
-        columns,
-        {"n_agents": data.n_agents, "quantity": [*ENDPOINTS, "accuracy"], "bound": ["low", "high"]},
-    )
+    coords = {"n_agents": data.n_agents, "quantity": [*ENDPOINTS, "accuracy"], "bound": ["low", "high"]}
     options = {"runs": runs, "seed": seed, "level": level, "parameters": str(parameters)}
-    return stamp(result, "mechanism1_comparison", None, **options)
+    return stamp(labelled(columns, coords), "mechanism1_comparison", None, **options)

@@ -97,30 +97,16 @@ def place(inventory, n_words):
 
 
 @njit(cache=True)
-def play_round(
-    agents,
-    counts,
-    stream,
-    absorbed,
-    final,
-    n_free,
-    lexicon,
-    first_word,
-    first_invented,
-    listener_only,
-    stores_invented,
-    if_held,
-    if_new,
-    before,
-    goes_on,
-):
+def play_round(agents, counts, stream, absorbed, final, game, before, goes_on):
     """N interactions after `before` earlier ones, or up to consensus; returns how many of them were successes.
 
-    Updates the inventories `agents` (N,), committed ones from `n_free` on, the numbers `counts` (W + 1,)
-    of agents who hold each word only and of all others, and the stream. The first consensus is written to `absorbed`
-    and `final`; a run that `goes_on` plays its round to the end. Hearers say yes with the probabilities `if_held` /
-    2^63 to a word that they hold, and `if_new` / 2^63 to another one.
+    Updates the inventories `agents` (N,), committed ones from `n_free` on, the numbers `counts` (W + 1,) of agents who
+    hold each word only and of all others, and the stream. The first consensus is written to `absorbed` and `final`; a
+    run that `goes_on` plays its round to the end. `game` are the rules, numbers alone: `n_free`; the `lexicon` of all
+    words; thresholds of 63 bits for the first of two words, held or invented; whether only listeners collapse, and
+    whether speakers keep what they invent; and thresholds for a yes to a word that the hearer holds, and to another.
     """
+    n_free, lexicon, first_word, first_invented, listener_only, stores_invented, if_held, if_new = game
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     limits = pair_limits(agents.size)
     n_words = final.size
@@ -165,21 +151,7 @@ def write_consensus(absorbed, final, interaction, word, counts):
 
 
 @njit(cache=True, nogil=True)
-def advance(
-    active,
-    runs,
-    agents,
-    n_free,
-    lexicon,
-    first_word,
-    first_invented,
-    listener_only,
-    stores_invented,
-    if_held,
-    if_new,
-    n_rounds,
-    least,
-):
+def advance(active, runs, agents, game, n_rounds, least):
     """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, at least up to round `least`."""
     n_agents = agents.shape[1]
     for k in range(active.size):
@@ -194,8 +166,7 @@ def advance(
         last = runs.played[run] + n_rounds
         while runs.played[run] < last and (absorbed[0] < 0 or runs.played[run] < least):
             before, goes_on = runs.played[run] * n_agents, runs.played[run] < least
-            rules = n_free, lexicon, first_word, first_invented, listener_only, stores_invented, if_held, if_new
-            successes = play_round(agents[run], counts, runs.streams[run], absorbed, final, *rules, before, goes_on)
+            successes = play_round(agents[run], counts, runs.streams[run], absorbed, final, game, before, goes_on)
             runs.played[run] += 1
             if runs.played[run] < runs.recorded.shape[1]:
                 copy_to(runs.recorded[run, runs.played[run]], counts)

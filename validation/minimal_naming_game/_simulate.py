@@ -1,13 +1,11 @@
-"""The minimal naming game of finite populations: agent by agent on inventories, or in batches on a table of meetings.
-
-The table holds the interactions from which `theory` derives its rate equation.
-"""
+"""The minimal naming game of finite populations: agent by agent on inventories, or in batches of meetings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from string import ascii_uppercase
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -15,13 +13,24 @@ import xarray as xr
 from meanfield import InputError
 from meanfield.toolbox import one_or_several, shown, stamp, whole_number, word_coords
 from theory import minimal_naming_game
-from theory.toolbox import check_rule, checked_answers
+from theory.toolbox import check_rule, checked_answers, lexicons, uttered
 from validation._engine.arguments import LARGEST_POPULATION
-from validation.minimal_naming_game._inventories import MOST_WORDS, play_inventories
+from validation._engine.thresholds import word_thresholds
+from validation.minimal_naming_game._inventories_kernel import advance
 from validation.reactions._kernel import Runs
-from validation.reactions._protocol import METHODS, Plan, absorption, marked_share, play_protocol, takes_batches
+from validation.reactions._protocol import (
+    METHODS,
+    Plan,
+    absorption,
+    marked_share,
+    play_protocol,
+    play_runs,
+    takes_batches,
+)
 from validation.reactions._transitions import LARGEST_IN_BATCHES, Transition, outcomes_of_rows
 
+MOST_WORDS = 64  # bits of an inventory
+INVENTORY_TYPES = (np.uint8, np.uint16, np.uint32, np.uint64)
 MOST_WORDS_IN_BATCHES = 6  # as in theory: 64 lexicons, and four times as many pairs with each further word
 INITIAL = ("empty", "even")
 
@@ -115,20 +124,45 @@ def simulate(
     n_agents = whole_number("n_agents", n_agents, 2, LARGEST_IN_BATCHES)
     n_words = whole_number("n_words", n_words, 1, MOST_WORDS)
     check_rule(rule)
-    _check_bias("p", p, n_words)
-    _check_bias("p_invented", p_invented, n_words)
+    for name, chance in (("p", p), ("p_invented", p_invented)):
+        if not isinstance(chance, (int, float)) or not 0 <= chance <= 1 or (n_words != 2 and chance != 0.5):
+            expected = f"expected a probability, and 0.5 for n_words = {n_words} other than 2"
+            raise InputError(f"{name} = {chance!r}: {expected}")
     pi, phi = map(float, checked_answers(accepts))
     if not isinstance(stores_invented, bool):
         raise InputError(f"stores_invented = {stores_invented!r}: expected True or False")
-    zealots = _committed(committed, n_words, n_agents)
-    singles = _singles(initial, n_words, n_agents - sum(zealots))
-    plan = Plan(n_agents, runs, seed, max_rounds, record_rounds, progress)
-    counts = _start(n_agents, singles, zealots) if n_words <= MOST_WORDS_IN_BATCHES else {}
-    if _takes_batches(method, n_agents, n_words, len(counts)):
-        played = _play_in_batches(counts, n_words, (p, p_invented), rule, stores_invented, (pi, phi), plan)
+    if isinstance(committed, Mapping):
+        if not set(committed) <= set(range(n_words)):
+            raise InputError(f"committed = {committed!r}: expected words from 0 to {n_words - 1}")
+        committed = [committed.get(word, 0) for word in range(n_words)]
+    committed = [0] * n_words if committed is None else committed
+    zealots = _numbers("committed", committed, n_words, n_agents, f"n_agents = {n_agents} in all")
+    n_free = n_agents - sum(zealots)
+    if not isinstance(initial, str):
+        singles = _numbers("initial", initial, n_words, n_free, f"the {n_free} agents who are not committed")
+    elif initial not in INITIAL:
+        raise InputError(f"initial = {initial!r}: expected {' or '.join(map(repr, INITIAL))}, or numbers of agents")
+    elif initial == "even" and n_free % n_words:
+        raise InputError(f"initial = 'even': expected {n_free} agents to be a multiple of {n_words} words")
     else:
-        played = play_inventories(singles, zealots, (p, p_invented), rule, stores_invented, (pi, phi), plan)
-    labels = word_labels(n_words)
+        singles = [n_free // n_words if initial == "even" else 0] * n_words
+    plan = Plan(n_agents, runs, seed, max_rounds, record_rounds, progress)
+    if n_words > MOST_WORDS_IN_BATCHES:
+        if method not in METHODS or method == "batches":
+            expected = f"expected 'auto' or 'agents' for more than {MOST_WORDS_IN_BATCHES} words"
+            raise InputError(f"method = {method!r}: {expected}")
+        if n_agents > LARGEST_POPULATION:
+            raise InputError(f"n_agents = {n_agents}: expected at most {LARGEST_POPULATION} for n_words = {n_words}")
+        kinds, in_batches = {}, False
+    else:
+        kinds = _kinds(n_agents, singles, zealots)
+        in_batches = takes_batches(method, n_agents, len(kinds))
+    answers = {"stores_invented": stores_invented, "accepts": (pi, phi)}
+    if in_batches:
+        played = _play_in_batches(kinds, lambda held: uttered(held, n_words, p, p_invented), rule, answers, plan)
+    else:
+        played = _play_inventories(singles, zealots, [p, p_invented, pi, phi], rule, stores_invented, plan)
+    labels = [*ascii_uppercase, *map("".join, product(ascii_uppercase, repeat=2))][:n_words]
     named = absorption(played, labels, n_agents)
     share = {"long_name": "share of agents who hold this word only", "units": "1"}
     result = xr.Dataset(
@@ -146,118 +180,78 @@ def simulate(
         result = result.assign_coords(round=np.arange(played.recorded.shape[1]))
     options = {"n_agents": n_agents, "n_words": n_words, "p": p, "committed": " ".join(map(str, zealots)), "rule": rule}
     options["initial"] = initial if isinstance(initial, str) else " ".join(map(str, singles))
-    options |= {
-        "stores_invented": stores_invented,
-        "p_invented": p_invented,
-        "accepts": f"{pi} {phi}",
-        "runs": runs,
-        "seed": seed,
-        "max_rounds": max_rounds,
-        "record_rounds": record_rounds,
-        "method": method,
-    }
+    options |= {"stores_invented": stores_invented, "p_invented": p_invented, "accepts": f"{pi} {phi}"}
+    options |= {"runs": runs, "seed": seed, "max_rounds": max_rounds, "record_rounds": record_rounds, "method": method}
     return stamp(result, "minimal_naming_game_simulation", None, **options)
 
 
-def word_labels(n_words: int) -> list[str]:
-    """A to Z, and from the 27th word on AA, AB, …"""
-    letters = [*ascii_uppercase]
-    return [*letters, *(first + second for first in letters for second in letters)][:n_words]
-
-
-def _takes_batches(method: str, n_agents: int, n_words: int, n_kinds: int) -> bool:
-    """Whether batches are asked for, or faster."""
-    if n_words <= MOST_WORDS_IN_BATCHES:
-        return takes_batches(method, n_agents, n_kinds)
-    if method not in METHODS or method == "batches":
-        raise InputError(
-            f"method = {method!r}: expected 'auto' or 'agents' for more than {MOST_WORDS_IN_BATCHES} words"
-        )
-    if n_agents > LARGEST_POPULATION:
-        raise InputError(f"n_agents = {n_agents}: expected at most {LARGEST_POPULATION} for n_words = {n_words}")
-    return False
-
-
-def _play_in_batches(
-    counts: Mapping[minimal_naming_game.Agent, int],
-    n_words: int,
-    biases: tuple[float, float],
-    rule: str,
-    stores: bool,
-    accepts: tuple[float, float],
-    plan: Plan,
-) -> Runs:
-    """The runs; `final` and `recorded` are numbers of agents who hold each word only."""
-    agents = list(counts)
-    uttered = _words_uttered(n_words, *biases).__getitem__
-    events = minimal_naming_game.interactions(agents, uttered, rule, stores_invented=stores, accepts=accepts)
-    rows = [Transition(*event) for event in events]
-    single = np.array([[agent.lexicon == {word} for agent in agents] for word in range(n_words)]).astype(np.int64)
-    outcomes = outcomes_of_rows(rows, {k: k for k in range(len(agents))}, groups=single, watched=single)
-    start = np.array(list(counts.values()), dtype=np.int64)
-    played = play_protocol(outcomes, start, plan, "batches")
-    return played._replace(final=played.final @ single.T)
-
-
-def _start(n_agents: int, singles: list[int], zealots: list[int]) -> dict[minimal_naming_game.Agent, int]:
-    """The kinds of agents that can arise, with their numbers at the start."""
-    words = range(len(singles))
-    empty = n_agents - sum(singles) - sum(zealots)
-    lexicons = [frozenset(held) for size in range(1, len(words) + 1) for held in combinations(words, size)]
-    kinds = {minimal_naming_game.Agent(lexicon): 0 for lexicon in lexicons}
-    kinds |= {minimal_naming_game.Agent(frozenset({word})): singles[word] for word in words}
-    # No lexicon becomes empty, and fewer kinds make shorter batches.
-    kinds |= {minimal_naming_game.Agent(frozenset()): empty} if empty else {}
-    return kinds | {
-        minimal_naming_game.Agent(frozenset({word}), True): zealots[word] for word in words if zealots[word]
-    }
-
-
-def _check_bias(name: str, p: float, n_words: int) -> None:
-    if not isinstance(p, (int, float)) or not 0 <= p <= 1 or (n_words != 2 and p != 0.5):
-        raise InputError(f"{name} = {p!r}: expected a probability, and 0.5 for n_words = {n_words} other than 2")
-
-
-def _words_uttered(n_words: int, p: float, p_invented: float) -> dict[frozenset[int], dict[int, float]]:
-    """{lexicon: {word: probability}}."""
-    words = range(n_words)
-    sizes = range(1, n_words + 1)
-    uttered = {frozenset(held): dict.fromkeys(held, 1 / len(held)) for k in sizes for held in combinations(words, k)}
-    uttered[frozenset()] = dict.fromkeys(words, 1 / n_words)
-    if n_words == 2:
-        uttered[frozenset(words)] = {0: p, 1: 1 - p}
-        uttered[frozenset()] = {0: p_invented, 1: 1 - p_invented}
-    return uttered
-
-
-def _committed(committed: Sequence[int] | Mapping[int, int] | None, n_words: int, n_agents: int) -> list[int]:
-    if isinstance(committed, Mapping):
-        unknown = [word for word in committed if word not in range(n_words)]
-        if unknown:
-            raise InputError(f"committed = {committed!r}: expected words from 0 to {n_words - 1}")
-        committed = [committed.get(word, 0) for word in range(n_words)]
-    zealots = _numbers("committed", [0] * n_words if committed is None else committed, n_words)
-    if sum(zealots) > n_agents:
-        raise InputError(f"committed = {committed!r}: expected at most n_agents = {n_agents} in all")
-    return zealots
-
-
-def _singles(initial: str | Sequence[int], n_words: int, n_free: int) -> list[int]:
-    """Number of uncommitted agents who start with each single word."""
-    if isinstance(initial, str):
-        if initial not in INITIAL:
-            raise InputError(f"initial = {initial!r}: expected {' or '.join(map(repr, INITIAL))}, or numbers of agents")
-        if initial == "even" and n_free % n_words:
-            raise InputError(f"initial = 'even': expected {n_free} agents to be a multiple of {n_words} words")
-        return [n_free // n_words if initial == "even" else 0] * n_words
-    singles = _numbers("initial", initial, n_words)
-    if sum(singles) > n_free:
-        raise InputError(f"initial = {initial!r}: expected at most the {n_free} agents who are not committed")
-    return singles
-
-
-def _numbers(name: str, values: Sequence[int], n_words: int) -> list[int]:
+def _numbers(name: str, values: Sequence[int], n_words: int, most: int, told: str) -> list[int]:
+    """Numbers of agents, one for each word, of at most `most` in all."""
     given = one_or_several(values)
     if len(given) != n_words:
         raise InputError(f"{name} = {shown(values)}: expected {n_words} numbers of agents, one for each word")
-    return [whole_number(f"{name}[{word}]", value, 0) for word, value in enumerate(given)]
+    numbers = [whole_number(f"{name}[{word}]", value, 0) for word, value in enumerate(given)]
+    if sum(numbers) > most:
+        raise InputError(f"{name} = {values!r}: expected at most {told}")
+    return numbers
+
+
+def _kinds(n_agents: int, singles: list[int], zealots: list[int]) -> dict[minimal_naming_game.Agent, int]:
+    """The kinds of agents that can arise, with their numbers at the start."""
+    Agent, words = minimal_naming_game.Agent, range(len(singles))
+    kinds = {Agent(lexicon): 0 for lexicon in lexicons(len(singles))}
+    kinds |= {Agent(frozenset({word})): singles[word] for word in words}
+    # No lexicon becomes empty, and fewer kinds make shorter batches.
+    empty = n_agents - sum(singles) - sum(zealots)
+    kinds |= {Agent(frozenset()): empty} if empty else {}
+    return kinds | {Agent(frozenset({word}), True): zealots[word] for word in words if zealots[word]}
+
+
+def _play_in_batches(
+    kinds: Mapping[minimal_naming_game.Agent, int],
+    utter: Callable[[frozenset[int]], Mapping[int, float]],
+    rule: str,
+    answers: Mapping[str, Any],
+    plan: Plan,
+) -> Runs:
+    """The runs; `final` and `recorded` are numbers of agents who hold each word only."""
+    agents = list(kinds)
+    rows = [Transition(*event) for event in minimal_naming_game.interactions(agents, utter, rule, **answers)]
+    words = sorted(frozenset().union(*(agent.lexicon for agent in agents)))
+    single = np.array([[agent.lexicon == {word} for agent in agents] for word in words]).astype(np.int64)
+    outcomes = outcomes_of_rows(rows, {k: k for k in range(len(agents))}, groups=single, watched=single)
+    played = play_protocol(outcomes, np.array(list(kinds.values()), dtype=np.int64), plan, "batches")
+    return played._replace(final=played.final @ single.T)
+
+
+def _play_inventories(
+    singles: Sequence[int],
+    zealots: Sequence[int],
+    probabilities: Sequence[float],
+    rule: str,
+    stores_invented: bool,
+    plan: Plan,
+) -> Runs:
+    """The runs agent by agent, with `probabilities` of the first of two words, held or invented, and of both answers.
+
+    `singles` and `zealots` are the numbers of free and of committed agents who hold each single word at the start; the
+    others hold none. `final` and `recorded` are the numbers of agents who hold each word only; in `counts` the number
+    of all others follows. Successes are the marked interactions, words the groups.
+    """
+    n_words, n_free = len(singles), plan.n_agents - sum(zealots)
+    plan = plan.checked(n_words, n_words)
+    # Inventories of the free agents, then of the committed ones, in the narrowest type that holds W bits: large
+    # populations are as fast as they fit into caches.
+    kind = next(kind for kind in INVENTORY_TYPES if n_words <= np.iinfo(kind).bits)
+    words = np.uint64(1) << np.arange(n_words, dtype=np.uint64)
+    held = np.concatenate([words, np.zeros(1, np.uint64), words]).astype(kind)
+    agents = np.repeat(held, [*singles, n_free - sum(singles), *zealots])
+    first_word, first_invented, *yes = word_thresholds(np.array([[p, 1 - p] for p in probabilities]))[:, 0]
+    start = np.add(singles, zealots, dtype=np.int64)
+    counts = np.append(start, plan.n_agents - start.sum())
+    game = n_free, np.uint64(2**n_words - 1), first_word, first_invented, rule == "listener", stores_invented, *yes
+
+    def more(active: np.ndarray, part: Runs, agents: np.ndarray, n_rounds: int, min_rounds: int) -> None:
+        advance(active, part, agents, game, n_rounds, min_rounds)
+
+    return play_runs(plan, counts, start, n_words, agents, plan.n_agents, more)

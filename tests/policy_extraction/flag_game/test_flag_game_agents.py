@@ -37,9 +37,8 @@ from policy_extraction.flag_game import (
     probe_memory_conflict,
     susceptibility_line,
 )
-from policy_extraction.flag_game._log import Call, CallLog
+from policy_extraction.flag_game._asking import Call, CallLog, parse_reply
 from policy_extraction.flag_game._prompts import SLOTS, TASKS
-from policy_extraction.flag_game._replies import Expected, parse_reply
 from theory.flag_game import FLAGS, crop_compatibility, flag_of, png, render_crop
 from validation.flag_game import endpoints
 
@@ -240,12 +239,12 @@ def test_wrong_prompts_are_one_clear_line(own, change, message):
 
 # Answers
 
-EXPECTED = Expected(("country", "reason", "influential_agent_ids"), AB, others=frozenset({0, 2, 3, 4}))
+EXPECTED = {"keys": ("country", "reason", "influential_agent_ids"), "countries": AB, "others": frozenset({0, 2, 3, 4})}
 GOOD = {"country": "Austria", "reason": "red and white", "influential_agent_ids": [0, 3]}
 
 
 def test_an_answer_may_have_its_keys_in_any_order():
-    found = parse_reply(json.dumps(dict(reversed(GOOD.items())), indent=1) + "\n", EXPECTED)
+    found = parse_reply(json.dumps(dict(reversed(GOOD.items())), indent=1) + "\n", **EXPECTED)
     assert list(found.items()) == list(GOOD.items())
 
 
@@ -297,14 +296,14 @@ def test_what_others_are_told_does_not_depend_on_the_order_of_keys(protocol):
 )
 def test_nothing_in_an_answer_is_repaired(text, problem):
     with pytest.raises(ReplyError, match=problem):
-        parse_reply(text, EXPECTED)
+        parse_reply(text, **EXPECTED)
 
 
 def test_an_agent_must_say_who_it_is_as_it_was_told():
-    expected = Expected(("model_identity", "country"), AB, model="gpt-4o")
-    assert parse_reply('{"model_identity": "gpt-4o", "country": "Austria"}', expected)
+    expected = {"keys": ("model_identity", "country"), "countries": AB, "model": "gpt-4o"}
+    assert parse_reply('{"model_identity": "gpt-4o", "country": "Austria"}', **expected)
     with pytest.raises(ReplyError, match="model_identity"):
-        parse_reply('{"model_identity": "GPT-4o", "country": "Austria"}', expected)
+        parse_reply('{"model_identity": "GPT-4o", "country": "Austria"}', **expected)
 
 
 def test_a_refused_answer_is_asked_for_again_with_the_allowed_list():

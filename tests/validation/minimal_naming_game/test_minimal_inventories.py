@@ -329,7 +329,7 @@ def test_half_of_the_agents_invent_a_word() -> None:
         agents, counts, absorbed = np.zeros(n, np.uint64), np.zeros(65, np.int64), np.array([-1, -1])
         for k in range(rounds):
             game = n, np.uint64(2**64 - 1), np.uint64(0), np.uint64(0), False, True, np.uint64(2**63), np.uint64(0)
-            play_round(agents, counts, stream, absorbed, counts[:64].copy(), *game, 0, True)
+            play_round(agents, counts, stream, absorbed, counts[:64].copy(), game, 0, True)
             different[run, k] = int(np.bitwise_or.reduce(agents)).bit_count()
     peak = different.mean(0).max()
     assert 0.4 * n < peak < 0.5 * n

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -10,8 +11,7 @@ import xarray as xr
 
 from meanfield import InputError
 from meanfield.toolbox import real_number
-from theory.flag_game._pictures.crops import CANVAS, CROP, SIZES, Layout, Pictures, check_layout, pictures
-from theory.flag_game._pictures.drawing import SCALE
+from theory.flag_game._pictures.drawing import CANVAS, CROP, SCALE, SIZES, check_layout, draw
 from theory.flag_game._pictures.flags import COLOURS, FLAGS, Flag, check_pool, flag_of
 
 Counting = Literal["positions", "countries"]
@@ -43,10 +43,8 @@ def crop_compatibility(
 
     Parameters
     ----------
-    country
-        The country of the hidden flag.
-    flags
-        The pool: the flags that the observer considers possible.
+    country, flags
+        The country of the hidden flag, and the pool: the flags that the observer considers possible.
     noise
         ε, 0 ≤ ε < 1. Without noise p is exactly 0 for countries whose flags never show the crop; with noise it is small
         but positive, and fields are finite.
@@ -54,10 +52,8 @@ def crop_compatibility(
         'positions' is the posterior. 'countries' takes the largest term over j instead of the mean: at ε = 0 it is
         uniform over the countries whose flags contain the picture. Only the posterior makes Peru the strongest rival of
         France, as [002] has it; under 'countries' Italy ties with Peru.
-    canvas, crop
-        (width, height) in cells.
-    scale
-        Pixels along a side of a cell; at 1 flags are drawn cell by cell.
+    canvas, crop, scale
+        (width, height) in cells, and pixels along a side of a cell; at 1 flags are drawn cell by cell.
 
     Returns
     -------
@@ -78,58 +74,68 @@ def crop_compatibility(
     --------
     A blue crop of France's flag is more likely to be Ukraine's, which has more of them, and can't be Italy's.
 
-    >>> from theory.flag_game import crop_compatibility
-    >>> p = crop_compatibility("France", scale=1)
+    >>> p = theory.flag_game.crop_compatibility("France", scale=1)
     >>> p.isel(crop=0).sel(country=["France", "Ukraine", "Italy"]).values.round(2)
     array([0.09, 0.21, 0.  ])
     """
     pool = check_pool(flags)
-    layout = check_layout(canvas, crop, scale)
+    canvas, crop, scale = check_layout(canvas, crop, scale)
     hidden = pool.index(flag_of(country, pool))
     real_number("noise", noise, least=0, below=1)
     if counting not in get_args(Counting):
         raise InputError(f"counting = {counting!r}: expected {' or '.join(map(repr, get_args(Counting)))}")
-    seen = pictures(pool, layout)
-    own, picture = np.unique(seen.number[hidden], return_inverse=True)
-    p = _compatibility(seen, own, float(noise), counting)[picture]
-    attrs = {"hidden": country, "noise": float(noise), "counting": counting, "observer": "ideal"}
-    return _labelled(p, [flag.country for flag in pool], layout, picture, attrs)
-
-
-def _compatibility(seen: Pictures, own: np.ndarray, noise: float, counting: Counting) -> np.ndarray:
-    """p, shape (own pictures, countries). Likelihoods are relative to the likelihood of a crop read without error."""
-    odds = noise / (1 - noise) / (len(COLOURS) - 1)
-    weight = odds ** _distances(seen, own)  # 0 ** 0 is 1: without noise equal pictures only
+    number, occurrences, cells, distance = _pictures(pool, canvas, crop, scale)
+    own, picture = np.unique(number[hidden], return_inverse=True)
+    kinds_of_both = zip(cells[own].T, cells.T, strict=True)
+    differing = sum(distance[np.ix_(kinds, all_kinds)] for kinds, all_kinds in kinds_of_both)  # (own, all pictures)
+    # Relative to the likelihood of a crop read without error. 0 ** 0 is 1: without noise equal pictures only.
+    weight = np.power(float(noise) / (1 - float(noise)) / (len(COLOURS) - 1), differing)
     if counting == "positions":
-        likelihood = weight @ seen.occurrences
+        likelihood = weight @ occurrences
     else:
-        likelihood = np.stack([weight[:, shown > 0].max(axis=1) for shown in seen.occurrences.T], axis=1)
-    return likelihood / likelihood.sum(axis=1, keepdims=True)
+        likelihood = np.stack([weight[:, shown > 0].max(axis=1) for shown in occurrences.T], axis=1)
+    p = (likelihood / likelihood.sum(axis=1, keepdims=True))[picture]
+    top, left = np.mgrid[: canvas[1] - crop[1] + 1, : canvas[0] - crop[0] + 1]
+    attrs = {"long_name": "crop compatibility", "units": "1", "scale": scale}
+    attrs |= dict(zip(SIZES, (*canvas, *crop), strict=True))
+    attrs |= {"hidden": country, "noise": float(noise), "counting": counting, "observer": "ideal"}
+    coords = {
+        "crop": np.arange(len(p)),
+        "country": [flag.country for flag in pool],
+        "left": ("crop", left.ravel(), {"units": "cells"}),
+        "top": ("crop", top.ravel(), {"units": "cells"}),
+        "picture": ("crop", picture, {"long_name": "equal for crops with the same pixels"}),
+    }
+    return xr.DataArray(p, dims=("crop", "country"), coords=coords, name="compatibility", attrs=attrs)
 
 
-def _distances(seen: Pictures, some: np.ndarray) -> np.ndarray:
-    """The number of cells in which each of some pictures differs from each of all."""
-    total = np.zeros((len(some), len(seen.cells)))
-    for kinds, all_kinds in zip(seen.cells[some].T, seen.cells.T, strict=True):
-        total += seen.distance[np.ix_(kinds, all_kinds)]
-    return total
+@lru_cache(maxsize=8)
+def _pictures(
+    flags: tuple[Flag, ...], canvas: tuple[int, int], crop: tuple[int, int], scale: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """All crops of all flags; read-only, since the cache shares them.
 
-
-def _labelled(
-    p: np.ndarray, countries: list[str], layout: Layout, picture: np.ndarray, attrs: dict[str, str | float]
-) -> xr.DataArray:
-    left, top = layout.positions.T
-    sizes = dict(zip(SIZES, (*layout.canvas, *layout.crop), strict=True))
-    return xr.DataArray(
-        p,
-        dims=("crop", "country"),
-        coords={
-            "crop": np.arange(len(p)),
-            "country": countries,
-            "left": ("crop", left, {"units": "cells"}),
-            "top": ("crop", top, {"units": "cells"}),
-            "picture": ("crop", picture, {"long_name": "equal for crops with the same pixels"}),
-        },
-        name="compatibility",
-        attrs={"long_name": "crop compatibility", "units": "1", "scale": layout.scale} | sizes | attrs,
-    )
+    The number of the picture that a crop shows (countries, crops), row by row from the top left; the number of
+    positions at which a flag shows a picture (pictures, countries); the kind of each of its cells (pictures, cells of a
+    crop); and the share of pixels in which two kinds differ. Cells with the same pixels are of one kind; at scale 1 the
+    kinds are the colours.
+    """
+    width, height = canvas
+    numbers: dict[bytes, int] = {}
+    kinds = np.empty((len(flags), height * width), dtype=np.int64)
+    for i, flag in enumerate(flags):
+        pixels = draw(flag, width * scale, height * scale)
+        cells = pixels.reshape(height, scale, width, scale).swapaxes(1, 2).reshape(height * width, scale * scale)
+        kinds[i] = [numbers.setdefault(cell.tobytes(), len(numbers)) for cell in cells]
+    drawn = np.frombuffer(b"".join(numbers), dtype=np.uint8).reshape(len(numbers), scale * scale)
+    distance = np.stack([(drawn != one).mean(axis=1) for one in drawn])
+    kinds = kinds.reshape(len(flags), height, width)
+    windows = np.lib.stride_tricks.sliding_window_view(kinds, crop[::-1], axis=(1, 2))
+    cells, number = np.unique(windows.reshape(-1, crop[0] * crop[1]), axis=0, return_inverse=True)
+    number = number.reshape(len(flags), -1)
+    occurrences = np.zeros((len(cells), len(flags)), dtype=int)
+    np.add.at(occurrences, (number, np.arange(len(flags))[:, None]), 1)
+    found = number, occurrences, cells, distance
+    for array in found:
+        array.flags.writeable = False
+    return found

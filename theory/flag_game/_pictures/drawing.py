@@ -10,10 +10,13 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import check_memory, whole_number
+from meanfield.toolbox import check_memory, instance, whole_number
 from theory.flag_game._pictures.flags import COLOURS, Flag
 
-WIDTH, HEIGHT = 24, 16  # of the canvas, [002] Appendix C
+WIDTH, HEIGHT = CANVAS = 24, 16  # [002] Appendix C
+CROP = (6, 4)  # likewise
+# Names of these sizes in the attrs of results, and their defaults
+SIZES = {"canvas_width": WIDTH, "canvas_height": HEIGHT, "crop_width": CROP[0], "crop_height": CROP[1]}
 SCALE = 25
 SMALL_SCALE = 6  # three stripes on 16 rows of cells are whole numbers of pixels
 NUMBERS = {colour: number for number, colour in enumerate(COLOURS)}
@@ -23,16 +26,14 @@ PALETTE = np.array(list(COLOURS.values()), dtype=np.uint8)
 def draw(flag: Flag, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
     """The flag as an array of colour numbers: a cell has the colour of the point at its centre.
 
-    With n stripes over L cells, cell i belongs to stripe ⌊(2i + 1) n / 2L⌋: if
-    L is no multiple of n, stripes differ by a cell and three of them are symmetric (5, 6, 5 on 16 rows). A centre on a
-    border belongs to the later stripe, a centre in the triangle or on its edge to the triangle.
+    With n stripes over L cells, cell i belongs to stripe ⌊(2i + 1) n / 2L⌋: if L is no multiple of n, stripes differ by
+    a cell and three of them are symmetric (5, 6, 5 on 16 rows). A centre on a border belongs to the later stripe, a
+    centre in the triangle or on its edge to the triangle.
 
     Parameters
     ----------
-    flag
-        A `Flag`.
-    width, height
-        Cells, ≥ 1.
+    flag, width, height
+        A `Flag`, and numbers of cells, ≥ 1.
 
     Returns
     -------
@@ -54,29 +55,23 @@ def draw(flag: Flag, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
     array([[1, 1, 3, 3, 0, 0],
            [1, 1, 3, 3, 0, 0]], dtype=uint8)
     """
-    if not isinstance(flag, Flag):
-        raise InputError(f"flag = {flag!r}: expected a Flag")
+    instance("flag", flag, Flag)
     width, height = whole_number("width", width, 1), whole_number("height", height, 1)
     check_memory(10 * width * height, f"width = {width}, height = {height}", "a smaller picture")
-    along = height if flag.orientation == "horizontal" else width
-    n = len(flag.stripes)
+    across = flag.orientation == "horizontal"
+    along, n = height if across else width, len(flag.stripes)
     if along < n:
         raise InputError(f"{flag.country}: {n} {flag.orientation} stripes on {along} cells: expected at least {n}")
     stripe = (2 * np.arange(along) + 1) * n // (2 * along)
     colours = np.array([NUMBERS[colour] for colour in flag.stripes], dtype=np.uint8)[stripe]
-    if flag.orientation == "horizontal":
-        colours = colours[:, None]
-    canvas = np.broadcast_to(colours, (height, width)).copy()
+    canvas = np.broadcast_to(colours[:, None] if across else colours, (height, width)).copy()
     if flag.triangle is not None:
-        canvas[_in_triangle(width, height, Fraction(flag.triangle_depth))] = NUMBERS[flag.triangle]
+        # x ≤ depth (1 - |2y - 1|) in whole numbers, with the centre (x, y) of a cell in shares of width and height
+        depth = Fraction(flag.triangle_depth)
+        x = (2 * np.arange(width) + 1) * height * depth.denominator
+        edge = 2 * width * depth.numerator * (height - np.abs(2 * np.arange(height) + 1 - height))
+        canvas[x <= edge[:, None]] = NUMBERS[flag.triangle]
     return canvas
-
-
-def _in_triangle(width: int, height: int, depth: Fraction) -> np.ndarray:
-    """Where x ≤ depth (1 - |2y - 1|), with the centre (x, y) of a cell in shares of width and height."""
-    across = (2 * np.arange(width) + 1) * height * depth.denominator
-    down = 2 * width * depth.numerator * (height - np.abs(2 * np.arange(height) + 1 - height))
-    return across[None, :] <= down[:, None]
 
 
 def render(flag: Flag, scale: int = SCALE, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
@@ -87,10 +82,8 @@ def render(flag: Flag, scale: int = SCALE, width: int = WIDTH, height: int = HEI
 
     Parameters
     ----------
-    flag
-        A `Flag`.
-    scale
-        Pixels along a side of a cell, ≥ 1; 25 in [002] Appendix C.
+    flag, scale
+        A `Flag`, and pixels along a side of a cell, ≥ 1; 25 in [002] Appendix C.
     width, height
         Size of the canvas in cells.
 
@@ -117,6 +110,69 @@ def render(flag: Flag, scale: int = SCALE, width: int = WIDTH, height: int = HEI
     scale = whole_number("scale", scale, 1)
     width, height = whole_number("width", width, 1), whole_number("height", height, 1)
     return PALETTE[draw(flag, width * scale, height * scale)]
+
+
+def check_layout(canvas: object, crop: object, scale: object) -> tuple[tuple[int, int], tuple[int, int], int]:
+    """(canvas, crop, scale): (width, height) of each in cells, and pixels along a side of a cell; else InputError."""
+    sizes = []
+    for name, size in (("canvas", canvas), ("crop", crop)):
+        if not isinstance(size, (tuple, list)) or len(size) != 2:
+            raise InputError(f"{name} = {size!r}: expected (width, height)")
+        sides = zip(("width", "height"), size, strict=True)
+        sizes.append(tuple(whole_number(f"{side} of {name}", cells, 1) for side, cells in sides))
+    (width, height), (crop_width, crop_height) = sizes
+    if crop_width > width or crop_height > height:
+        raise InputError(f"crop = {sizes[1]}: expected at most the canvas, {sizes[0]} (width, height)")
+    return *sizes, whole_number("scale", scale, 1)
+
+
+def render_crop(
+    flag: Flag,
+    left: int,
+    top: int,
+    *,
+    canvas: tuple[int, int] = CANVAS,
+    crop: tuple[int, int] = CROP,
+    scale: int = SCALE,
+) -> np.ndarray:
+    """A picture of one crop, as an agent of the game sees it.
+
+    Parameters
+    ----------
+    flag, left, top
+        The hidden flag, and the top left corner of the crop, in cells, ≥ 0.
+    canvas, crop, scale
+        (width, height) in cells, and pixels along a side of a cell.
+
+    Returns
+    -------
+    Shape (crop height × scale, crop width × scale, 3), uint8.
+
+    Raises
+    ------
+    InputError
+        If the crop does not lie on the canvas, or `draw` refuses an argument.
+
+    See Also
+    --------
+    render : the whole flag
+    png : as a file
+
+    Examples
+    --------
+    >>> from theory.flag_game import flag_of, render_crop
+    >>> picture = render_crop(flag_of("France"), left=6, top=0)
+    >>> picture.shape, picture[0, 0].tolist(), picture[0, -1].tolist()
+    ((100, 150, 3), [0, 56, 147], [255, 255, 255])
+    """
+    (width, height), (crop_width, crop_height), scale = check_layout(canvas, crop, scale)
+    left, top = whole_number("left", left, 0), whole_number("top", top, 0)
+    for name, begin, most in (("left", left, width - crop_width), ("top", top, height - crop_height)):
+        if begin > most:
+            raise InputError(f"{name} = {begin}: expected 0 to {most}, so that the crop lies on the canvas")
+    pixels = draw(flag, width * scale, height * scale)
+    rows, columns = slice(top * scale, (top + crop_height) * scale), slice(left * scale, (left + crop_width) * scale)
+    return PALETTE[pixels[rows, columns]]
 
 
 def small_picture(flag: Flag, width: int, height: int) -> xr.DataArray:
@@ -157,9 +213,7 @@ def png(picture: np.ndarray) -> bytes:
     # Each row begins with the number of its filter: 0, none
     lines = np.concatenate([np.zeros((rows, 1), np.uint8), picture.reshape(rows, -1)], axis=1)
     header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)  # 8 bits, red, green, blue
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in chunks)
-
-
-def _chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    file = b"\x89PNG\r\n\x1a\n"
+    for name, data in ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b"")):
+        file += struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    return file

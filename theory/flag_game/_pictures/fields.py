@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,9 +11,7 @@ import xarray as xr
 
 from meanfield import InputError
 from meanfield.toolbox import check_memory, real_numbers, stamp, whole_number
-from theory.flag_game._arguments import check_country, places
-from theory.flag_game._pictures.crops import SIZES
-from theory.flag_game._pictures.drawing import small_picture
+from theory.flag_game._pictures.drawing import SIZES, small_picture
 from theory.flag_game._pictures.flags import FLAGS, Flag, check_pool
 
 TIE = 1e-9  # means of up to thousands of posteriors differ by rounding, 1e-13, where they are equal
@@ -47,14 +46,8 @@ def strongest_rival(compatibility: xr.DataArray, truth: str) -> Rival:
 
     Parameters
     ----------
-    compatibility
-        (crop, country), from `crop_compatibility` or `measured_compatibility`.
-    truth
-        T.
-
-    Returns
-    -------
-    Rival
+    compatibility, truth
+        (crop, country), from `crop_compatibility` or `measured_compatibility`, and T.
 
     Raises
     ------
@@ -71,7 +64,7 @@ def strongest_rival(compatibility: xr.DataArray, truth: str) -> Rival:
     >>> strongest_rival(crop_compatibility("France", scale=1), "France").country
     'Peru'
     """
-    compatibility = check_compatibility(compatibility)
+    compatibility = _checked(compatibility)
     check_country("truth", truth, compatibility)
     if compatibility.sizes["country"] == 1:
         raise InputError(f"compatibility has no country but {truth}: expected a rival")
@@ -86,10 +79,8 @@ def signed_field(compatibility: xr.DataArray, truth: str, rival: str) -> xr.Data
 
     Parameters
     ----------
-    compatibility
-        (crop, country), from `crop_compatibility` or `measured_compatibility`.
-    truth, rival
-        T and R, two of its countries.
+    compatibility, truth, rival
+        (crop, country), from `crop_compatibility` or `measured_compatibility`, and T and R, two of its countries.
 
     Returns
     -------
@@ -114,7 +105,7 @@ def signed_field(compatibility: xr.DataArray, truth: str, rival: str) -> xr.Data
     >>> h.isel(crop=[0, 9, 18]).values.round(1).tolist()
     [155.1, 0.0, -0.7]
     """
-    compatibility = check_compatibility(compatibility)
+    compatibility = _checked(compatibility)
     check_country("truth", truth, compatibility)
     check_country("rival", rival, compatibility)
     if truth == rival:
@@ -180,30 +171,31 @@ def crop_fields(
     ((13, 19), 0.421, array([0.158, 0.421, 0.   ]))
     """
     field = signed_field(compatibility, truth, rival)
-    values = field.values
-    borders = _borders(values[np.isfinite(values)], bins)
-    counts, _ = np.histogram(values[np.isfinite(values)], borders)
-    result = _field_map(field).to_dataset()
-    fraction = {"long_name": "fraction of crops", "units": "1"}
-    result["probability"] = ("bin", counts / values.size, fraction)
-    result["surely_truth"] = ((), (values == np.inf).mean(), fraction | {"long_name": "fraction of crops with h = +∞"})
-    result["surely_rival"] = ((), (values == -np.inf).mean(), fraction | {"long_name": "fraction of crops with h = -∞"})
-    result = result.assign_coords(low=("bin", borders[:-1]), high=("bin", borders[1:]))
+    values, finite = field.values, field.values[np.isfinite(field.values)]
+    borders = _borders(finite, bins)
+    left, top = np.array(places("compatibility", field)).T
+    columns, rows = np.arange(left.min(), left.max() + 1), np.arange(top.min(), top.max() + 1)
+    over_places = np.full((len(rows), len(columns)), np.nan)
+    over_places[top - rows[0], left - columns[0]] = values
+    fraction, cells = {"long_name": "fraction of crops", "units": "1"}, {"units": "cells"}
+    result = xr.Dataset(
+        {
+            "field": (("top", "left"), over_places, field.attrs),
+            "probability": ("bin", np.histogram(finite, borders)[0] / values.size, fraction),
+            "surely_truth": ((), (values == np.inf).mean(), fraction | {"long_name": "fraction of crops with h = +∞"}),
+            "surely_rival": ((), (values == -np.inf).mean(), fraction | {"long_name": "fraction of crops with h = -∞"}),
+        },
+        {
+            "top": ("top", rows, cells),
+            "left": ("left", columns, cells),
+            "low": ("bin", borders[:-1]),
+            "high": ("bin", borders[1:]),
+        },
+    )
     for flag in check_pool(flags):
         if flag.country == field.attrs.get("hidden", truth):
             result["flag"] = small_picture(flag, field.attrs["canvas_width"], field.attrs["canvas_height"])
     return stamp(result, "flag_game_fields", truth=truth, rival=rival).assign_attrs(field.attrs)
-
-
-def _field_map(field: xr.DataArray) -> xr.DataArray:
-    """The field at (top, left), from the first to the last row and column with a crop."""
-    left, top = np.array(places("compatibility", field)).T
-    columns, rows = np.arange(left.min(), left.max() + 1), np.arange(top.min(), top.max() + 1)
-    values = np.full((len(rows), len(columns)), np.nan)
-    values[top - rows[0], left - columns[0]] = field.values
-    cells = {"units": "cells"}
-    coords = {"top": ("top", rows, cells), "left": ("left", columns, cells)}
-    return xr.DataArray(values, dims=("top", "left"), coords=coords, name="field", attrs=field.attrs)
 
 
 def _borders(finite: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
@@ -223,7 +215,7 @@ def _borders(finite: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
     return borders
 
 
-def check_compatibility(compatibility: xr.DataArray) -> xr.DataArray:
+def _checked(compatibility: xr.DataArray) -> xr.DataArray:
     """The compatibility as (crop, country); InputError if it is something else."""
     if not isinstance(compatibility, xr.DataArray) or set(compatibility.dims) != {"crop", "country"}:
         raise InputError("compatibility: expected a DataArray over crop and country, as crop_compatibility returns it")
@@ -233,3 +225,22 @@ def check_compatibility(compatibility: xr.DataArray) -> xr.DataArray:
         found = f"found sums from {sums.min():.12g} to {sums.max():.12g}, the smallest entry {values.values.min():.3g}"
         raise InputError(f"compatibility: expected probabilities, in rows that sum to 1; {found}")
     return values.assign_attrs(SIZES | values.attrs)
+
+
+def check_country(name: str, country: str, compatibility: xr.DataArray) -> str:
+    """`country`; InputError if it is not in `compatibility`."""
+    known = [str(one) for one in compatibility["country"].values]
+    if country not in known:
+        raise InputError(f"{name} = {country!r}: expected one of {', '.join(known)}")
+    return country
+
+
+def places(name: str, over_crops: xr.DataArray) -> list[tuple[int, int]]:
+    """(left, top) of each crop; InputError if they are missing or two are the same."""
+    if not {"left", "top"} <= set(over_crops.coords):
+        raise InputError(f"{name}: expected coordinates left and top over crop")
+    found = list(zip(*(over_crops[c].values.astype(int).tolist() for c in ("left", "top")), strict=True))
+    (left, top), times = Counter(found).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"{name} has {times} crops at left = {left}, top = {top}: expected one")
+    return found

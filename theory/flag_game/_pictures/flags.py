@@ -66,19 +66,16 @@ class Flag:
     def __post_init__(self) -> None:
         if not isinstance(self.country, str) or not self.country:
             raise InputError(f"country = {self.country!r}: expected a name")
+        of, depth = f"{self.country}:", self.triangle_depth
         if self.orientation not in ORIENTATIONS:
-            raise InputError(
-                f"{self.country}: orientation = {self.orientation!r}: expected {' or '.join(ORIENTATIONS)}"
-            )
+            raise InputError(f"{of} orientation = {self.orientation!r}: expected {' or '.join(ORIENTATIONS)}")
         if not isinstance(self.stripes, tuple) or not self.stripes:
-            raise InputError(f"{self.country}: stripes = {self.stripes!r}: expected a tuple of colours")
+            raise InputError(f"{of} stripes = {self.stripes!r}: expected a tuple of colours")
         for colour in (*self.stripes, *([] if self.triangle is None else [self.triangle])):
             if not isinstance(colour, str) or colour not in COLOURS:
-                raise InputError(f"{self.country}: colour {colour!r}: expected one of {', '.join(COLOURS)}")
-        if not isinstance(self.triangle_depth, (int, Fraction)) or not 0 < self.triangle_depth <= 1:
-            raise InputError(
-                f"{self.country}: triangle_depth = {self.triangle_depth!r}: expected a Fraction above 0, at most 1"
-            )
+                raise InputError(f"{of} colour {colour!r}: expected one of {', '.join(COLOURS)}")
+        if not isinstance(depth, (int, Fraction)) or not 0 < depth <= 1:
+            raise InputError(f"{of} triangle_depth = {depth!r}: expected a Fraction above 0, at most 1")
 
 
 def check_pool(flags: Sequence[Flag]) -> tuple[Flag, ...]:
@@ -97,10 +94,8 @@ def flag_of(country: str, flags: Sequence[Flag] | None = None) -> Flag:
 
     Parameters
     ----------
-    country
-        Its name.
-    flags
-        The pool. Default: `FLAGS`.
+    country, flags
+        Its name, and the pool. Default: `FLAGS`.
 
     Raises
     ------
@@ -113,8 +108,7 @@ def flag_of(country: str, flags: Sequence[Flag] | None = None) -> Flag:
 
     Examples
     --------
-    >>> from theory.flag_game import flag_of
-    >>> flag_of("France").stripes
+    >>> theory.flag_game.flag_of("France").stripes
     ('blue', 'white', 'red')
     """
     pool = check_pool(FLAGS if flags is None else flags)

@@ -1,27 +1,18 @@
-"""Exact probability of each endpoint after some interactions of agents who copy; some of them never change.
-
-Of N agents z_T hold the truth for good and z_R the rival. The other M = N - z_T - z_R copy, and k of them hold the
-truth. In an interaction one of N listens to one of the N - 1 others, so k goes up and down with the probabilities
-
-    (M - k)(k + z_T) q_T / (N (N - 1)),     k (M - k + z_R) q_R / (N (N - 1)).
-
-The evidence gives the start: S agents begin with the rival, N - S with the truth, and z of them, drawn at random, are
-anchored to what they begin with. So z_T given z is hypergeometric, and the distribution of the endpoints for each S and
-z does not depend on how many agents are anchored on average. Powers of the chain's matrix come from repeated squaring;
-all terms are positive, so nothing cancels.
-"""
+"""Exact probability of each endpoint after some interactions of agents who copy; some of them never change."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 import numpy as np
+import xarray as xr
 from scipy.special import expit, gammaln
 from scipy.stats import binom
 
 from meanfield import InputError
-from meanfield.toolbox import in_threads, real_number, real_numbers, whole_number
+from meanfield.toolbox import in_threads, labelled, real_number, real_numbers, stamp, whole_number
 from theory.flag_game.mechanism1 import ENDPOINTS, endpoints_of_votes
+from theory.flag_game.mechanism1._endpoints import CONSENSUS_PERCENT, POLAR_PERCENT
 
 MOST_AGENTS = 256  # a distribution takes a second at N = 128, and 2⁵ times as long at twice that
 KEPT = 256  # distributions, of (N + 1)² · 4 numbers each
@@ -38,14 +29,15 @@ def copying_endpoints(
     """Probability of each endpoint if agents with this evidence copy each other; shape (4,), in the order of ENDPOINTS.
 
     Agent i begins with the rival with probability e_i, else with the truth. With probability a = a_T + a_R it is
-    anchored and keeps this answer for good; otherwise it adopts what it hears.
+    anchored and keeps this answer for good; otherwise it adopts what it hears. If z_T and z_R agents are anchored and k
+    of the M others hold the truth, k goes up and down at an interaction with the probabilities
+
+        (M - k)(k + z_T) q_T / (N (N - 1)),     k (M - k + z_R) q_R / (N (N - 1)).
 
     Parameters
     ----------
-    rival_share
-        e_i, from 0 to 1, shape (N,), 2 ≤ N ≤ 256.
-    anchored
-        a, from 0 to 1.
+    rival_share, anchored
+        e_i, from 0 to 1, shape (N,), 2 ≤ N ≤ 256, and a, from 0 to 1.
     bias
         h = ln(q_T/q_R): a heard truth is adopted with q_T = 1/(1 + e^-h), a heard rival with q_R = 1 - q_T. With None
         agents adopt everything (the voter model with zealots); h = 0 is the same at half the speed.
@@ -100,12 +92,17 @@ def anchored_mixture(given: np.ndarray, anchored: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=KEPT)
 def endpoint_laws(n_agents: int, bias: float | None, interactions_per_agent: int) -> np.ndarray:
-    """Probabilities of endpoints (N + 1, N + 1, 4) given S agents who begin with the rival and z anchored ones."""
+    """Probabilities of endpoints (N + 1, N + 1, 4) given S agents who begin with the rival and z anchored ones.
+
+    z_T given z is hypergeometric, so they do not depend on how many agents are anchored on average.
+    """
     if not 2 <= n_agents <= MOST_AGENTS:
         raise InputError(f"N = {n_agents}: expected from 2 to {MOST_AGENTS} agents for exact copying")
     up, down = (1.0, 1.0) if bias is None else (float(expit(bias)), float(expit(-bias)))
     found = np.zeros((n_agents + 1, n_agents + 1, len(ENDPOINTS)))
-    choose = _log_binomials(n_agents)
+    log = gammaln(np.arange(n_agents + 1) + 1.0)
+    i, j = np.ogrid[: n_agents + 1, : n_agents + 1]
+    choose = log[:, None] - log[None] - log[np.maximum(i - j, 0)]  # ln C(i, j), for j ≤ i
 
     def fill(some: slice) -> None:
         for z in range(n_agents + 1)[some]:
@@ -118,13 +115,6 @@ def endpoint_laws(n_agents: int, bias: float | None, interactions_per_agent: int
     in_threads(fill, n_agents + 1, n_agents**4)
     found.flags.writeable = False  # it is shared by all who ask again
     return found
-
-
-def _log_binomials(n: int) -> np.ndarray:
-    """ln C(i, j), shape (n + 1, n + 1), for j ≤ i."""
-    log = gammaln(np.arange(n + 1) + 1.0)
-    i, j = np.ogrid[: n + 1, : n + 1]
-    return log[:, None] - log[None] - log[np.maximum(i - j, 0)]
 
 
 def _after(n_agents: int, anchored: int, up: float, down: float, interactions: int) -> np.ndarray:
@@ -140,10 +130,66 @@ def _after(n_agents: int, anchored: int, up: float, down: float, interactions: i
     step[:, here[:-1], here[1:]] = rise[:, :-1]
     step[:, here[1:], here[:-1]] = fall[:, 1:]
     ends = (endpoints_of_votes(n_agents)[k + z_T][..., None] == np.arange(len(ENDPOINTS))).astype(float)
-    while interactions:
+    while interactions:  # repeated squaring; all terms are positive, so nothing cancels
         if interactions % 2:
             ends = step @ ends
         interactions //= 2
         if interactions:
             step = step @ step
     return ends
+
+
+def phase_boundaries(anchored: float, bias: float = 0.0) -> xr.Dataset:
+    """The shares of rival evidence e at which the endpoint of infinitely many copying agents changes.
+
+    With a_T = a(1 - e) and a_R = a e the share y of agents who hold the truth settles where gains balance losses,
+
+        (1 - y - a e) y q_T = (y - a(1 - e)) (1 - y) q_R,   that is
+
+        e(y) = (1 - y) [y q_T - (y - a) q_R] / (a [y q_T + (1 - y) q_R]).
+
+    Without bias y = 1 - e, whatever a is. The result has e at y = 0.85, 0.75, 0.25 and 0.15, between which an infinite
+    population ends in correct consensus, fragmentation, polarisation, fragmentation and wrong consensus.
+
+    Parameters
+    ----------
+    anchored, bias
+        a = a_T + a_R, above 0 and at most 1, and h = ln(q_T/q_R).
+
+    Returns
+    -------
+    Dataset over `boundary` (0 to 3) with `truth_share` y, `evidence` e(y), and the endpoints `below` and `above` it in
+    evidence. An e below 0 or above 1 is no boundary: no evidence leads across it.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+
+    See Also
+    --------
+    copying_endpoints : a finite population
+    against_evidence : with fitted parameters
+
+    Examples
+    --------
+    A bias towards the truth moves every boundary to more evidence for the rival.
+
+    >>> for bias in (0.0, 0.3):
+    ...     print(theory.flag_game.evidence.phase_boundaries(0.45, bias)["evidence"].values.round(2).tolist())
+    [0.15, 0.25, 0.75, 0.85]
+    [0.19, 0.31, 0.82, 0.9]
+    """
+    a, h = real_number("anchored", anchored, above=0, most=1), real_number("bias", bias)
+    q_T, q_R = float(expit(h)), float(expit(-h))
+    correct, wrong, polarized, fragmented = ENDPOINTS
+    high, polar = CONSENSUS_PERCENT / 100, POLAR_PERCENT / 100
+    shares = [high, 1 - polar, polar, 1 - high]
+    found = [(1 - y) * (y * q_T - (y - a) * q_R) / (a * (y * q_T + (1 - y) * q_R)) for y in shares]
+    columns = {
+        "truth_share": ("boundary", shares, "share of agents who hold the truth"),
+        "evidence": ("boundary", found, "the rival's share of the evidence"),
+        "below": ("boundary", [correct, fragmented, polarized, fragmented], "endpoint with less rival evidence"),
+        "above": ("boundary", [fragmented, polarized, fragmented, wrong], "endpoint with more rival evidence"),
+    }
+    return stamp(labelled(columns, {"boundary": range(4)}), "flag_run_phases", None, anchored=a, bias=h)

@@ -102,10 +102,9 @@ def read_runs(table: Source | Runs, *, crops: str = "decided") -> Runs:
     --------
     75 of 200 answers about the crops of four agents name the rival.
 
-    >>> from theory.flag_game.evidence import read_runs
     >>> table = pd.DataFrame({"N": [4], "rival_count": [75], "valid_count": [200]})
     >>> for crops in ("decided", "alike"):
-    ...     print(read_runs(table, crops=crops).rival[0].tolist())
+    ...     print(theory.flag_game.evidence.read_runs(table, crops=crops).rival[0].tolist())
     [50.0, 25.0, 0.0, 0.0]
     [18.75, 18.75, 18.75, 18.75]
     """
@@ -119,78 +118,58 @@ def read_runs(table: Source | Runs, *, crops: str = "decided") -> Runs:
         table = read_csv(table, "table")
     if not len(table):
         raise InputError("table has no rows: expected one for each run or agent")
-    n_agents = _whole(table, "N", 2)
-    rival = _whole(table, "rival_count")
-    truth = _truth(table, rival)
-    seed = _whole(table, "seed", -1) if "seed" in table.columns else np.full(len(table), -1)
-    ends = _endpoints(table)
-    agent = next((name for name in AGENT if name in table.columns), None)
-    if agent is None:
-        dealt = [_dealt(*counts, crops) for counts in zip(n_agents.tolist(), truth, rival, strict=True)]
-        return Runs(n_agents, seed, ends, *(tuple(one[k] for one in dealt) for k in range(2)))
-    return _by_agent(table, agent, Runs(n_agents, seed, ends, (truth,), (rival,)))
 
+    def whole(name: str, least: int = 0) -> np.ndarray:
+        if name not in table.columns:
+            raise InputError(f"table lacks the column {name}: it has {', '.join(map(str, table.columns))}")
+        return column_whole_numbers(table, name, least)
 
-def _whole(table: pd.DataFrame, name: str, least: int = 0) -> np.ndarray:
-    if name not in table.columns:
-        raise InputError(f"table lacks the column {name}: it has {', '.join(map(str, table.columns))}")
-    return column_whole_numbers(table, name, least)
-
-
-def _truth(table: pd.DataFrame, rival: np.ndarray) -> np.ndarray:
-    """Answers that named the truth; with both columns the rest of the valid answers named neither."""
-    valid = next((name for name in VALID if name in table.columns), None)
-    if valid is None:
-        return _whole(table, "truth_count")
-    most = _whole(table, valid)
-    truth = _whole(table, "truth_count") if "truth_count" in table.columns else np.maximum(most - rival, 0)
-    above = truth + rival > most
-    if above.any():
+    n_agents, rival = whole("N", 2), whole("rival_count")
+    valid, agent = (next((name for name in names if name in table.columns), None) for names in (VALID, AGENT))
+    most = None if valid is None else whole(valid)
+    # With both columns the rest of the valid answers named neither.
+    given = most is None or "truth_count" in table.columns
+    truth = whole("truth_count") if given else np.maximum(most - rival, 0)
+    if most is not None and (above := truth + rival > most).any():
         raise InputError(f"truth_count + rival_count = {(truth + rival)[above][0]}: above {valid} = {most[above][0]}")
-    return truth
-
-
-def _endpoints(table: pd.DataFrame) -> np.ndarray:
-    if "outcome" not in table.columns:
-        return np.full(len(table), UNKNOWN)
-    known = {name: k for k, name in enumerate(ENDPOINTS)}
-    given = table["outcome"].astype(object).where(table["outcome"].notna(), "").astype(str).str.strip()
-    wrong = [one for one in given if one and one not in known]
-    if wrong:
+    seed = whole("seed", -1) if "seed" in table.columns else np.full(len(table), -1)
+    outcome = table["outcome"] if "outcome" in table.columns else pd.Series("", table.index)
+    outcome = outcome.astype(object).where(outcome.notna(), "").astype(str).str.strip()
+    place = {name: k for k, name in enumerate(ENDPOINTS)} | {"": UNKNOWN}
+    if wrong := [one for one in outcome if one not in place]:
         raise InputError(f"outcome = {wrong[0]!r}: expected {', '.join(ENDPOINTS)}, or nothing")
-    return np.array([known.get(one, UNKNOWN) for one in given])
+    ends = outcome.map(place).to_numpy()
+    if agent is not None:
+        return _by_agent(table, agent, n_agents, seed, ends, (truth, rival))
+    truths, rivals = [], []
+    for n, t, r in zip(n_agents.tolist(), truth, rival, strict=True):
+        each, alike = (t + r) / n, crops == "alike"
+        rivals.append(np.full(n, r / n) if alike else np.clip(r - each * np.arange(n), 0, each))
+        truths.append(np.full(n, t / n) if alike else each - rivals[-1])
+    return Runs(n_agents, seed, ends, tuple(truths), tuple(rivals))
 
 
-def _dealt(n_agents: int, truth: float, rival: float, crops: str) -> tuple[np.ndarray, np.ndarray]:
-    each = (truth + rival) / n_agents
-    if crops == "alike":
-        return np.full(n_agents, truth / n_agents), np.full(n_agents, rival / n_agents)
-    rivals = np.clip(rival - each * np.arange(n_agents), 0, each)
-    return each - rivals, rivals
-
-
-def _by_agent(table: pd.DataFrame, agent: str, rows: Runs) -> Runs:
-    """Rows of agents brought together by run; `rows` has the columns, one entry a row."""
+def _by_agent(
+    table: pd.DataFrame, agent: str, n_agents: np.ndarray, seed: np.ndarray, ends: np.ndarray, counts: tuple
+) -> Runs:
+    """Rows of agents brought together by run."""
     if "run_id" not in table.columns and "seed" not in table.columns:
         raise InputError("table has rows of agents and no seed or run_id: expected one of them, to tell runs apart")
     key = ["N", "run_id" if "run_id" in table.columns else "seed"]
     if table[key].isna().to_numpy().any():
         raise InputError(f"table has rows without {key[1]} or N: expected both in each row of an agent")
-    groups = table.reset_index(drop=True).groupby(key, sort=False).indices
-    found = []
-    for places in groups.values():
-        n_agents = int(rows.n_agents[places[0]])
-        where = f"run {table[key[1]].iloc[places[0]]} with N = {n_agents}"
-        twice = table[agent].iloc[places].duplicated()
-        if twice.any():
-            raise InputError(f"{where}: agent {table[agent].iloc[places][twice].iloc[0]} is there twice")
-        if len(places) > n_agents:
-            raise InputError(f"{where} has {len(places)} agents: expected at most N")
-        if len(set(rows.endpoint[places])) > 1:
+    groups = list(table.reset_index(drop=True).groupby(key, sort=False).indices.values())
+    for rows in groups:
+        n, agents = n_agents[rows[0]], table[agent].iloc[rows]
+        where = f"run {table[key[1]].iloc[rows[0]]} with N = {n}"
+        if agents.duplicated().any():
+            raise InputError(f"{where}: agent {agents[agents.duplicated()].iloc[0]} is there twice")
+        if len(rows) > n:
+            raise InputError(f"{where} has {len(rows)} agents: expected at most N")
+        if len(set(ends[rows])) > 1:
             raise InputError(f"{where}: its rows have different outcomes, expected one")
-        padded = [np.zeros(n_agents) for _ in range(2)]
-        for counts, column in zip(padded, (rows.truth[0], rows.rival[0]), strict=True):
-            counts[: len(places)] = column[places]
-        found.append((n_agents, rows.seed[places[0]], rows.endpoint[places[0]], *padded))
-    n, seed, ends, truth, rival = zip(*found, strict=True)
-    return Runs(np.array(n), np.array(seed), np.array(ends), truth, rival)
+    first = np.array([rows[0] for rows in groups])
+    padded = (
+        tuple(np.pad(one[rows].astype(float), (0, n_agents[rows[0]] - len(rows))) for rows in groups) for one in counts
+    )
+    return Runs(n_agents[first], seed[first], ends[first], *padded)

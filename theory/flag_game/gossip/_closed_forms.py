@@ -22,7 +22,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from meanfield import InputError
-from meanfield.toolbox import is_number, real_number, shown, whole_number
+from meanfield.toolbox import is_number, labelled, one_of, real_number, shown, whole_number
 
 BIASES = ("speaker", "listener", "anchor")
 ROUNDING = 1e-9
@@ -43,16 +43,13 @@ def heterozygosity(
     ----------
     interactions
         Numbers of pairwise interactions, ≥ 0.
-    n_agents
-        N ≥ 2.
-    uptake
-        α in [0, 1].
+    n_agents, uptake
+        N ≥ 2, and α in [0, 1].
     bandwidth
         m, the number of labels in a message, whole and ≥ 1; `math.inf` sends the belief itself.
-    group
-        Initial 1 - Σ_k (mean belief in k)².
-    agent
-        Initial mean over agents of 1 - Σ_k (belief in k)². Default: `group`, for beliefs that are all alike.
+    group, agent
+        Initial 1 - Σ_k (mean belief in k)², and mean over agents of 1 - Σ_k (belief in k)². The latter is by default
+        `group`, for beliefs that are all alike.
 
     Returns
     -------
@@ -71,8 +68,7 @@ def heterozygosity(
     --------
     Voters (α = m = 1) hold a single label once they have listened, and the group loses its diversity slowly.
 
-    >>> from theory.flag_game import gossip
-    >>> found = gossip.heterozygosity([0, 10, 100], n_agents=10, uptake=1, bandwidth=1, group=0.5)
+    >>> found = theory.flag_game.gossip.heterozygosity([0, 10, 100], n_agents=10, uptake=1, bandwidth=1, group=0.5)
     >>> found["group"].values.round(3).tolist(), found["agent"].values.round(3).tolist()
     ([0.5, 0.435, 0.061], [0.5, 0.174, 0.0])
     """
@@ -91,11 +87,10 @@ def heterozygosity(
             f"most 1, and for n_agents = {n_agents} it is {pair:.6g}"
         )
     values = np.array([np.linalg.matrix_power(step, int(t)) @ start for t in times])
-    label = {"units": "1", "long_name": "expected heterozygosity"}
-    return xr.Dataset(
-        {name: ("interaction", values[:, k], label) for k, name in enumerate(("group", "agent"))},
-        coords={"interaction": ("interaction", times, {"units": "interactions"})},
-    )
+    columns = {
+        name: ("interaction", values[:, k], "expected heterozygosity") for k, name in enumerate(("group", "agent"))
+    }
+    return labelled(columns, {"interaction": ("interaction", times, {"units": "interactions"})})
 
 
 def drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> float:
@@ -105,10 +100,8 @@ def drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> f
 
     Parameters
     ----------
-    n_agents, uptake, bandwidth
-        N, α and m, as for `heterozygosity`.
-    n_labels
-        K ≥ 2.
+    n_agents, uptake, bandwidth, n_labels
+        N, α and m, as for `heterozygosity`, and K ≥ 2.
 
     Raises
     ------
@@ -123,8 +116,7 @@ def drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> f
     --------
     α²/(2mN²) for two labels.
 
-    >>> from theory.flag_game import gossip
-    >>> round(gossip.drift(n_agents=10, uptake=0.5, bandwidth=2, n_labels=2), 9)
+    >>> round(theory.flag_game.gossip.drift(n_agents=10, uptake=0.5, bandwidth=2, n_labels=2), 9)
     0.000625
     """
     step = _moments_step(n_agents, uptake, bandwidth)
@@ -155,8 +147,7 @@ def decay_rate(*, n_agents: int, uptake: float, bandwidth: float) -> float:
     --------
     For 100 voters it is close to 2/N².
 
-    >>> from theory.flag_game import gossip
-    >>> round(gossip.decay_rate(n_agents=100, uptake=1, bandwidth=1) * 100**2, 3)
+    >>> round(theory.flag_game.gossip.decay_rate(n_agents=100, uptake=1, bandwidth=1) * 100**2, 3)
     2.02
     """
     return float(1 - np.linalg.eigvals(_moments_step(n_agents, uptake, bandwidth)).real.max())
@@ -210,8 +201,7 @@ def fixation(
     [0.522, 0.711, 1.0]
     """
     _moments_step(n_agents, uptake, bandwidth)
-    if not isinstance(biased, str) or biased not in BIASES:
-        raise InputError(f"biased = {shown(biased)}: expected one of {', '.join(BIASES)}")
+    one_of("biased", biased, BIASES)
     if not (uptake > 0 and math.isfinite(bandwidth)):
         raise InputError(f"uptake = {uptake}, bandwidth = {bandwidth}: expected a positive and a finite number")
     bias, initial = real_number("bias", bias), real_number("initial", initial, least=0, most=1)
@@ -227,15 +217,12 @@ def fixation(
 
 def _moments_step(n_agents: int, uptake: float, bandwidth: float) -> Float[np.ndarray, "2 2"]:
     """The matrix that takes (a, b) over one interaction."""
-    whole_number("n_agents", n_agents, 2)
-    real_number("uptake", uptake, least=0, most=1)
+    N, alpha = whole_number("n_agents", n_agents, 2), real_number("uptake", uptake, least=0, most=1)
     unbounded = isinstance(bandwidth, float) and bandwidth == math.inf
     if not (unbounded or (is_number(bandwidth) and bandwidth >= 1 and bandwidth == round(bandwidth))):
         raise InputError(f"bandwidth = {shown(bandwidth)}: expected a whole number of at least 1, or math.inf")
-    N, alpha, once = n_agents, uptake, 1 / bandwidth
-    pair = np.array([N, -1.0]) / (N - 1)  # d as a combination of a and b
-    single = np.array([0.0, 1.0])
-    mixed = 2 * alpha * (1 - alpha)
+    once, mixed = 1 / bandwidth, 2 * alpha * (1 - alpha)
+    single, pair = np.array([0.0, 1.0]), np.array([N, -1.0]) / (N - 1)  # b and d as combinations of a and b
     group = (alpha / N) ** 2 * ((2 - once) * single - 2 * pair)
     agent = (mixed * pair - (mixed + alpha**2 * once) * single) / N
     return np.eye(2) + np.stack([group, agent])

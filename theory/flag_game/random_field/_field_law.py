@@ -36,8 +36,7 @@ class FieldLaw:
     --------
     Three agents in four favour the truth by a field near 1, the others the rival.
 
-    >>> from theory.flag_game.random_field import FieldLaw
-    >>> law = FieldLaw([0.75, 0.25], [1.0, -1.0], [0.2, 0.2])
+    >>> law = theory.flag_game.random_field.FieldLaw([0.75, 0.25], [1.0, -1.0], [0.2, 0.2])
     >>> law.symmetric, law.response([0.0, 1.0], beta=2.0).round(3)
     (False, array([0.476, 0.749]))
     """
@@ -144,10 +143,8 @@ def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
 
     Parameters
     ----------
-    strength
-        Size of h, in nats.
-    truth_share
-        From 0 to 1.
+    strength, truth_share
+        Size of h, in nats, and a share from 0 to 1.
 
     Raises
     ------
@@ -160,8 +157,7 @@ def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
 
     Examples
     --------
-    >>> from theory.flag_game.random_field import bimodal_fields
-    >>> law = bimodal_fields(0.5, truth_share=0.8)
+    >>> law = theory.flag_game.random_field.bimodal_fields(0.5, truth_share=0.8)
     >>> law.means, law.weights.round(1)
     (array([ 0.5, -0.5]), array([0.8, 0.2]))
     """
@@ -170,24 +166,20 @@ def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
     return FieldLaw(np.array([truth_share, 1 - truth_share]), strength * np.array([1.0, -1.0]), np.zeros(2))
 
 
-def _tanh(argument: np.ndarray, beta: float, derivative: int) -> np.ndarray:
-    if derivative == 0:
-        return np.tanh(beta * argument)
-    # β sech², where 1 - tanh² would have lost all its digits
-    e = np.exp(-2 * beta * np.abs(argument))
-    return 4 * beta * e / (1 + e) ** 2
-
-
 def _over_points(x: np.ndarray, means: np.ndarray, weights: np.ndarray, beta: float, derivative: int) -> np.ndarray:
+    """Σ w tanh(β(x + mean)), or its derivative in x."""
     if not np.isfinite(beta):
         if derivative:
             raise InputError("beta = inf: fields of single values respond in steps, which have no slope")
         return np.sign(x[:, None] + means) @ weights
-    rows = max(1, ATOMS_A_BLOCK // len(means))
-    parts = [
-        _tanh(x[first : first + rows, None] + means, beta, derivative) @ weights for first in range(0, len(x), rows)
-    ]
-    return np.concatenate(parts) if parts else np.empty(0)
+    total, rows = np.empty(len(x)), max(1, ATOMS_A_BLOCK // len(means))
+    for first in range(0, len(x), rows):
+        argument = beta * (x[first : first + rows, None] + means)
+        e = np.exp(-2 * np.abs(argument)) if derivative else None
+        # β sech², where 1 - tanh² would have lost all its digits
+        values = np.tanh(argument) if e is None else 4 * beta * e / (1 + e) ** 2
+        total[first : first + rows] = values @ weights
+    return total
 
 
 def _over_normal(centre: np.ndarray, sd: float, beta: float, derivative: int) -> np.ndarray:

@@ -16,6 +16,7 @@ from theory.flag_game.random_field._fixed_points import check_coupling
 GRID = 801  # values of m between which solutions are counted
 MOST = 1.001  # the largest of them: beyond 1, because large fields round to m = ±1
 NEUTRAL = 1e-12  # f(0) below it is 0 as far as rounding tells
+ITERATIONS = 200  # of m ← f(Jm)
 BLOCK = 2**22  # numbers held at once
 COLUMNS = {
     "bistable": "fraction of samples with stable solutions on both sides",
@@ -45,16 +46,13 @@ def phase_diagram(
     ----------
     fields_of
         The distribution of an agent's field as a function of N, such as `Mechanism1.field_law`; or one for all N.
-    n_agents
-        Population sizes, all different.
-    J
-        Couplings above 0, shape (couplings,), at least one.
+    n_agents, J
+        Population sizes, all different, and couplings above 0, shape (couplings,), at least one.
     beta
         β > 0, finite.
-    samples
-        Samples of N fields at each N, at least 1.
-    seed
-        Seed of the samples, at least 0; a sample depends on the seed, N and its number only.
+    samples, seed
+        Samples of N fields at each N, at least 1, and their seed, at least 0; a sample depends on the seed, N and its
+        number only.
 
     Returns
     -------
@@ -97,21 +95,21 @@ def phase_diagram(
     if not np.isfinite(beta) or not (couplings > 0).all():
         raise InputError(f"beta = {beta}, J = {couplings.tolist()}: expected finite numbers above 0")
     check_memory(8 * samples * max(sizes), f"samples = {samples}, n_agents = {sizes}", "fewer samples or agents")
-    counted = [_counted(sample_fields(_law_among(n, fields_of), n, samples, seed), couplings, beta) for n in sizes]
+    m, counted = np.linspace(-MOST, MOST, GRID), np.empty((len(COLUMNS), len(sizes), len(couplings)))
+    for row, n in enumerate(sizes):
+        law = fields_of(n) if callable(fields_of) else fields_of
+        if not isinstance(law, FieldLaw):
+            raise InputError(f"fields_of = {fields_of!r}: expected a FieldLaw, or a function that makes one of N")
+        h, together = sample_fields(law, n, samples, seed), max(1, BLOCK // (GRID * n))
+        for column, coupling in enumerate(couplings):
+            parts = [_solutions(h[k : k + together], m, coupling, beta) for k in range(0, samples, together)]
+            counted[:, row, column] = np.concatenate(parts, axis=1).mean(axis=1)
     columns = {
-        name: (("n_agents", "J"), values, text)
-        for (name, text), values in zip(COLUMNS.items(), np.moveaxis(counted, -1, 0), strict=True)
+        name: (("n_agents", "J"), values, text) for (name, text), values in zip(COLUMNS.items(), counted, strict=True)
     }
     coords = {"n_agents": sizes, "J": ("J", couplings, {"long_name": "coupling", "units": "nat"})}
     result = labelled(columns, coords)
     return stamp(result, "random_field_phase_diagram", None, beta=beta, samples=samples, seed=seed)
-
-
-def _law_among(n_agents: int, fields_of: FieldLaw | Callable[[int], FieldLaw]) -> FieldLaw:
-    law = fields_of(n_agents) if callable(fields_of) else fields_of
-    if not isinstance(law, FieldLaw):
-        raise InputError(f"fields_of = {fields_of!r}: expected a FieldLaw, or a function that makes one of N")
-    return law
 
 
 def sample_fields(law: FieldLaw, n_agents: int, samples: int, seed: int) -> np.ndarray:
@@ -122,18 +120,6 @@ def sample_fields(law: FieldLaw, n_agents: int, samples: int, seed: int) -> np.n
         component = rng.choice(len(law.weights), size=n_agents, p=law.weights / law.weights.sum())
         h[k] = law.means[component] + law.sds[component] * rng.standard_normal(n_agents)
     return h
-
-
-def _counted(h: np.ndarray, couplings: np.ndarray, beta: float) -> np.ndarray:
-    """The values of COLUMNS, shape (couplings, columns), for fields (samples, N)."""
-    samples, n_agents = h.shape
-    m = np.linspace(-MOST, MOST, GRID)
-    rows = max(1, BLOCK // (GRID * n_agents))
-    found = []
-    for coupling in couplings:
-        parts = [_solutions(h[first : first + rows], m, coupling, beta) for first in range(0, samples, rows)]
-        found.append(np.concatenate(parts, axis=1).mean(axis=1))
-    return np.array(found)
 
 
 def _solutions(h: np.ndarray, m: np.ndarray, coupling: float, beta: float) -> np.ndarray:
@@ -147,15 +133,10 @@ def _solutions(h: np.ndarray, m: np.ndarray, coupling: float, beta: float) -> np
     beside = np.isin(np.arange(GRID - 1), (centre - 1, centre)) & neutral[:, None]
     on_neither = (falls & beside).any(1)
     truth, rival = ((falls & ~beside & side).any(1) for side in (middle > 0, middle < 0))
-    reached = _settled(h, coupling, beta)
+    # From the agents' first answers on m ← f(Jm) is monotone, so it reaches the next solution.
+    reached = np.tanh(beta * h).mean(1)
+    for _ in range(ITERATIONS):
+        reached = np.tanh(beta * (h + coupling * reached[:, None])).mean(1)
     q = (np.tanh(beta * (h + coupling * reached[:, None])) ** 2).mean(1)
     alone = [one & ~other & ~on_neither for one, other in ((truth, rival), (rival, truth))]
     return np.stack([truth & rival, *alone, falls.sum(1) > 1, reached, q])
-
-
-def _settled(h: np.ndarray, coupling: float, beta: float, iterations: int = 200) -> np.ndarray:
-    """m after iterating m ← f(Jm) from the agents' first answers; monotone, so it reaches the next solution."""
-    m = np.tanh(beta * h).mean(1)
-    for _ in range(iterations):
-        m = np.tanh(beta * (h + coupling * m[:, None])).mean(1)
-    return m
