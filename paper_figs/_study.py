@@ -26,27 +26,13 @@ class NotAtHandError(Exception):
 
 @dataclass(frozen=True)
 class Study:
-    """The data at hand and the effort; results are kept in `folder` and found there the next time.
+    """The data at hand and the effort; results are kept in `folder`, as NetCDF files, and found there the next time."""
 
-    Parameters
-    ----------
-    given
-        The policies of [004], a stack over model and pair; None for papers that need none.
-    folder
-        For the numbers of figures, as NetCDF files.
-    quick
-        A tenth of the runs.
-    seed
-        Of all simulations.
-    progress
-        Show progress.
-    """
-
-    given: xr.Dataset | None
+    given: xr.Dataset | None  # policies of [004], a stack over model and pair; None for papers that need none
     folder: Path
-    quick: bool = False
-    seed: int = 1
-    progress: bool = False
+    quick: bool = False  # a tenth of the runs
+    seed: int = 1  # of all simulations
+    progress: bool = False  # is shown
 
     def __post_init__(self) -> None:
         if self.given is None:

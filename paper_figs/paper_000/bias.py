@@ -155,10 +155,10 @@ def alphabet(study: Study) -> xr.Dataset:
     first = counts[counts["state"] == ""].groupby("choice")["count"].sum()
     won = winners_of(runs).groupby("word")["wins"].sum()
     columns = {
-        "individual": (("model", "word"), [first.reindex(words, fill_value=0)], "first choices"),
-        "collective": (("model", "word"), [won.reindex(words, fill_value=0)], "runs that agree on the word"),
+        "individual": ("word", first.reindex(words, fill_value=0).values, "first choices"),
+        "collective": ("word", won.reindex(words, fill_value=0).values, "runs that agree on the word"),
     }
-    return labelled(columns, coords={"model": ["llama3"], "word": words})
+    return labelled(columns, coords={"word": words})
 
 
 @item("000 SI1, 001 S4", alphabet)
@@ -173,7 +173,7 @@ def draw_alphabet(found: xr.Dataset) -> Figure:
     panels = (("A", "individual", "first choices"), ("B", "collective", "runs"))
     for axis, (letter, name, title) in zip(axes, panels, strict=True):
         number = int(found[name].sum())
-        _bars(axis, found[name] / number)
+        _bars(axis, (found[name] / number).expand_dims(model=["llama3"]))
         axis.set(title=f"({letter}) {number} {title}", xlabel="word")
     axes[0].set_ylabel("share")
     return figure

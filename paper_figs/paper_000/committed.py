@@ -230,12 +230,9 @@ def draw_stability(found: xr.Dataset) -> Figure:
     for axis, model in zip(axes[0], models, strict=True):
         for place, case in enumerate(np.flatnonzero(found["model"].values == model)):
             one = found.isel(case=case)
-            number, words = (
-                int(one["share"].notnull().any("round").sum()),
-                in_braces(sorted(one["options"].item().split())),
-            )
-            label = f"{one['word'].item()} of {words}, H = {int(one['memory_length'])}, N = {int(one['n_agents'])}"
-            label = f"{label}: {number} runs"
+            number, words = int(one["share"].notnull().any("round").sum()), sorted(one["options"].item().split())
+            label = f"{one['word'].item()} of {in_braces(words)}, H = {int(one['memory_length'])}, "
+            label += f"N = {int(one['n_agents'])}: {number} runs"
             draw_runs(axis, one["round"], one["share"].values, f"C{place}", label, None)
             axis.plot(one["round"], one["simulated"], "--", color=f"C{place}", lw=1)
         axis.plot([], [], "--", color="0.4", label="simulated with the estimated policy")

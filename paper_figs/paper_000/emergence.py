@@ -166,16 +166,15 @@ def draw_pools(found: xr.Dataset) -> Figure:
     with these words, which include the runs shown.
     """
     figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.8))
-    columns = ("success_rate", "simulated_success", "success rate")
-    columns = (columns, ("strong_share", "simulated_share", "share of the strong word"))
-    for axis, (name, simulated, title) in zip(axes, columns, strict=True):
+    titles = {"success": "success rate", "share": "share of the strong word"}
+    for axis, name, what in zip(axes, ("success_rate", "strong_share"), titles, strict=True):
         for place, pool in enumerate(found["pool"].values):
             one = found.sel(pool=pool)
             label = f"{in_braces(pool.split())}: {one['strong_word'].item()}, {int(one['wins'])} of 40"
             draw_runs(axis, found["round"], one[name].values, f"C{place}", label, SHOWN)
-            axis.plot(found["round"], one[simulated], "--", color=f"C{place}", lw=1.2)
+            axis.plot(found["round"], one[f"simulated_{what}"], "--", color=f"C{place}", lw=1.2)
         axis.plot([], [], "--", color="0.4", label="simulated with the estimated policy")
-        _finish(axis, title)
+        _finish(axis, titles[what])
         no_legend(axis)
     legend_below(figure, axes[1], 3)
     return figure

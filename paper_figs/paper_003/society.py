@@ -24,24 +24,21 @@ from theory.norms import AGENTS, BEHAVIOURS, NormRates
 DAYS = 2
 ENCOUNTERS = round(DAYS * len(AGENTS) * len(BEHAVIOURS) * NormRates().encounters_per_day)
 
-# The stages of a life with a norm, in the order in which [003] tells them.
-STAGES = AGAINST_IT, TOLD, FINDS, ACCEPTS, PLANS, BY_IT, REMINDS, GENERAL = (
-    "acts against it",
-    "is told of it",
-    "finds it in a talk or thought",
-    "accepts it",
-    "plans by it",
-    "acts by it",
-    "reminds others of it",
-    "makes it part of a general norm",
-)
-
+# The stages of a life with a norm, in the order in which [003] tells them, and their colours
+STAGES = {
+    "acts against it": "#d55e00",
+    "is told of it": "#009e73",
+    "finds it in a talk or thought": "#56b4e9",
+    "accepts it": "#0072b2",
+    "plans by it": "black",
+    "acts by it": "#e69f00",
+    "reminds others of it": "#cc79a7",
+    "makes it part of a general norm": "0.4",
+}
+AGAINST_IT, TOLD, FINDS, ACCEPTS, PLANS, BY_IT, REMINDS, GENERAL = STAGES
 OPENING = 0.1  # days, at least, that the left panel shows
 NAMED = {TOLD, ACCEPTS, REMINDS}  # stages in which the first name of the other agent stands below its stroke
 ROOM = 0.12  # of a panel's width, for a name
-COLOURS = dict(
-    zip(STAGES, ("#d55e00", "#009e73", "#56b4e9", "#0072b2", "black", "#e69f00", "#cc79a7", "0.4"), strict=True)
-)
 
 EACH_STEP = [(step,) for step in ("is_consistent", "is_type_right", "is_unique", "is_conflict_free")]
 # By task: its module and the operations of each of its questions, [003] Appendix E; score and error, [003] Fig. 4
@@ -124,12 +121,9 @@ def _in_encounter(given: dict[str, tuple[str, Any]], agent: str, norm: str) -> I
 
 def numbers(study: Study, agent: str, behaviour: str) -> xr.Dataset:
     """The moments of the agent's life with the norm, in the society with the seed of the study."""
-    day, what, other = zip(*life(society(study), agent, behaviour), strict=True)
-    columns = {
-        "day": ("moment", list(day), "day, on average"),
-        "what": ("moment", list(what), "what happens"),
-        "other": ("moment", list(other), "the other agent"),
-    }
+    moments = zip(*life(society(study), agent, behaviour), strict=True)
+    texts = {"day": "day, on average", "what": "what happens", "other": "the other agent"}
+    columns = {name: ("moment", list(values), texts[name]) for name, values in zip(texts, moments, strict=True)}
     return labelled(columns, coords={"agent": agent, "behaviour": behaviour})
 
 
@@ -164,17 +158,16 @@ def draw(found: xr.Dataset) -> Figure:
         _strokes(axis, found.isel(moment=found["day"].values <= end), end, named)
     axes[0].set_yticks(range(len(STAGES)), STAGES)
     axes[0].invert_yaxis()
-    norm = NORMS[str(found["behaviour"].item())]
     axes[0].set_title("the opening")
     axes[1].set_title("two days")
-    figure.suptitle(f"{found['agent'].item()} and “{norm}” in one simulated society")
+    figure.suptitle(f"{found['agent'].item()} and “{NORMS[found['behaviour'].item()]}” in one simulated society")
     return figure
 
 
 def _strokes(axis: Axes, part: xr.Dataset, end: float, named: set[str]) -> None:
-    for row, stage in enumerate(STAGES):
+    for row, (stage, colour) in enumerate(STAGES.items()):
         here = part.isel(moment=part["what"].values == stage)
-        axis.eventplot(here["day"].values, lineoffsets=row, linelengths=0.55, colors=COLOURS[stage], linewidths=1)
+        axis.eventplot(here["day"].values, lineoffsets=row, linelengths=0.55, colors=colour, linewidths=1)
         free = 0.0
         for day, other in zip(here["day"].values, here["other"].values, strict=True):
             if stage in named and day >= free:
@@ -186,20 +179,19 @@ def _strokes(axis: Axes, part: xr.Dataset, end: float, named: set[str]) -> None:
 
 def printed(study: Study) -> xr.Dataset:
     """The printed scores, and their mean with the weight of a question in a form."""
-    modules, asked, score, error = map(
-        np.array, zip(*((m, len(q), *rest) for m, q, *rest in TASKS.values()), strict=True)
-    )
+    modules, questions, score, error = zip(*TASKS.values(), strict=True)
+    asked, error = np.array([len(each) for each in questions]), np.array(error)
     forms = np.array([ENTREPRENEURS if task == "Creation" else FORMS for task in TASKS])
     weight = asked * forms / (asked * forms).sum()
     columns = {
-        "score": ("task", score, "printed score"),
+        "score": ("task", list(score), "printed score"),
         "standard_error": ("task", error, "its printed error"),
         "items": ("task", asked * forms * ITEMS_PER_QUESTION, "pairs that were judged, at most"),
         "weight": ("task", weight, "share of the questions in all forms"),
         "overall": ((), weight @ score, "mean of the scores with these weights"),
         "overall_standard_error": ((), np.sqrt(((weight * error) ** 2).sum()), "its error, of independent tasks"),
     }
-    return labelled(columns, {"task": list(TASKS), "module": ("task", modules)})
+    return labelled(columns, {"task": list(TASKS), "module": ("task", list(modules))})
 
 
 @item("003 4", printed)
@@ -264,9 +256,9 @@ def draw_pairs(found: xr.Dataset) -> Figure:
     figure, axis = plt.subplots(figsize=(6.4, 4.4))
     rows = np.arange(found.sizes["question"])
     pairs = found["pairs"].sum("agent").values
-    for module in MODULES:
+    for module, colour in MODULES.items():
         here = found["module"].values == module
-        axis.barh(rows[here], pairs[here], color=MODULES[module], label=module)
+        axis.barh(rows[here], pairs[here], color=colour, label=module)
     axis.bar_label(axis.barh(rows, pairs, fill=False, lw=0), padding=2, fontsize=7)
     most = ITEMS_PER_QUESTION * found.sizes["agent"]
     axis.axvline(most, color="0.5", ls="--", lw=0.8, label=f"{ITEMS_PER_QUESTION} an agent, as in the paper")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,19 +31,20 @@ def file_name(policy: xr.Dataset) -> str:
     return re.sub(r"[^\w.-]", "-", f"{policy['model'].item()}_{'_'.join(words_of(policy))}")
 
 
-def outcomes(study: Study, policy: xr.Dataset) -> xr.Dataset:
+def outcomes(study: Study, policy: xr.Dataset, each: int | None = None, sizes: Sequence[int] = ()) -> xr.Dataset:
     """Numbers of runs by group size, outcome and consensus time: `count` (n_agents, outcome, consensus_time), `runs`.
 
     The consensus time of [004] is the number of the round, counted from 0; runs without consensus stand at the last.
+    `each` is a number of runs for other `sizes` than those of most figures.
     """
-    runs = [study.runs(MANY_RUNS if size <= LARGEST_OF_MANY else RUNS) for size in SIZES]
+    sizes = list(sizes or SIZES)
+    runs = [study.runs(each or (MANY_RUNS if size <= LARGEST_OF_MANY else RUNS)) for size in sizes]
     options = {"max_rounds": MAX_ROUNDS, "seed": study.seed, "progress": study.progress}
-    return study.kept(f"outcomes_{file_name(policy)}", _counted, policy, SIZES, runs, **options)
+    name = f"outcomes_{file_name(policy)}" + (f"_{each}" if each else "")
+    return study.kept(name, _counted, policy, sizes, runs, **options)
 
 
-def _counted(
-    policy: xr.Dataset, sizes: tuple[int, ...], runs: list[int], max_rounds: int, **options: Any
-) -> xr.Dataset:
+def _counted(policy: xr.Dataset, sizes: list[int], runs: list[int], max_rounds: int, **options: Any) -> xr.Dataset:
     words = words_of(policy)
     count = np.zeros((len(sizes), len(words) + 1, max_rounds), dtype=np.int64)
     for row, size, number in zip(count, sizes, runs, strict=True):
@@ -56,7 +58,7 @@ def _counted(
         "runs": ("n_agents", np.array(runs), "number of runs"),
     }
     coords = {
-        "n_agents": list(sizes),
+        "n_agents": sizes,
         "outcome": [*words, NO_CONSENSUS],
         "consensus_time": np.arange(max_rounds),
         "model": policy["model"].item(),

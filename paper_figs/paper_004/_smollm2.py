@@ -43,18 +43,8 @@ class Stock:
     """A back end that draws many answers to a prompt together, keeps them, and gives out each of them once.
 
     A population asks the same prompts again and again. Answers to a prompt are independent, so those from the stock
-    have the distribution of answers that are generated one by one. The seeds of calls are not used.
-
-    Parameters
-    ----------
-    backend
-        The model.
-    folder
-        For the answers; a second stock with the same seed finds them there.
-    seed
-        Of all answers.
-    item
-        What asks; the answers of another item are independent.
+    have the distribution of answers that are generated one by one. `seed` is that of all answers, seeds of calls are
+    not used. A second stock with the same seed finds the answers in `folder`; those of another `item` are independent.
     """
 
     def __init__(self, backend: Backend, folder: Path, seed: int, item: str) -> None:

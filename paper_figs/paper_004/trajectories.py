@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -12,15 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import meanfield
-import validation
-from meanfield.toolbox import labelled, model_name
+from meanfield.toolbox import model_name
 from paper_figs._item import item
 from paper_figs._study import Study
 from paper_figs._style import FIRST_WORD, SECOND_WORD, SHARE, grid_of_panels
 from paper_figs.mean_field_dynamics import figure as mean_field_figure
 from paper_figs.paper_004._ensembles import by_winner, draw_both_words, draw_density, outcomes, said
 from paper_figs.table_s1 import published_against_computed
-from validation.naming_game import consensus_times
 from validation.populations import neutrality
 
 # Fig. 1
@@ -28,7 +24,7 @@ STRONG_WORDS = {"Mexican/American": "Mexican", "African/White": "African", "gay/
 ON_24 = {"n_agents": 24, "runs": 1000, "rounds": 30, "shown": 10}
 
 # Fig. 4
-MODEL, PAIR, WORDS = "gpt-4o", "African/White", ["African", "White"]
+MODEL, PAIR = "gpt-4o", "African/White"
 PRINTED = {4: "0.626", 10: "0.720", 100: "0.981", 1000: "1.00"}  # collective bias, to three significant digits
 OBSERVATIONS = 100_000
 BINS = 120
@@ -102,26 +98,13 @@ def _bars(axis: Axes, one: xr.Dataset) -> None:
 def four_sizes(study: Study) -> xr.Dataset:
     """Trajectories, densities and the collective bias at the four sizes."""
     (policy,) = study.each_policy(model=MODEL, pair=PAIR)
-    parts: list[xr.Dataset] = []
-    for size, printed in PRINTED.items():
-        # Ends at the weak word are rare in large groups
-        one = said(study, policy, WORDS[0], n_agents=size, runs=2000, rounds=60, shown=25)
-        times = study.kept(f"figure_4_times_{size}", _times, policy, n_agents=size, **study.effort(OBSERVATIONS))
-        parts.append(one.drop_vars("number").merge(times, compat="override").assign_coords(printed=printed))
-    return xr.concat(parts, "n_agents", coords="all", compat="override", combine_attrs="drop")
-
-
-def _times(policy: xr.Dataset, **options: Any) -> xr.Dataset:
-    law = consensus_times(validation.simulate(policy, **options)).isel(n_agents=0).sel(word=WORDS)
-    law = law.reindex(consensus_time=np.arange(BINS), fill_value=0.0)
-    wins = law["wins"].values
-    columns = {
-        "density": (("winner", "consensus_time"), law["density"].values, "density", "1/round"),
-        "wins": ("winner", wins, law["wins"].attrs["long_name"]),
-        "word": ("winner", WORDS, "word"),
-        "collective": ((), float(wins[0] / wins.sum()), "fraction of runs with consensus that the strong word wins"),
-    }
-    return labelled(columns, coords={"winner": ["strong", "weak"], "consensus_time": np.arange(BINS)})
+    times = by_winner(outcomes(study, policy, OBSERVATIONS, list(PRINTED)))[["density", "collective", "word"]]
+    # Ends at the weak word are rare in large groups
+    options = {"runs": 2000, "rounds": 60, "shown": 25}
+    parts = [said(study, policy, times["word"].values[0], n_agents=size, **options) for size in PRINTED]
+    found = xr.concat(parts, "n_agents", coords="minimal", compat="override", combine_attrs="drop")
+    found = found.drop_vars("number").merge(times.sel(consensus_time=slice(0, BINS - 1)), compat="override")
+    return found.assign_coords(printed=("n_agents", list(PRINTED.values())))
 
 
 @item("004 4", four_sizes)

@@ -68,7 +68,8 @@ def test_collective_bias_of_figure_4(published: xr.Dataset, tmp_path: Path, size
     """The printed digits, to four standard errors of 10,000 runs."""
     study = Study(published, tmp_path, quick=True)
     (policy,) = study.each_policy(model=trajectories.MODEL, pair=trajectories.PAIR)
-    found = trajectories._times(policy, n_agents=size, **study.effort(trajectories.OBSERVATIONS))
+    table = _ensembles.outcomes(study, policy, trajectories.OBSERVATIONS, [size])
+    found = _ensembles.by_winner(table).isel(n_agents=0)
     printed = float(trajectories.PRINTED[size])
     assert float(found["collective"]) == pytest.approx(printed, abs=0.0005 + 4 * np.sqrt(printed * (1 - printed) / 1e4))
     assert not found["density"].sel(consensus_time=slice(0, 2)).any()  # the shortest time is t = 3
