@@ -42,6 +42,11 @@ class Item(NamedTuple):
         kind, _, number = self.number.rpartition(" ")
         return f"{kind.lower().rstrip('.') or 'figure'}_{number}"
 
+    @property
+    def heading(self) -> str:
+        """Its number and title."""
+        return f"{self.number if ' ' in self.number else f'Fig. {self.number}'}. {self.title}"
+
 
 _REGISTERED: list[Item] = []
 

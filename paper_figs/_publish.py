@@ -94,8 +94,7 @@ def _write_index(entries: Sequence[Entry], out: Path, quick: bool) -> None:
 
 def _article(entry: Entry) -> str:
     item, paper = entry.item, escape(entry.item.paper)
-    number = item.number if " " in item.number else f"Fig. {item.number}"
-    lines = [f"<h2>[{paper}] {escape(number)}. {escape(item.title)}</h2>", f"<p>The paper: {escape(item.shows)}</p>"]
+    lines = [f"<h2>[{paper}] {escape(item.heading)}</h2>", f"<p>The paper: {escape(item.shows)}</p>"]
     if item.differs:
         lines.append(f"<p>Here: {escape(item.differs)}</p>")
     if entry.reason:

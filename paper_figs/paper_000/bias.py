@@ -330,10 +330,7 @@ def draw_comprehension(found: xr.Dataset) -> Figure:
 
 
 not_drawn(
-    "000 Table 2",
-    "Names and versions of models",
-    "The versions of the four models.",
-    "it holds no numbers to compute",
+    "000 Table 2", "Names and versions of models", "The versions of the four models.", "it holds no numbers to compute"
 )
 not_drawn(
     "000 Table SI2",

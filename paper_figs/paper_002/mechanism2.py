@@ -105,8 +105,7 @@ def draw_probe(found: xr.Dataset) -> Figure:
     target to entries for another country, under weak and under strong private evidence.
 
     (a) is not drawn: it holds no numbers. The paper names neither bandwidth nor relation of (b); here are m = 1 and
-    incompatible entries, because Appendix A calls all others an extension. Points and lines are
-    those of Fig. 8.
+    incompatible entries, because Appendix A calls all others an extension. Points and lines are those of Fig. 8.
     """
     return _answers(found, [1], CONDITIONS[1:])
 

@@ -17,15 +17,7 @@ from meanfield.toolbox import in_braces, labelled, model_name
 from paper_figs._item import item
 from paper_figs._study import Study
 from paper_figs._style import SECOND_WORD, SHARE, grid_of_panels
-from paper_figs.paper_004._ensembles import (
-    LOOKS,
-    MODELS,
-    NO_CONSENSUS,
-    draw_density,
-    ensembles,
-    file_name,
-    outcomes,
-)
+from paper_figs.paper_004._ensembles import LOOKS, MODELS, NO_CONSENSUS, draw_density, ensembles, file_name, outcomes
 
 N_AGENTS = 24
 GAME_RUNS = 4000
