@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import xarray as xr
@@ -25,27 +26,13 @@ class NotAtHandError(Exception):
 
 @dataclass(frozen=True)
 class Study:
-    """The data at hand and the effort; results are kept in `folder` and found there the next time.
+    """The data at hand and the effort; results are kept in `folder`, as NetCDF files, and found there the next time."""
 
-    Parameters
-    ----------
-    given
-        The policies of [004], a stack over model and pair; None for papers that need none.
-    folder
-        For the numbers of figures, as NetCDF files.
-    quick
-        A tenth of the runs.
-    seed
-        Of all simulations.
-    progress
-        Show progress.
-    """
-
-    given: xr.Dataset | None
+    given: xr.Dataset | None  # policies of [004], a stack over model and pair; None for papers that need none
     folder: Path
-    quick: bool = False
-    seed: int = 1
-    progress: bool = False
+    quick: bool = False  # a tenth of the runs
+    seed: int = 1  # of all simulations
+    progress: bool = False  # is shown
 
     def __post_init__(self) -> None:
         if self.given is None:
@@ -59,6 +46,10 @@ class Study:
     def runs(self, number: int) -> int:
         """The number of runs, or a tenth of it."""
         return max(1, number // 10) if self.quick else number
+
+    def effort(self, runs: int) -> dict[str, Any]:
+        """Options of a simulation of so many runs."""
+        return {"runs": self.runs(runs), "seed": self.seed, "progress": self.progress}
 
     @property
     def policies(self) -> xr.Dataset:
@@ -74,50 +65,22 @@ class Study:
         except InputError as error:
             raise NotAtHandError(str(error)) from None
 
-    @property
-    def models(self) -> list[str]:
-        """The models at hand."""
-        return [str(model) for model in self.policies["model"].values]
-
-    @property
-    def pairs(self) -> list[str]:
-        """The pairs at hand."""
-        return [str(pair) for pair in self.policies["pair"].values]
-
-    def policy(self, model: str, pair: str) -> xr.Dataset:
-        """One policy; NotAtHandError if the data do not hold it."""
-        if model not in self.models or pair not in self.pairs:
-            raise NotAtHandError(f"the policy of {model} for {pair} is not in the data at hand")
-        for one in meanfield.each_policy(self.policies.sel(model=[model], pair=[pair])):
-            return one
-        raise NotAtHandError(f"the policy of {model} for {pair} is not in the data at hand")
-
-    def of_model(self, model: str) -> list[xr.Dataset]:
-        """All policies of a model; NotAtHandError if there are none."""
-        found = self.policies.sel(model=[model]) if model in self.models else None
-        if found is None or not (policies := list(meanfield.each_policy(found))):
-            raise NotAtHandError(f"the policies of {model} are not in the data at hand")
+    def each_policy(self, **labels: str) -> list[xr.Dataset]:
+        """The policies of a model, for a pair, or both; NotAtHandError if there are none."""
+        found = self.policies
+        for dim, label in labels.items():
+            found = found.isel({dim: found[dim].values == label})
+        policies = list(meanfield.each_policy(found)) if all(found.sizes.values()) else []
+        if not policies:
+            asked = "".join(f" {'for' if dim == 'pair' else 'of'} {label}" for dim, label in labels.items())
+            raise NotAtHandError(f"no policy{asked} is in the data at hand")
         return policies
 
-    def of_pair(self, pair: str) -> list[xr.Dataset]:
-        """The policies of all models for a pair; NotAtHandError if there are none."""
-        found = self.policies.sel(pair=[pair]) if pair in self.pairs else None
-        if found is None or not (policies := list(meanfield.each_policy(found))):
-            raise NotAtHandError(f"no policy for {pair} is in the data at hand")
-        return policies
-
-    def kept(
-        self, name: str, make: Callable[[], xr.Dataset], policy: xr.Dataset | None, **settings: object
-    ) -> xr.Dataset:
-        """The value of `make`, from the folder if it was computed there before with the same policy and settings.
-
-        Of a DataFrame that `make` uses, `digest` goes into the settings.
-        """
-        told = {"seed": self.seed, "version": meanfield.__version__, "numbers": NUMBERS, **settings}
-        if policy is not None:
-            names = [policy[dim].values.tolist() for dim in ("model", "pair")]
-            told |= {"policy": policy_hash(policy), "names": names}
-        digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    def kept(self, name: str, make: Callable[..., xr.Dataset], *args: Any, **options: Any) -> xr.Dataset:
+        """`make(*args, **options)`, from the folder if it was computed there before with equal arguments."""
+        told = {key: value for key, value in options.items() if key != "progress"} | {"args": args}
+        told |= {"seed": self.seed, "version": meanfield.__version__, "numbers": NUMBERS}
+        digest = hashlib.sha256(json.dumps(told, sort_keys=True, default=_as_json).encode()).hexdigest()
         path = self.folder / f"{name}.nc"
         if path.exists():
             try:
@@ -127,11 +90,36 @@ class Study:
             if found.attrs.get(STUDY) == digest:
                 return found
         self.folder.mkdir(parents=True, exist_ok=True)
-        result = make().assign_attrs({STUDY: digest})
+        result = make(*args, **options).assign_attrs({STUDY: digest})
         meanfield.save(result, path)
         return result
 
 
-def digest(table: pd.DataFrame) -> str:
-    """A hash of the values of a table, for `Study.kept`."""
-    return hashlib.sha256(table.to_csv(index=False, lineterminator="\n").encode()).hexdigest()
+def _as_json(value: Any) -> object:
+    """An argument by which kept results are told apart."""
+    if isinstance(value, xr.Dataset):
+        return [policy_hash(value), *(value[dim].values.tolist() for dim in ("model", "pair"))]
+    return value.to_csv(index=False, lineterminator="\n") if isinstance(value, pd.DataFrame) else str(value)
+
+
+def together(**parts: xr.Dataset) -> xr.Dataset:
+    """Several results in one Dataset, so that a figure has one file of numbers.
+
+    Names of variables, dims and attrs begin with the name of their part.
+    """
+    renamed = [_renamed(one, f"{name}.", "") for name, one in parts.items()]
+    attrs = {name: value for one in renamed for name, value in one.attrs.items()}
+    return xr.merge(renamed, combine_attrs="drop").assign_attrs(attrs)
+
+
+def part(numbers: xr.Dataset, name: str) -> xr.Dataset:
+    """One of them, as it was."""
+    others = [one for one in numbers.variables if not str(one).startswith(f"{name}.")]
+    return _renamed(numbers.drop_vars(others), "", f"{name}.")
+
+
+def _renamed(one: xr.Dataset, before: str, without: str) -> xr.Dataset:
+    """With another start of the names; attrs whose names do not start with `without` are left out."""
+    names = {name: f"{before}{str(name).removeprefix(without)}" for name in {*one.variables, *one.dims}}
+    attrs = {f"{before}{k.removeprefix(without)}": v for k, v in one.attrs.items() if k.startswith(without)}
+    return one.rename(names).drop_attrs(deep=False).assign_attrs(attrs)

@@ -1,8 +1,9 @@
-"""The style of the figures, and the function that writes them."""
+"""The style of the figures, their panels, the files that they are written to, and the scripts that write one."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -15,8 +16,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.toolbox import MODEL_NAMES as LABELS
-from meanfield.toolbox import whole_file
+import meanfield
+from meanfield import MeanfieldError
+from meanfield.toolbox import model_name, whole_file
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,6 +37,7 @@ STYLE = {
     "savefig.dpi": 160,
     "figure.constrained_layout.use": True,
 }
+SHARE = (-0.03, 1.03)  # limits of an axis for shares
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
@@ -44,7 +47,7 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 
 def grid_of_panels(
     n_panels: int, *, width: float = 2.6, height: float = 2.1, sharey: bool = True
-) -> tuple[Figure, list]:
+) -> tuple[Figure, list[Axes]]:
     """A figure with `n_panels` axes, at most four per row; the unused places are blank."""
     columns = min(4, n_panels)
     rows = -(-n_panels // columns)
@@ -64,17 +67,35 @@ def no_legend(axis: Axes) -> None:
         legend.remove()
 
 
+def legend_below(figure: Figure, axis: Axes, ncols: int) -> None:
+    """One legend for all panels: that of `axis`."""
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=ncols)
+
+
 def model_title(result: xr.Dataset) -> str:
     """The name of a result's only model as the papers write it; '' if it names none or several."""
-    if "model" not in result.coords or result["model"].size > 1:
-        return ""
-    name = str(result["model"].values.item())
-    return LABELS.get(name, name)
+    one = "model" in result.coords and result["model"].size == 1
+    return model_name(result["model"].values.item()) if one else ""
 
 
 def write_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """Write the figure to a file and close it; InputError if the file can't be written."""
     with whole_file(path) as temporary:
-        figure.savefig(temporary)
+        # A date would make files differ that are equal
+        figure.savefig(temporary, metadata={"CreationDate": None} if Path(path).suffix == ".pdf" else None)
     plt.close(figure)
     return Path(path)
+
+
+def script(draw: Callable[[xr.Dataset, str], object], usage: str) -> None:
+    """Draw a result as a program: the arguments are the result's file and the file to write.
+
+    A wrong number of arguments ends the process with the usage line, an error of this package with its message: one
+    line on standard error, and exit code 1.
+    """
+    if len(sys.argv) != 3:
+        sys.exit(f"usage: python -m {usage}")
+    try:
+        draw(meanfield.load(sys.argv[1]), sys.argv[2])
+    except MeanfieldError as error:
+        sys.exit(f"error: {error}")

@@ -14,9 +14,8 @@ import xarray as xr
 
 import meanfield
 from meanfield import InputError
-from meanfield.toolbox import canonical_order, expect
-from paper_figs._script import arguments
-from paper_figs._style import model_title, styled, write_figure
+from meanfield.toolbox import canonical_order, expect, in_braces
+from paper_figs._style import model_title, script, styled, write_figure
 
 LINE_LENGTH = 140
 POINTS = {"markersize": 3, "linewidth": 0.9, "capsize": 1.5}
@@ -89,12 +88,11 @@ def _names(policies: xr.Dataset, one_model: bool) -> str:
     for i in range(policies.sizes["pair"]):
         one = policies.isel(pair=i)
         # Lines break between pairs, not within them
-        words = "{" + ",\N{NO-BREAK SPACE}".join(map(str, one["word_label"].values)) + "}"
+        words = in_braces(map(str, one["word_label"].values)).replace(", ", ",\N{NO-BREAK SPACE}")
         names.append(words if one_model or model_title(one) == model else f"{model_title(one)} {words}")
         model = model_title(one)
     return ", ".join(names)
 
 
 if __name__ == "__main__":
-    with arguments("paper_figs.group_size_collapse BIAS.nc FIGURE") as (bias, figure):
-        draw(meanfield.load(bias), figure)
+    script(draw, "paper_figs.group_size_collapse BIAS.nc FIGURE")

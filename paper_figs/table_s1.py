@@ -5,6 +5,7 @@ python -m paper_figs.table_s1 stability.nc table_s1.csv
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
 
 import pandas as pd
@@ -12,11 +13,35 @@ import xarray as xr
 from rich.console import Console
 from rich.table import Table
 
-import meanfield
 from meanfield import InputError
 from meanfield.toolbox import whole_file
-from paper_figs._published import equals_printed, table_s1
-from paper_figs._script import arguments
+from paper_figs._style import script
+
+KEYS = ["model", "pair", "word"]
+
+
+def table_s1() -> pd.DataFrame:
+    """[004] Table S1: model, pair, word, `printed` (as in the paper), `strong` (1 where bold), `corrected`, `reason`.
+
+    `corrected` differs from `printed` for misprints and for entries that the exact value contradicts; `reason` says
+    why, and is '' elsewhere.
+    """
+    errata = _read("table_s1_errata.csv").drop(columns="printed")
+    table = _read("table_s1.csv").merge(errata, on=KEYS, how="left")
+    return table.assign(corrected=table["corrected"].fillna(table["printed"]), reason=table["reason"].fillna(""))
+
+
+def _read(name: str) -> pd.DataFrame:
+    with (files("paper_figs") / "published" / name).open(encoding="utf-8") as file:
+        return pd.read_csv(file, dtype={"printed": str, "corrected": str})
+
+
+def equals_printed(value: float, printed: str) -> bool:
+    """Whether `value` rounds to the digits of `printed`; a printed rounding error (…e-16) stands for zero."""
+    if "e" in printed:
+        return abs(value) < 1e-12
+    decimals = len(printed.partition(".")[2])
+    return abs(value - float(printed)) <= 0.5000001 * 10.0**-decimals
 
 
 def published_against_computed(table: xr.Dataset) -> pd.DataFrame:
@@ -32,12 +57,8 @@ def published_against_computed(table: xr.Dataset) -> pd.DataFrame:
     InputError
         If `table` has none of the published policies.
     """
-    computed = table.to_dataframe().query("row == 'candidate'")
-    columns = {"eigenvalue": "computed"}
-    keys = ["model", "pair", "word"]
-    merged = table_s1().merge(
-        computed[[*keys, "eigenvalue", "residual", "is_fixed_point"]].rename(columns=columns), on=keys
-    )
+    computed = table.to_dataframe().query("row == 'candidate'").rename(columns={"eigenvalue": "computed"})
+    merged = table_s1().merge(computed[[*KEYS, "computed", "residual", "is_fixed_point"]], on=KEYS)
     if merged.empty:
         raise InputError("table has no policy of [004] Table S1: expected models gpt-4o, llama31_70B, phi_4 or QWQ_32B")
     agrees = [equals_printed(*row) for row in zip(merged["computed"], merged["corrected"], strict=True)]
@@ -47,7 +68,7 @@ def published_against_computed(table: xr.Dataset) -> pd.DataFrame:
 def render(comparison: pd.DataFrame) -> Table:
     """The comparison as a `rich` table, with the number of agreeing entries in its caption."""
     report = Table(caption=f"{comparison['agrees'].sum()} of {len(comparison)} entries equal to the digits printed")
-    for column in ("model", "pair", "word"):
+    for column in KEYS:
         report.add_column(column)
     for column in ("printed", "computed", "residual"):
         report.add_column(column, justify="right")
@@ -71,5 +92,4 @@ def draw(table: xr.Dataset, path: str | Path) -> Path:
 
 
 if __name__ == "__main__":
-    with arguments("paper_figs.table_s1 STABILITY.nc TABLE.csv") as (stability, table):
-        draw(meanfield.load(stability), table)
+    script(draw, "paper_figs.table_s1 STABILITY.nc TABLE.csv")

@@ -12,9 +12,8 @@ import numpy as np
 import xarray as xr
 
 import meanfield
-from meanfield.toolbox import canonical_order
-from paper_figs._script import arguments
-from paper_figs._style import model_title, styled, write_figure
+from meanfield.toolbox import canonical_order, in_braces
+from paper_figs._style import model_title, no_legend, script, styled, write_figure
 
 
 @styled
@@ -35,19 +34,19 @@ def draw(comparison: xr.Dataset, path: str | Path) -> Path:
     n_pairs = panels.sizes["pair"]
     size = (2.9 * n_pairs + 0.6, 2.6 * len(views))
     figure, axes = plt.subplots(len(views), n_pairs, figsize=size, sharex="row", sharey="row", squeeze=False)
-    for view, row in zip(views, axes, strict=True):
-        for i, axis in enumerate(row):
-            one = canonical_order(panels.isel(pair=i), "comparison")
+    for column, i in zip(axes.T, range(n_pairs), strict=True):
+        one = canonical_order(panels.isel(pair=i), "comparison")
+        for axis, view in zip(column, views, strict=True):
             meanfield.plot(one, axis, view=view)
-            axis.set_title("{" + ", ".join(one["word_label"].values) + "}" if view == views[0] else "")
+            axis.set_title("")
             if view != views[0] and i:
                 axis.set_ylabel("")
+        column[0].set_title(in_braces(one["word_label"].values))
     for axis in axes[0, 1:]:
-        axis.get_legend().remove()
+        no_legend(axis)
     figure.suptitle(f"{model_title(panels)}, {comparison.attrs['option_runs']:,} simulated runs".removeprefix(", "))
     return write_figure(figure, path)
 
 
 if __name__ == "__main__":
-    with arguments("paper_figs.theory_and_simulation COMPARISON.nc FIGURE") as (comparison, figure):
-        draw(meanfield.load(comparison), figure)
+    script(draw, "paper_figs.theory_and_simulation COMPARISON.nc FIGURE")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from functools import partial
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -47,13 +46,9 @@ def picture(item: Item) -> str:
     return f"pictures/{item.paper}/{item.name}.webp"
 
 
-def heading(item: Item) -> str:
-    return f"{item.number if ' ' in item.number else f'Fig. {item.number}'}. {item.title}"
-
-
 def card(item: Item) -> str:
     where = f":link: {label(item)}\n:link-type: ref"
-    return f":::{{grid-item-card}} {heading(item)}\n:img-bottom: {picture(item)}\n{where}\n:::\n"
+    return f":::{{grid-item-card}} {item.heading}\n:img-bottom: {picture(item)}\n{where}\n:::\n"
 
 
 def label(item: Item) -> str:
@@ -61,7 +56,7 @@ def label(item: Item) -> str:
 
 
 def entry(item: Item, folder: Path) -> str:
-    parts = [f"({label(item)})=", f"## {heading(item)}", "", f"The paper: {item.shows}", ""]
+    parts = [f"({label(item)})=", f"## {item.heading}", "", f"The paper: {item.shows}", ""]
     if item.differs:
         parts += [f"Here: {item.differs}", ""]
     if item.reason:
@@ -78,11 +73,8 @@ def entry(item: Item, folder: Path) -> str:
 
 
 def source_of(item: Item) -> Path:
-    """The file in which an item is drawn, or its numbers are made."""
-    function = item.draw or item.numbers
-    while isinstance(function, partial):
-        function = function.func
-    return Path(inspect.getsourcefile(inspect.unwrap(function))).resolve()
+    """The file in which an item is drawn."""
+    return Path(inspect.getsourcefile(inspect.unwrap(item.draw))).resolve()
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from meanfield._numerics.roots import all_roots as all_roots
     from meanfield._numerics.stability import stability as stability
     from meanfield._numerics.stability import stability_columns as stability_columns
-    from meanfield._plot.words import MODEL_NAMES as MODEL_NAMES
+    from meanfield._plot.words import in_braces as in_braces
+    from meanfield._plot.words import model_name as model_name
     from meanfield._population.compositions import validate_composition as validate_composition
     from meanfield._population.observables import MIXED as MIXED
     from meanfield._population.observables import label_of as label_of

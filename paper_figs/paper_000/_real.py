@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.axes import Axes
 
 import meanfield
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
-from paper_figs._item import Item
 from paper_figs._study import NotAtHandError, Study
 from validation.populations import empirical_policy, winners
 
@@ -20,8 +20,6 @@ MODELS = ("llama3", "llama31", "claude", "llama2")  # in the order of the papers
 TEN = "Q M X Y F J P R C D"
 LETTERS = "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z"
 SUCCESS = 0.95  # [001] Methods, of the last 3N interactions
-
-
 WINDOW = 72  # interactions, by whose success runs were stopped, whatever N
 _READ: dict[str, RealPopulations | str] = {}
 
@@ -41,13 +39,13 @@ def real_populations(study: Study) -> RealPopulations:
 
 
 def runs_of(real: RealPopulations, **where: object) -> pd.DataFrame:
-    """The runs with these values, or one of several values, in their columns; `options` in any order."""
+    """The runs with these values in their columns; `options` in any order."""
     found = real.runs
     if "options" in where:
         words = sorted(str(where.pop("options")).split())
         found = found.loc[[sorted(str(options).split()) == words for options in found["options"]], :]
     for column, value in where.items():
-        found = found.loc[found[column].isin(value if isinstance(value, (list, tuple)) else [value]), :]
+        found = found.loc[found[column] == value, :]
     return found
 
 
@@ -65,19 +63,16 @@ def by_round(real: RealPopulations, runs: pd.DataFrame, rounds: int, words: Sequ
     """
     assert real.events is not None
     events = dict(iter(real.events[real.events["run"].isin(runs["run"])].groupby("run")))
-    curves = np.full((len(runs), rounds, *([len(words)] if words else [])), np.nan)
+    curves = np.full((len(runs), rounds, max(1, len(words))), np.nan)
     for curve, run in zip(curves, runs.itertuples(), strict=True):
-        said = events[run.run][["said", "heard"]].to_numpy(str)
+        said, n_agents = events[run.run][["said", "heard"]].to_numpy(str), int(run.n_agents)
         seen = [(said == word).mean(1) for word in words] if words else [said[:, 0] == said[:, 1]]
         values = np.stack(seen, axis=-1).astype(float)
-        whole = min(rounds, len(values) // int(run.n_agents))
-        means = values[: whole * run.n_agents].reshape(whole, int(run.n_agents), -1).mean(1)
-        last = values[-min(WINDOW, 3 * int(run.n_agents)) :].mean(0)
-        means = means if words else means[:, 0]
-        curve[:whole] = means
+        whole = min(rounds, len(values) // n_agents)
+        curve[:whole] = values[: whole * n_agents].reshape(whole, n_agents, -1).mean(1)
         if bool(run.converged) or float(run.success_last_3N) >= SUCCESS:
-            curve[whole:] = last if words else last[0]
-    return curves
+            curve[whole:] = values[-min(WINDOW, 3 * n_agents) :].mean(0)
+    return curves if words else curves[..., 0]
 
 
 def estimated_policy(real: RealPopulations, model: str, options: str, memory_length: int) -> xr.Dataset:
@@ -97,6 +92,9 @@ def winners_of(runs: pd.DataFrame) -> pd.DataFrame:
     return winners(runs)
 
 
-def as_in_001(items: Sequence[Item], numbers: dict[str, str]) -> list[Item]:
-    """The same items under the numbers that they have in [001]."""
-    return [item._replace(paper="001", number=numbers[item.number]) for item in items if item.number in numbers]
+def draw_runs(axis: Axes, rounds: xr.DataArray, runs: np.ndarray, colour: str, label: str, shown: int | None) -> None:
+    """The mean of runs (run, round), thick, and some of them, thin."""
+    runs = runs[~np.isnan(runs).all(1)]  # fewer than of another setting
+    for run in runs[:shown]:
+        axis.plot(rounds, run, color=colour, lw=0.5, alpha=0.5)
+    axis.plot(rounds, runs.mean(0), color=colour, lw=2, label=label)

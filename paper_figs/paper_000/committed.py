@@ -10,21 +10,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import meanfield
-import validation
 from meanfield.datasets import RealPopulations
-from meanfield.toolbox import labelled
-from paper_figs._item import Item
+from meanfield.toolbox import in_braces, labelled, model_name
+from paper_figs._item import item
 from paper_figs._study import NotAtHandError, Study
-from paper_figs._style import FIRST_WORD, LABELS, SECOND_WORD, styled
+from paper_figs._style import FIRST_WORD, SECOND_WORD, SHARE
 from paper_figs.paper_000._real import (
     SUCCESS,
-    as_in_001,
     by_round,
+    draw_runs,
     estimated_policy,
     models_of,
     real_populations,
     runs_of,
 )
+from validation.naming_game import committed_minority, consensus_stability
 
 ROUNDS = 30
 RUNS = 200  # simulated, for each number of committed agents
@@ -63,14 +63,9 @@ def _minority(study: Study, real: RealPopulations, model: str, old: str) -> xr.D
         share[number] = by_round(real, some, ROUNDS, [new])[..., 0].mean(0)
         flipped[number], tried[number] = float(some["flips"].mean()), len(some)
     policy = estimated_policy(real, model, f"{STRONG} {WEAK}", memory)
-    tested = study.kept(
-        f"minority_{model}_{new}",
-        lambda: _simulated(study, policy, size, new, rounds),
-        policy,
-        runs=study.runs(RUNS),
-        size=size,
-        rounds=rounds,
-    )
+    options = {"n_agents": size, "word": new, "numbers": list(range(size)), "rounds": rounds}
+    options |= {"runs": study.runs(RUNS), "seed": study.seed}
+    tested = study.kept(f"minority_{model}_{new}", committed_minority, policy, **options)
     fold = meanfield.critical_mass(policy, word=new)
     columns = {
         "share": (("n_committed", "round"), share, "mean share of the committed word in what is said"),
@@ -84,18 +79,6 @@ def _minority(study: Study, real: RealPopulations, model: str, old: str) -> xr.D
     return labelled(columns, coords={**coords, **names}).reindex(n_committed=np.arange(max(SIZES.values())))
 
 
-def _simulated(study: Study, policy: xr.Dataset, size: int, new: str, rounds: int) -> xr.Dataset:
-    return validation.naming_game.committed_minority(
-        policy,
-        n_agents=size,
-        word=new,
-        numbers=list(range(size)),
-        runs=study.runs(RUNS),
-        seed=study.seed,
-        rounds=rounds,
-    )[["flipped"]]
-
-
 def smallest(flipped: xr.DataArray) -> float:
     """The smallest number of committed agents from which on half of the runs or more flip; NaN if there is none."""
     known = flipped.dropna("n_committed")
@@ -104,9 +87,23 @@ def smallest(flipped: xr.DataArray) -> float:
     return float(known["n_committed"].values[first]) if first < len(enough) else np.nan
 
 
-@styled
+@item("000 3, 001 3", minorities)
 def draw_minorities(found: xr.Dataset) -> Figure:
-    """A: the share of the committed word by round; B: critical masses, measured, simulated and of mean field."""
+    """Committed minorities and critical mass.
+
+    The share of the minority's word by time for several sizes of the minority, from a consensus on either word, and the
+    critical mass of each model: 6 and 1 of 48, 10 and 0, 5 and 5, 16 and 11 of 24.
+
+    The models at hand. Measured is the smallest tried number from which on half or more of the real runs flip; the
+    paper does not say what fraction it asks for. A flip counts within 30 rounds, as in [001] Methods; runs of Llama 3
+    were cut after 21. With Llama 3.1 five of ten runs flip so with 4 committed agents, three with 6, two with 8 and
+    eight with 10. Simulated: 200 populations of the estimated policy for each number, equally long. For large N the
+    critical mass is the fold of the rate equation; the policy estimated for Llama 3.1 has one attractor (96 % M) and no
+    fold.
+
+    Shares count committed agents. Dots mark sizes at which all runs flip. A line ends where a run was stopped for its
+    length.
+    """
     models = list(dict.fromkeys(found["model"].values))
     figure, axes = plt.subplots(2, len(models) + 1, figsize=(3.4 * len(models) + 3.8, 5.6), squeeze=False)
     for column, model in enumerate(models):
@@ -131,10 +128,8 @@ def _shares(axis: Axes, one: xr.Dataset) -> None:
         all_flip = float(row["flipped"]) == 1
         style = {"marker": "o", "ms": 2.5} if all_flip else {"ls": "--"}
         axis.plot(one["round"], row["share"], color=colour, lw=1, label=f"{number}", **style)
-    axis.set_ylim(-0.03, 1.03)
-    axis.set_xlabel("population round")
-    name = LABELS.get(one["model"].item(), one["model"].item())
-    axis.set_title(f"{name}, N = {int(one['n_agents'])}")
+    title = f"{model_name(one['model'].item())}, N = {int(one['n_agents'])}"
+    axis.set(ylim=SHARE, xlabel="population round", title=title)
     axis.legend(fontsize=6, ncols=2, title="committed", title_fontsize=6)
 
 
@@ -144,9 +139,8 @@ def _critical(axis: Axes, found: xr.Dataset, models: list[str]) -> None:
         model, size = one["model"].item(), int(one["n_agents"])
         place = models.index(model) + (0.18 if one["old"] == STRONG else -0.18)
         colour = FIRST_WORD if one["old"] == STRONG else SECOND_WORD
-        axis.plot(
-            place - 0.09, PRINTED.get(model, (np.nan,) * 2)[one["old"].item() != STRONG] / size, "s", color=colour
-        )
+        printed = PRINTED.get(model, (np.nan, np.nan))[one["old"].item() != STRONG]
+        axis.plot(place - 0.09, printed / size, "s", color=colour)
         axis.plot(place - 0.03, smallest(one["flipped"]) / size, "o", color=colour)
         axis.plot(place + 0.03, smallest(one["simulated"]) / size, "^", color=colour)
         axis.plot(place + 0.09, one["critical_mass"], "_", color=colour, ms=9, mew=2)
@@ -155,9 +149,8 @@ def _critical(axis: Axes, found: xr.Dataset, models: list[str]) -> None:
         axis.plot([], [], marker, color="0.3", label=name)
     for colour, word in ((FIRST_WORD, STRONG), (SECOND_WORD, WEAK)):
         axis.plot([], [], color=colour, lw=4, label=f"against '{word}'")
-    axis.set_xticks(range(len(models)), [LABELS.get(str(model), str(model)) for model in models])
-    axis.set_title("(B) critical mass")
-    axis.set_ylabel("fraction committed")
+    axis.set_xticks(range(len(models)), map(model_name, models))
+    axis.set(title="(B) critical mass", ylabel="fraction committed")
     axis.legend(fontsize=6.5)
 
 
@@ -165,18 +158,22 @@ def _flips(axis: Axes, found: xr.Dataset) -> None:
     for k in range(found.sizes["case"]):
         one = found.isel(case=k)
         fraction = one["n_committed"] / one["n_agents"]
-        label = f"{LABELS.get(one['model'].item(), one['model'].item())} against '{one['old'].item()}'"
+        label = f"{model_name(one['model'].item())} against '{one['old'].item()}'"
         axis.plot(fraction, one["simulated"], color=f"C{k}", lw=1)
         axis.plot(fraction, one["flipped"], "o", ms=4, color=f"C{k}", label=label)
+    axis.set(xlabel="fraction committed", ylabel="fraction of runs", xlim=(-0.02, 0.6))
     axis.set_title("flips: real (points), simulated (lines)")
-    axis.set_xlabel("fraction committed")
-    axis.set_ylabel("fraction of runs")
-    axis.set_xlim(-0.02, 0.6)
     axis.legend(fontsize=6.5)
 
 
+@item("000 Table SI6, 001 Table S3", minorities)
 def critical_table(found: xr.Dataset) -> pd.DataFrame:
-    """A row for each model and old consensus: numbers of committed agents that flip it."""
+    """Raw critical masses.
+
+    The number of committed agents that overturn a consensus on the strong and on the weak word.
+
+    As in Fig. 3: measured, simulated and for large N.
+    """
     rows = []
     for k in range(found.sizes["case"]):
         one = found.isel(case=k)
@@ -184,7 +181,7 @@ def critical_table(found: xr.Dataset) -> pd.DataFrame:
         known = one["flipped"].dropna("n_committed")
         rows.append(
             {
-                "model": LABELS.get(model, model),
+                "model": model_name(model),
                 "old consensus": old,
                 "N": size,
                 "printed": PRINTED.get(model, ("", ""))[old != STRONG],
@@ -200,24 +197,14 @@ def critical_table(found: xr.Dataset) -> pd.DataFrame:
 def stability(study: Study) -> xr.Dataset:
     """The share of the old word by round in populations that start from it, without committed agents."""
     real = real_populations(study)
-    runs = runs_of(real, experiment="from_consensus")
-    parts: list[xr.Dataset] = []
-    for _, some in runs.groupby(["model", "options", "memory_length", "n_agents"], sort=False):
-        model, options, memory, size = some.iloc[0][["model", "options", "memory_length", "n_agents"]]
-        word = str(some["initial_consensus"].iloc[0])
+    keys, parts = ["model", "options", "memory_length", "n_agents"], list[xr.Dataset]()
+    for _, some in runs_of(real, experiment="from_consensus").groupby(keys, sort=False):
+        model, options, memory, size, word = some.iloc[0][[*keys, "initial_consensus"]]
         curves = by_round(real, some, ROUNDS, [word])[..., 0]
-        policy = estimated_policy(real, str(model), str(options), int(memory))
-        held = study.kept(
-            f"stability_{model}_{word}_{memory}_{size}",
-            lambda policy=policy, word=word, size=size: validation.naming_game.consensus_stability(
-                policy, word, n_agents=int(size), runs=study.runs(RUNS), rounds=ROUNDS, seed=study.seed
-            ),
-            policy,
-            runs=study.runs(RUNS),
-            rounds=ROUNDS,
-            size=int(size),
-            word=word,
-        )
+        policy = estimated_policy(real, model, options, memory)
+        name = f"stability_{model}_{word}_{memory}_{size}"
+        settings = {"n_agents": int(size), "runs": study.runs(RUNS), "rounds": ROUNDS, "seed": study.seed}
+        held = study.kept(name, consensus_stability, policy, word, **settings)
         columns = {
             "share": (("run", "round"), curves, "share of the old word in what is said"),
             "simulated": ("round", held["word_share"].isel(n_agents=0).values[1:], "mean of simulated runs"),
@@ -230,67 +217,26 @@ def stability(study: Study) -> xr.Dataset:
     return xr.concat(parts, "case", coords="all", join="outer", combine_attrs="drop")
 
 
-@styled
+@item("000 SI6, 001 S7", stability)
 def draw_stability(found: xr.Dataset) -> Figure:
-    """A panel for each model; faint lines are runs, dashed ones simulated means."""
+    """Stability of consensus.
+
+    The share of the old word in populations that start from it: all stay, but Llama 3.1 leaves Q for M at once.
+
+    The runs at hand, and 200 populations of the estimated policy each.
+    """
     models = list(dict.fromkeys(found["model"].values))
     figure, axes = plt.subplots(1, len(models), figsize=(4.6 * len(models), 4.2), sharey=True, squeeze=False)
     for axis, model in zip(axes[0], models, strict=True):
         for place, case in enumerate(np.flatnonzero(found["model"].values == model)):
             one = found.isel(case=case)
-            runs = one["share"].values[~np.isnan(one["share"].values).all(1)]
-            words = "{" + ", ".join(sorted(one["options"].item().split())) + "}"
-            label = f"{one['word'].item()} of {words}, H = {int(one['memory_length'])}, N = {int(one['n_agents'])}"
-            for run in runs:
-                axis.plot(one["round"], run, color=f"C{place}", lw=0.5, alpha=0.5)
-            axis.plot(one["round"], runs.mean(0), color=f"C{place}", lw=2, label=f"{label}: {len(runs)} runs")
+            number, words = int(one["share"].notnull().any("round").sum()), sorted(one["options"].item().split())
+            label = f"{one['word'].item()} of {in_braces(words)}, H = {int(one['memory_length'])}, "
+            label += f"N = {int(one['n_agents'])}: {number} runs"
+            draw_runs(axis, one["round"], one["share"].values, f"C{place}", label, None)
             axis.plot(one["round"], one["simulated"], "--", color=f"C{place}", lw=1)
         axis.plot([], [], "--", color="0.4", label="simulated with the estimated policy")
-        axis.set_title(LABELS.get(str(model), str(model)))
-        axis.set_xlabel("population round")
-        axis.set_ylim(-0.03, 1.06)
+        axis.set(title=model_name(model), xlabel="population round", ylim=(-0.03, 1.06))
         axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.17))
     axes[0, 0].set_ylabel("share of the old word in what is said")
     return figure
-
-
-CRITICAL = (
-    "The models at hand. Measured is the smallest tried number from which on half or more of the real runs flip; the "
-    "paper does not say what fraction it asks for. A flip counts within 30 rounds, as in [001] Methods; runs of Llama "
-    "3 were cut after 21. With Llama 3.1 five of ten runs flip so with 4 committed agents, three with 6, two with 8 "
-    f"and eight with 10. Simulated: {RUNS} populations of the estimated policy for each number, equally long. For "
-    "large N the critical mass is the fold of the rate equation; the policy estimated for Llama 3.1 has one attractor "
-    "(96 % M) and no fold."
-)
-ITEMS = [
-    Item(
-        "000",
-        "3",
-        "Committed minorities and critical mass",
-        "The share of the minority's word by time for several sizes of the minority, from a consensus on either word, "
-        "and the critical mass of each model: 6 and 1 of 48, 10 and 0, 5 and 5, 16 and 11 of 24.",
-        minorities,
-        draw_minorities,
-        f"{CRITICAL} Shares count committed agents. Dots mark sizes at which all runs flip. A line ends where a run "
-        "was stopped for its length.",
-    ),
-    Item(
-        "000",
-        "SI6",
-        "Stability of consensus",
-        "The share of the old word in populations that start from it: all stay, but Llama 3.1 leaves Q for M at once.",
-        stability,
-        draw_stability,
-        f"The runs at hand, and {RUNS} populations of the estimated policy each.",
-    ),
-    Item(
-        "000",
-        "Table SI6",
-        "Raw critical masses",
-        "The number of committed agents that overturn a consensus on the strong and on the weak word.",
-        minorities,
-        critical_table,
-        CRITICAL,
-    ),
-]
-ITEMS += as_in_001(ITEMS, {"3": "3", "SI6": "S7", "Table SI6": "Table S3"})

@@ -1,4 +1,4 @@
-"""[003] Fig. 2 and D1: emergence of norms among ten agents, simulated and by the rate equation."""
+"""[003] Figs. 2 and D1: emergence of norms among ten agents, simulated and by the rate equation; and what is text."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 
 import meanfield
 from meanfield.toolbox import LARGEST_SEED
-from paper_figs._item import Item
+from paper_figs._item import item, not_drawn
 from paper_figs._study import Study
-from paper_figs._style import styled
+from paper_figs._style import SHARE
 from theory import norms
 from theory.norms import BEHAVIOURS, Behaviour
 from validation import reactions
@@ -60,22 +60,23 @@ def _of(behaviour: Behaviour, fractions: Fractions | None) -> tuple[meanfield.Re
 
 def _simulated(study: Study, behaviour: Behaviour, fractions: Fractions | None) -> xr.Dataset:
     """The runs of one behaviour: only the drawn numbers, in as few bytes as possible."""
-    runs, (model, start) = study.runs(RUNS), _of(behaviour, fractions)
+    model, start = _of(behaviour, fractions)
     told = {"/".join(key): share for key, share in (fractions or {}).items()}
-    settings = {"behaviour": behaviour.standards["for"], "n_agents": N_AGENTS, "runs": runs, "fractions": told}
 
-    def make() -> xr.Dataset:
+    def make(runs: int, n_agents: int, **_: object) -> xr.Dataset:
         rounds = math.ceil(DAYS * model.protocol()[1])
-        counts = np.rint(N_AGENTS * start.values).astype(int)
+        counts = np.rint(n_agents * start.values).astype(int)
         options = {"max_rounds": rounds, "record_rounds": rounds, "counted": norms.EVENTS}
         played = reactions.simulate(model, counts, runs=runs, seed=_seed_of(study.seed, behaviour.name), **options)
         played = played.swap_dims(round="time").drop_vars("round")
-        seen = norms.observables(model, played["count"] / N_AGENTS).sel(standard=["for"])
+        seen = norms.observables(model, played["count"] / n_agents).sel(standard=["for"])
         shares = {name: seen[name].astype("float32") for name in (*SHARES, "reached")}
         found = xr.Dataset({"events": played["events"].astype("int16"), **shares}, attrs=played.attrs)
         return found.assign_coords(behaviour=behaviour.name, kind=behaviour.kind).assign_attrs(kind="norm_emergence")
 
-    return study.kept(f"emergence_{behaviour.name.replace(' ', '_')}", make, None, **settings)
+    settings = {"behaviour": behaviour.standards["for"], "fractions": told}
+    name = f"emergence_{behaviour.name.replace(' ', '_')}"
+    return study.kept(name, make, runs=study.runs(RUNS), n_agents=N_AGENTS, **settings)
 
 
 def _seed_of(seed: int, behaviour: str) -> int:
@@ -84,9 +85,31 @@ def _seed_of(seed: int, behaviour: str) -> int:
     return int(words[0]) % (LARGEST_SEED + 1)
 
 
-@styled
+D1 = """A norm without entrepreneurs.
+
+(a) Conflicts, thoughts and chats over two days; (b) the shares that accept and comply with 'maintain a healthy
+environment', which no description names and no entrepreneur creates, in all of five runs.
+
+In the model talks about one norm don't suggest another. Here agents find it in thoughts about what others do out of
+habit, with our probability of 0.002 a thought, which begins at a random time; 7 of 10 agents like it, as they dislike
+smoking, which is our assumption. So it emerges in about two of three simulated societies by day 2, the opposite in one
+of five; the rate equation has all of them accept it.
+"""
+
+
+@item("003 D1", partial(emerging, behaviours=[HEALTHY], fractions=FRACTIONS), D1)
+@item("003 2", partial(emerging, behaviours=list(BEHAVIOURS.values())))
 def draw(found: xr.Dataset) -> Figure:
-    """Events of all behaviours above, the shares of each below: mean and middle half of runs, and the rate equation."""
+    """Emergence of three norms.
+
+    (a) The number of conflicts, thoughts and chats over two days; (b) the shares of ten agents that accept and that
+    comply with 'no smoking indoors', 'be quiet in public' and 'tipping after meals', in five runs.
+
+    The paper prints no probabilities of its agents' operations: ours, chosen by hand to give its findings, drive 1,000
+    simulated societies of ten agents and the rate equation. Not all agents comply by the end of day 2 (95 to 96 % with
+    the injunctive norms; the paper has 100 %), because one rate of plans can't give both its times; tipping loses one
+    run in four (the paper: none in five).
+    """
     names = [str(name) for name in found["behaviour"].values]
     figure = plt.figure(figsize=(2.7 * max(2, len(names)) + 0.5, 5.4))
     grid = figure.add_gridspec(2, len(names))
@@ -131,7 +154,7 @@ def _shares(axis: Axes, one: xr.Dataset) -> None:
     emerged = float((one["reached"].isel(time=-1) > 0.5).mean())
     text = f"held by more than half at the end\nin {emerged:.0%} of runs"
     axis.text(0.97, 0.04, text, transform=axis.transAxes, ha="right", size=8)
-    axis.set(xlim=(0, time[-1]), ylim=(-0.03, 1.03), xlabel="day")
+    axis.set(xlim=(0, time[-1]), ylim=SHARE, xlabel="day")
 
 
 def _draw(axis: Axes, time: np.ndarray, runs: np.ndarray, **style: str) -> None:
@@ -146,31 +169,21 @@ def _legend(axis: Axes, **options: object) -> None:
     axis.legend([*handles, axis.lines[-1]], [*labels, "rate equation"], **options)
 
 
-ITEMS = [
-    Item(
-        "003",
-        "2",
-        "Emergence of three norms",
-        "(a) The number of conflicts, thoughts and chats over two days; (b) the shares of ten agents that accept and "
-        "that comply with 'no smoking indoors', 'be quiet in public' and 'tipping after meals', in five runs.",
-        partial(emerging, behaviours=list(BEHAVIOURS.values())),
-        draw,
-        "The paper prints no probabilities of its agents' operations: ours, chosen by hand to give its findings, "
-        "drive 1,000 simulated societies of ten agents and the rate equation. Not all agents comply by the end of "
-        "day 2 (95 to 96 % with the injunctive norms; the paper has 100 %), because one rate of plans can't "
-        "give both its times; tipping loses one run in four (the paper: none in five).",
-    ),
-    Item(
-        "003",
-        "D1",
-        "A norm without entrepreneurs",
-        "(a) Conflicts, thoughts and chats over two days; (b) the shares that accept and comply with 'maintain a "
-        "healthy environment', which no description names and no entrepreneur creates, in all of five runs.",
-        partial(emerging, behaviours=[HEALTHY], fractions=FRACTIONS),
-        draw,
-        "In the model talks about one norm don't suggest another. Here agents find it in thoughts about what others "
-        "do out of habit, with our probability of 0.002 a thought, which begins at a random time; 7 of 10 agents "
-        "like it, as they dislike smoking, which is our assumption. So it emerges in about two of three "
-        "simulated societies by day 2, the opposite in one of five; the rate equation has all of them accept it.",
-    ),
-]
+not_drawn(
+    "003 1",
+    "The architecture",
+    "A diagram of how norms are created, spread, evaluated and complied with.",
+    "it is a diagram without numbers; the reaction model theory.norms.reaction_model is our version of it",
+)
+not_drawn(
+    "003 A1",
+    "Descriptions of agents (Figs. A1 and A2)",
+    "The descriptions of seven ordinary agents and three norm entrepreneurs.",
+    "they are texts; theory.norms.AGENTS holds the ten agents with their preferences, in our own words",
+)
+not_drawn(
+    "003 B1",
+    "Prompts (Figs. B1 to B12)",
+    "Sketches of the prompts for the twelve operations of a language model.",
+    "they are texts; policy_extraction.norms has prompts of our own for the same operations",
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from meanfield import InputError
 from meanfield.toolbox import ResumableLog
 from paper_figs._study import NotAtHandError
 from policy_extraction import SMOLLM2, open_backend
-from policy_extraction.backends import Backend, Scores
+from policy_extraction.backends import Backend
 from policy_extraction.prompts import Prompt
 
 ANSWERS = 20_000  # to a prompt, drawn together: they share one pass of the model
@@ -43,44 +43,22 @@ class Stock:
     """A back end that draws many answers to a prompt together, keeps them, and gives out each of them once.
 
     A population asks the same prompts again and again. Answers to a prompt are independent, so those from the stock
-    have the distribution of answers that are generated one by one. The seeds of calls are not used.
-
-    Parameters
-    ----------
-    backend
-        The model.
-    folder
-        For the answers; a second stock with the same seed finds them there.
-    seed
-        Of all answers.
-    item
-        What asks; the answers of another item are independent.
+    have the distribution of answers that are generated one by one. `seed` is that of all answers, seeds of calls are
+    not used. A second stock with the same seed finds the answers in `folder`; those of another `item` are independent.
     """
 
     def __init__(self, backend: Backend, folder: Path, seed: int, item: str) -> None:
         self.name, self.identity, self.provenance = backend.name, backend.identity, backend.provenance
+        self.check, self.score, self.tokens = backend.check, backend.score, backend.tokens
         self._backend, self._seed = backend, (seed, item)
         folder.mkdir(parents=True, exist_ok=True)
         key = {"answers": 1, "model": backend.identity, "seed": seed, "item": item, "first": ANSWERS, "more": MORE}
-        log_file = folder / f"answers_{_digest(key)}.jsonl"
-        self._log = ResumableLog(log_file, key, "stock of answers")
-        self._kept: dict[str, dict[str, int]] = {
-            name: found for line in self._log.lines for name, found in line.items()
-        }
+        self._log = ResumableLog(folder / f"answers_{_digest(key)}.jsonl", key, "stock of answers")
+        self._kept: dict[str, dict[str, int]] = {}
+        for line in self._log.lines:
+            self._kept |= line
         self._left: dict[str, list[str]] = {}
         self._draws: Counter[str] = Counter()
-
-    def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
-        """See `Backend`."""
-        self._backend.check(prompts, words)
-
-    def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
-        """See `Backend`."""
-        return self._backend.score(prompts, words)
-
-    def tokens(self, words: Sequence[str]) -> list[str]:
-        """See `Backend`."""
-        return self._backend.tokens(words)
 
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
@@ -98,12 +76,9 @@ class Stock:
         names = {key: f"{key}/{self._draws[key]}" for key in prompts}
         if new := [key for key, name in names.items() if name not in self._kept]:
             asked = [key for key in new for _ in range(ANSWERS * MORE ** self._draws[key])]
-            texts = self._backend.generate(
-                [prompts[key] for key in asked],
-                max_tokens=max_tokens,
-                temperature=temperature,
-                seed=self._number(*(names[key] for key in new)),
-            )
+            options = {"max_tokens": max_tokens, "temperature": temperature}
+            seed = self._number(*(names[key] for key in new))
+            texts = self._backend.generate([prompts[key] for key in asked], seed=seed, **options)
             counts = {names[key]: Counter[str]() for key in new}
             for key, text in zip(asked, texts, strict=True):
                 counts[names[key]][text] += 1

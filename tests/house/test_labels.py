@@ -74,7 +74,7 @@ NOTHING_LABELLED = {
         meanfield.toolbox: check_memory read_csv column_numbers ResumableLog check_level is_number real_number shown
             in_order shortened whole_number real_numbers one_of one_or_several instance labelled stability
             stability_columns expect column_whole_numbers labels_of label_of renamed word_coords word_number
-            UnparsedError
+            UnparsedError in_braces model_name
     """,
     "rows of a table": """
         meanfield: write_stability describe_stability stability_report

@@ -13,9 +13,9 @@ import xarray as xr
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
 from paper_figs._item import items
-from paper_figs._published import equals_printed
 from paper_figs._study import NotAtHandError, Study
-from paper_figs.paper_000 import _real, bias, committed, comprehension, emergence, minimal_naming_game
+from paper_figs.paper_000 import _real, bias, committed, emergence
+from paper_figs.table_s1 import equals_printed
 from validation.populations import winners
 
 COMMON = {"1": "1", "2": "2", "3": "3", "SI3": "S3", "SI1": "S4", "SI2": "S5", "SI4": "S6", "SI5": "S2", "SI6": "S7"}
@@ -98,8 +98,8 @@ def test_the_critical_number_is_that_from_which_on_half_of_the_runs_flip(flipped
 
 def test_biased_minimal_naming_games(study, monkeypatch):
     """Mirrored biases have mirrored shares; at ½ neither word is preferred; at 1 all games end at the word."""
-    monkeypatch.setattr(minimal_naming_game, "BIASES", np.array([0.0, 0.3, 0.5, 0.7, 1.0]))
-    found = minimal_naming_game.numbers(study)  # 1,000 games
+    monkeypatch.setattr(emergence, "BIASES", np.array([0.0, 0.3, 0.5, 0.7, 1.0]))
+    found = emergence.biased_games(study)  # 1,000 games
     share = found["share"].values
     assert np.abs(share + share[::-1] - 1).max() < 4.5 * np.sqrt(2 * 0.25 / 1000)
     assert (np.diff(found["won"].values) > 0).all()
@@ -130,21 +130,18 @@ def published(data_folder) -> Iterator[None]:
 def test_biases_are_those_printed(study, published):
     found = bias.biases(study)
     for model in ("llama3", "llama31"):
-        one = found.sel(model=model)
+        one, (strong, weak, p_value, *wins) = found.sel(model=model), bias.COUNTS.loc[model]
         asked = int(one["asked"])
-        assert (round(float(one["individual"]) * asked), asked) == (
-            bias.INDIVIDUAL[model][0],
-            sum(bias.INDIVIDUAL[model]),
-        )
-        assert equals_printed(float(one["p_value"]), bias.P_TWO[model])
-        assert (int(one["strong_wins"]), int(one["weak_wins"])) == bias.COLLECTIVE[model]
+        assert (round(float(one["individual"]) * asked), asked) == (strong, strong + weak)
+        assert equals_printed(float(one["p_value"]), p_value)
+        assert [int(one["strong_wins"]), int(one["weak_wins"])] == wins
     assert int(found["wins_of_ten"].sel(model="llama3").sum()) == 40
     table = bias.origin_table(bias.origin(study))
     for (interaction, memory), row in table.iterrows():
-        printed = bias.AGGREGATED[interaction] if memory == "all" else bias.P_STRONG[memory]
+        printed, resampled = (bias.AGGREGATED[interaction], "") if memory == "all" else bias.P_STRONG[memory]
         assert equals_printed(row["P(M)"], printed), (interaction, memory)
-        if memory in bias.P_BOOTSTRAP:  # 10,000 resamples of theirs, and ties
-            assert row["P bootstrap"] == pytest.approx(float(bias.P_BOOTSTRAP[memory]), abs=0.016)
+        if resampled:  # 10,000 resamples of theirs, and ties
+            assert row["P bootstrap"] == pytest.approx(float(resampled), abs=0.016)
     alphabet = bias.alphabet(study)
     assert int(alphabet["individual"].sum()) == 480 and int(alphabet["collective"].sel(word="A")) == 20
     ten = bias.ten_words(study)
@@ -162,5 +159,5 @@ def test_runs_are_those_printed(study, published):
         printed = committed.PRINTED[one["model"].item()][one["old"].item() != committed.STRONG]
         # The paper has 0 where it tried no minority: populations leave the word by themselves.
         assert committed.smallest(one["flipped"]) == max(printed, 1)
-    questions = comprehension.numbers(study)
+    questions = bias.comprehension(study)
     assert (questions["accuracy"] > 0.8).all()  # [000] SI 6.4.4

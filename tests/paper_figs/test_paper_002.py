@@ -13,20 +13,8 @@ import meanfield
 from meanfield import InputError
 from paper_figs import _publish
 from paper_figs._item import chosen, items
-from paper_figs._parts import part, together
-from paper_figs._study import Study
-from paper_figs.paper_002 import (
-    _france,
-    _theory,
-    equation_8,
-    figure_1,
-    figure_2,
-    figure_3,
-    figure_4,
-    figure_5,
-    figure_9,
-    memory_probe,
-)
+from paper_figs._study import Study, part, together
+from paper_figs.paper_002 import _sources, mechanism2, population
 from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS
 from theory.flag_game.mechanism2 import memory_conflict_response
 from validation.flag_game import endpoints, simulate
@@ -38,12 +26,12 @@ REWRITES = {"gpt-4o": 0.02, "gpt-5.4": 0.22}  # as fitted, which takes seconds
 def study(data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     """The published tables, and a few runs."""
     monkeypatch.setenv("MEANFIELD_DATA", str(data_folder))
-    monkeypatch.setattr(_theory, "TRIALS", 200)
-    monkeypatch.setattr(_theory, "rewrites", lambda study: REWRITES)
-    monkeypatch.setattr(figure_9, "TRIALS", 200)
-    monkeypatch.setattr(figure_9, "rewrites", lambda study: REWRITES)
-    monkeypatch.setattr(equation_8, "RUNS", 200)
-    monkeypatch.setattr(_france, "SEEDS", 210)
+    monkeypatch.setattr(_sources, "TRIALS", 200)
+    monkeypatch.setattr(_sources, "rewrites", lambda study: REWRITES)
+    monkeypatch.setattr(mechanism2, "TRIALS", 200)
+    monkeypatch.setattr(mechanism2, "rewrites", lambda study: REWRITES)
+    monkeypatch.setattr(population, "RUNS", 200)
+    monkeypatch.setattr(population, "SEEDS", 210)
     return Study(None, tmp_path / "numbers", quick=True)
 
 
@@ -64,7 +52,7 @@ def test_every_item_of_002_is_registered_once():
 
 
 def test_protocols_are_ordered_and_managers_have_the_printed_accuracies(study: Study):
-    found = figure_2.numbers(study)
+    found = _sources.by_protocol(study)
     accuracy = found["collective"].values
     assert (np.diff(accuracy) <= 0).all() and len(accuracy) == 12
     by_name = {
@@ -81,7 +69,7 @@ def test_protocols_are_ordered_and_managers_have_the_printed_accuracies(study: S
 
 
 def test_accuracy_peaks_at_16_agents_and_failures_are_counted(study: Study):
-    sweep = part(figure_3.numbers(study), "sweep")
+    sweep = part(population.sweep_and_seed(study), "sweep")
     accuracy = sweep["collective_accuracy"]
     assert int(accuracy.idxmax("n_agents")) == 16 and float(accuracy.max()) == pytest.approx(0.577, abs=5e-4)
     assert (sweep["seeds"] == 40).all() and sweep["endpoint_fraction"].sum("endpoint").values == pytest.approx(1)
@@ -93,7 +81,7 @@ def test_accuracy_peaks_at_16_agents_and_failures_are_counted(study: Study):
 
 @pytest.mark.slow
 def test_the_broadcast_table_does_not_rise_to_the_printed_accuracy(study: Study):
-    found = figure_4.teams(study)
+    found = _sources.teams(study)
     mean = found["measured"].mean("number").values
     np.testing.assert_allclose(mean, [0.543, 0.672, 0.725, 0.800, 0.638], atol=5e-4)
     assert round(mean[0], 2) == 0.54 and mean.max() < 0.805, "the paper: from 0.54 to 0.81"
@@ -107,9 +95,9 @@ def test_the_broadcast_table_does_not_rise_to_the_printed_accuracy(study: Study)
 
 
 def test_both_sweeps_of_pairs_are_best_at_the_printed_uptake(study: Study):
-    found = figure_9.numbers(study)
+    found = mechanism2.pairs(study)
     measured = part(found, "measured")
-    best = measured["final_mean"].max("alpha").sel(source=list(figure_9.LOOKS)).values
+    best = measured["final_mean"].max("alpha").sel(source=list(mechanism2.LOOKS)).values
     np.testing.assert_allclose(best, [0.801, 0.643], atol=5e-4)
     assert (measured["final_mean"].idxmax("alpha") == 0.75).all()
     predicted = part(found, "predicted")["collective_accuracy"].values
@@ -120,17 +108,17 @@ def test_both_sweeps_of_pairs_are_best_at_the_printed_uptake(study: Study):
 
 
 def test_agents_keep_their_crops_in_larger_groups():
-    (few, rows), (many, larger) = (_france.crops_of(5, n, seed=3) for n in (4, 64))
+    (few, rows), (many, larger) = (population.crops_of(5, n, seed=3) for n in (4, 64))
     np.testing.assert_array_equal(few, many[:, :4])
     np.testing.assert_array_equal(rows, larger[:, :4])
     assert len(np.unique(many)) > 100
 
 
 def test_the_replayed_seed_ends_as_it_is_said(study: Study):
-    seed = part(figure_3.numbers(study), "seed")
+    seed = part(population.sweep_and_seed(study), "seed")
     assert (int(part(seed, "ends")["first"]), int(part(seed, "ends")["alike"])) == (206, 1)
     ends = {}
-    for n in _france.SIZES:
+    for n in population.SIZES:
         one = part(seed, f"N_{n}")
         assert one.sizes["agent"] == n and one["final_report"].shape == (1, n)
         ends[n] = str(endpoints(one["final_report"], "France")["endpoint"].item())
@@ -140,8 +128,8 @@ def test_the_replayed_seed_ends_as_it_is_said(study: Study):
 
 def test_lean_of_large_groups_moves_on_after_the_end(study: Study, monkeypatch: pytest.MonkeyPatch):
     """Four standard errors of 200 runs; polarization passes with time, which a control without more time denies."""
-    monkeypatch.setattr(equation_8, "RUNS", 2000)
-    found = equation_8.numbers(study)
+    monkeypatch.setattr(population, "RUNS", 2000)
+    found = population.lean(study)
     paths = np.abs(part(found, "mechanism1")["m_path"].sel(n_agents=64))
     for time, expected in ((16, 0.49), (64, 0.74)):
         one = paths.sel(round=time)
@@ -184,9 +172,9 @@ def made_up_probe() -> xr.Dataset:
 
 @pytest.mark.slow
 def test_figure_1_has_a_trial_and_four_slices(study: Study, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(figure_1, "mechanism1_fit", lambda study: made_up_fit())
-    found = figure_1.numbers(study)
-    flag, *crops, size, uptake, team, protocol = figure_1.draw(found).axes
+    monkeypatch.setattr(population, "mechanism1_fit", lambda study: made_up_fit())
+    found = population.trial_and_slices(study)
+    flag, *crops, size, uptake, team, protocol = population.draw_trial_and_slices(found).axes
     game = part(found, "game")
     corners = [box.get_xy() for box in flag.patches]
     assert corners == list(zip(game["left"].values, game["top"].values, strict=True)) and len(crops) == 4
@@ -199,23 +187,23 @@ def test_figure_1_has_a_trial_and_four_slices(study: Study, monkeypatch: pytest.
 
 
 def test_figure_3_draws_answers_at_their_crops(study: Study):
-    found = figure_3.numbers(study)
-    _, failures, *columns = figure_3.draw(found).axes
+    found = population.sweep_and_seed(study)
+    _, failures, *columns = population.draw_sweep_and_seed(found).axes
     assert failures.get_legend_handles_labels()[1] == ["wrong consensus", "polarization", "fragmentation"]
-    for n, (flag, shares) in zip(_france.SIZES, zip(columns[::2], columns[1::2], strict=True), strict=True):
+    for n, (flag, shares) in zip(population.SIZES, zip(columns[::2], columns[1::2], strict=True), strict=True):
         one = part(part(found, "seed"), f"N_{n}")
         middles = np.column_stack([one["left"] + 3, one["top"] + 2])
         np.testing.assert_allclose(flag.collections[0].get_offsets(), middles)
         lines = {line.get_label(): line for line in shares.lines}
         true = (one["report"] == "France").mean("agent").values[0]
         np.testing.assert_allclose(lines["France"].get_xydata(), np.column_stack([range(17), true]))
-        assert lines["France"].get_color() == figure_3.COUNTRIES[0]
+        assert lines["France"].get_color() == population.COUNTRIES[0]
 
 
 def test_figure_5_has_both_observers_and_the_fit(study: Study, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(figure_5, "mechanism1_fit", lambda study: made_up_fit())
-    found = figure_5.numbers(study)
-    titles = [axis.get_title() for axis in figure_5.draw(found).axes]
+    monkeypatch.setattr(population, "mechanism1_fit", lambda study: made_up_fit())
+    found = population.fields(study)
+    titles = [axis.get_title() for axis in population.draw_fields(found).axes]
     assert [title[:3] for title in titles if title] == ["(a)", "(b)", "(c)", "(a)", "(b)", "(d)"]
     ideal, measured = part(found, "ideal"), part(found, "measured")
     assert float(ideal["surely_truth"]) == pytest.approx(8 / 19), "blue is seen from the first eight columns"
@@ -224,9 +212,9 @@ def test_figure_5_has_both_observers_and_the_fit(study: Study, monkeypatch: pyte
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("draw", "rows", "columns"), [("draw_figure_6", 2, 2), ("draw_figure_8", 4, 3)])
+@pytest.mark.parametrize(("draw", "rows", "columns"), [("draw_probe", 2, 2), ("draw_whole_probe", 4, 3)])
 def test_the_memory_probe_has_a_panel_for_each_condition(draw: str, rows: int, columns: int):
-    axes = np.reshape(getattr(memory_probe, draw)(made_up_probe()).axes, (rows, columns))
+    axes = np.reshape(getattr(mechanism2, draw)(made_up_probe()).axes, (rows, columns))
     assert axes[0, 0].get_title().startswith("GPT-4o, m = 1: weak") and "strong" in axes[-1, -1].get_title()
     assert [label.get_text() for label in axes[-1, 0].get_xticklabels()] == ["8:0", "6:2", "4:4", "2:6", "0:8"]
 
@@ -240,7 +228,7 @@ def test_items_are_published_with_their_numbers(study: Study, tmp_path: Path):
     assert "[002] Eq. 8. Lean" in page and "[002] Fig. 9. " in page and "[002] Table 1. " in page
     kept = part(meanfield.load(tmp_path / "out" / "002" / "eq_8.nc"), "mechanism1")
     assert kept.attrs["option_parameters"].endswith("interactions_per_agent=64)")
-    assert kept["m_path"].shape == (3, 20, 65) and APPENDIX_E.interactions_per_agent == equation_8.END
+    assert kept["m_path"].shape == (3, 20, 65) and APPENDIX_E.interactions_per_agent == population.END
 
 
 def test_without_the_tables_items_say_so(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -14,10 +14,10 @@ import meanfield
 from paper_figs import _publish
 from paper_figs._item import chosen, items
 from paper_figs._study import Study
-from paper_figs.paper_003 import emergence, questionnaire, society
+from paper_figs.paper_003 import emergence, society
 from theory.norms import AGENTS
 
-NUMBERS = {item.number: item.numbers for item in emergence.ITEMS}
+NUMBERS = {item.number: item.numbers for item in items() if item.paper == "003"}
 ALL = ["1", "2", "3", "4", "A1", "B1", "C1", "C2", "C3", "D1", "E1"]
 
 
@@ -124,27 +124,24 @@ def test_a_timeline_has_a_stroke_for_each_moment(study: Study):
 
 def test_the_overall_score_follows_from_the_parts(study: Study):
     """With the weights of the questions; not with equal ones, nor if all agents had created norms."""
-    found = questionnaire.printed(study)
+    found = society.printed(study)
     overall = float(found["overall"]), float(found["overall_standard_error"])
-    assert tuple(round(number, 2) for number in overall) == questionnaire.OVERALL
+    assert tuple(round(number, 2) for number in overall) == society.OVERALL
     assert round(float(found["score"].mean()), 2) == 5.89
     assert float(found["weight"].sum()) == pytest.approx(1)
     assert (
-        questionnaire.draw_scores(found).axes[0].get_title()
-        == "mean weighted by questions 5.63 ± 0.03, printed 5.63 ± 0.03"
+        society.draw_scores(found).axes[0].get_title() == "mean weighted by questions 5.63 ± 0.03, printed 5.63 ± 0.03"
     )
 
 
 def test_the_questionnaire_has_what_the_society_did(study: Study):
-    found = questionnaire.pairs_to_judge(study)
-    assert (
-        found.sizes == {"question": 17, "agent": 10} and int(found["pairs"].max()) == questionnaire.ITEMS_PER_QUESTION
-    )
+    found = society.pairs_to_judge(study)
+    assert found.sizes == {"question": 17, "agent": 10} and int(found["pairs"].max()) == society.ITEMS_PER_QUESTION
     by_task = found["pairs"].groupby("task").max("question").sum("agent")
     assert int(by_task.sel(task="Creation")) == 9  # three norms of three entrepreneurs
     plans = sum(answers[0][0] == "plan" for _, answers in society.answers_of(society.society(study)))
     assert int(by_task.sel(task="Plan")) == plans
-    bars = questionnaire.draw_pairs(found).axes[0].patches[:17]
+    bars = society.draw_pairs(found).axes[0].patches[:17]
     assert sorted(bar.get_width() for bar in bars) == sorted(found["pairs"].sum("agent").values)
 
 

@@ -17,7 +17,7 @@ from meanfield import InputError
 from paper_figs import _publish
 from paper_figs._item import chosen, items
 from paper_figs._study import NotAtHandError, Study
-from paper_figs.paper_004 import _ensembles, figure_3, figure_4
+from paper_figs.paper_004 import _ensembles, group_size, trajectories
 
 SMALL = (4, 10, 24, 100, 1000)
 PAIRS = ["African/White", "Mexican/American"]
@@ -67,16 +67,17 @@ def test_unknown_papers_and_items_are_refused(papers, only, message):
 def test_collective_bias_of_figure_4(published: xr.Dataset, tmp_path: Path, size: int):
     """The printed digits, to four standard errors of 10,000 runs."""
     study = Study(published, tmp_path, quick=True)
-    policy = study.policy(figure_4.MODEL, figure_4.PAIR)
-    found = figure_4._times(study, policy, size)
-    printed = float(figure_4.PRINTED[size])
+    (policy,) = study.each_policy(model=trajectories.MODEL, pair=trajectories.PAIR)
+    table = _ensembles.outcomes(study, policy, trajectories.OBSERVATIONS, [size])
+    found = _ensembles.by_winner(table).isel(n_agents=0)
+    printed = float(trajectories.PRINTED[size])
     assert float(found["collective"]) == pytest.approx(printed, abs=0.0005 + 4 * np.sqrt(printed * (1 - printed) / 1e4))
     assert not found["density"].sel(consensus_time=slice(0, 2)).any()  # the shortest time is t = 3
     assert found["density"].sum("consensus_time").values == pytest.approx([1, 1])
 
 
 def test_outcomes_are_counts_of_runs(study: Study):
-    policy = study.policy("gpt-4o", "African/White")
+    (policy,) = study.each_policy(model="gpt-4o", pair="African/White")
     table = _ensembles.outcomes(study, policy)
     assert (table["count"].sum(("outcome", "consensus_time")) == table["runs"]).all()
     assert table["runs"].values.tolist() == [300, 300, 300, 300, 30]
@@ -85,36 +86,36 @@ def test_outcomes_are_counts_of_runs(study: Study):
         count = table["count"].sel(n_agents=24, outcome=word).values
         times = again["consensus_round"].values[again["consensus_word"].values == word] - 1
         assert np.repeat(np.arange(len(count)), count).tolist() == sorted(times.tolist())
-    assert _ensembles.strong_word(table) == "African" and _ensembles.weak_word(table) == "White"
+    assert _ensembles.by_winner(table)["word"].values.tolist() == ["African", "White"]
 
 
 def test_numbers_are_kept_and_found_again(study: Study, nothing_simulated, monkeypatch: pytest.MonkeyPatch):
     made = []
 
-    def make() -> xr.Dataset:
-        made.append(1)
+    def make(runs: int, progress: bool) -> xr.Dataset:
+        made.append(runs)
         return xr.Dataset({"value": ("x", [1.0, len(made)])})
 
-    first = study.kept("one", make, None, runs=3)
-    assert study.kept("one", make, None, runs=3).identical(first) and len(made) == 1
-    study.kept("one", make, None, runs=4)  # other settings
-    dataclasses.replace(study, seed=2).kept("one", make, None, runs=4)
+    first = study.kept("one", make, 3, progress=False)
+    assert study.kept("one", make, 3, progress=True).identical(first) and made == [3]
+    study.kept("one", make, 4, progress=False)  # other settings
+    dataclasses.replace(study, seed=2).kept("one", make, 4, progress=False)
     assert len(made) == 3
     (study.folder / "one.nc").write_bytes(b"half a file")
-    study.kept("one", make, None, runs=4)
+    study.kept("one", make, 4, progress=False)
     assert len(made) == 4
 
 
 def test_what_is_not_at_hand_is_named(study: Study):
-    with pytest.raises(NotAtHandError, match="the policies of phi_4 are not in the data at hand"):
-        study.of_model("phi_4")
-    with pytest.raises(NotAtHandError, match="the policy of gpt-4o for his/her is not in the data at hand"):
-        study.policy("gpt-4o", "his/her")
+    with pytest.raises(NotAtHandError, match="no policy of phi_4 is in the data at hand"):
+        study.each_policy(model="phi_4")
+    with pytest.raises(NotAtHandError, match="no policy of gpt-4o for his/her is in the data at hand"):
+        study.each_policy(model="gpt-4o", pair="his/her")
 
 
 @pytest.mark.parametrize("change", ["other policies", "another version", "other labels"])
 def test_numbers_of_something_else_are_not_taken(study: Study, change: str, monkeypatch: pytest.MonkeyPatch):
-    found = [study.kept("one", lambda: xr.Dataset({"value": 1}), study.policies)]
+    found = [study.kept("one", lambda _: xr.Dataset({"value": 1}), study.policies)]
     policies = study.policies
     if change == "other policies":
         policies = policies.assign(q=1 - policies["q"])
@@ -122,7 +123,7 @@ def test_numbers_of_something_else_are_not_taken(study: Study, change: str, monk
         policies = policies.assign_coords(model=["another"])
     else:
         monkeypatch.setattr(meanfield, "__version__", "0.0")
-    found.append(study.kept("one", lambda: xr.Dataset({"value": 2}), policies))
+    found.append(study.kept("one", lambda _: xr.Dataset({"value": 2}), policies))
     assert [int(one["value"]) for one in found] == [1, 2]
 
 
@@ -130,11 +131,13 @@ def test_the_strong_word_is_that_of_enough_runs():
     """One run of a large group that hardly ever agrees does not decide."""
     count = np.zeros((3, 3, 5), dtype=int)
     count[:, :, 3] = [[900, 100, 0], [990, 10, 0], [0, 1, 999]]
-    coords = {"n_agents": [4, 10, 100], "outcome": ["A", "B", "no consensus"]}
+    coords = {"n_agents": [4, 10, 100], "outcome": ["A", "B", "no consensus"], "model": "m", "pair": "A/B"}
+    coords["individual"] = ("outcome", [0.6, 0.4, np.nan])
     table = xr.Dataset({"count": (("n_agents", "outcome", "consensus_time"), count)}, coords)
-    assert (_ensembles.strong_word(table), _ensembles.weak_word(table)) == ("A", "B")
-    assert _ensembles.strong_word(table.isel(n_agents=[2])) == "B"
-    assert np.isnan(_ensembles.modal_time(table, "B")).tolist() == [False, True, True]
+    found = _ensembles.by_winner(table)
+    assert found["word"].values.tolist() == ["A", "B"]
+    assert _ensembles.by_winner(table.isel(n_agents=[2]))["word"].values.tolist() == ["B", "A"]
+    assert np.isnan(found["mode"].sel(winner="weak")).values.tolist() == [False, True, True]
 
 
 def test_policies_that_never_agree_are_named_and_the_rest_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -174,7 +177,7 @@ def test_items_are_drawn_with_their_numbers_and_an_index(drawn, study: Study, re
         for name in entry.files:
             assert (out / "004" / name).stat().st_size > 0
     page = (out / "index.html").read_text()
-    for text in ("Fig. S23", "Table S1", "004/figure_3.png", "the policies of llama31_70B are not in the data at hand"):
+    for text in ("Fig. S23", "Table S1", "004/figure_3.png", "no policy of llama31_70B is in the data at hand"):
         assert text in page
     fraction = meanfield.load(out / "004" / "figure_3.nc")["fraction"]
     alone = study.policies["q"].isel(model=0, state=0, word=0)  # African and Mexican are the strong words
@@ -208,6 +211,5 @@ def test_figure_3_has_the_law_of_the_strong_word(
     study = Study(policy.expand_dims(("model", "pair")), tmp_path)
     law = xr.Dataset({"kappa": 0.3, "strong_word": strong, "attractors": attractors})
     monkeypatch.setattr(meanfield, "group_size_law", lambda *_, **__: law)
-    table = xr.Dataset(coords={"model": "m", "pair": "A/B", "outcome": ["A", "B", "no consensus"]})
-    monkeypatch.setattr(figure_3, "weak_word", lambda _: "B")
-    assert figure_3._kappa(study, table, "A") == pytest.approx(expected, nan_ok=True)
+    one = xr.Dataset({"word": ("winner", ["A", "B"])}, {"model": "m", "pair": "A/B"})
+    assert group_size._kappa(study, one) == pytest.approx(expected, nan_ok=True)

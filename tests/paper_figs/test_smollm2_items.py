@@ -12,7 +12,7 @@ import meanfield
 from _fake_backend import FakeBackend
 from meanfield import InputError, MemorySpace
 from paper_figs._study import NotAtHandError, Study
-from paper_figs.paper_004 import _smollm2, comprehension, generated_populations, generated_words
+from paper_figs.paper_004 import _smollm2, language_model
 from paper_figs.paper_004._smollm2 import Stock
 from policy_extraction.prompts import NAMING_GAME, Payoffs, Prompt
 
@@ -49,10 +49,8 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
     """In the place of the model, with its policy."""
     fake = FakeBackend(law)
     monkeypatch.setattr(_smollm2, "ANSWERS", 500)
-    for module in (generated_populations, generated_words):
-        monkeypatch.setattr(module, "model", lambda: fake)
-        monkeypatch.setattr(module, "policy_of", lambda pair: policy())
-    monkeypatch.setattr(comprehension, "model", lambda: fake)
+    monkeypatch.setattr(language_model, "model", lambda: fake)
+    monkeypatch.setattr(language_model, "policy_of", lambda pair: policy())
     return fake
 
 
@@ -104,52 +102,52 @@ def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch):
 
 def test_generated_populations_agree_with_their_policy(study: Study, backend: FakeBackend, monkeypatch):
     """To four standard errors of 60 runs; a second call asks for nothing."""
-    monkeypatch.setattr(generated_populations, "PAIRS", ("more/less",))
-    monkeypatch.setattr(generated_populations, "SIZES", (4, 6))
-    monkeypatch.setattr(generated_populations, "ROUNDS", 8)
-    monkeypatch.setattr(generated_populations, "GENERATED", 60)
-    found = generated_populations.numbers(study).isel(pair=0)
+    monkeypatch.setattr(language_model, "PAIRS", ("more/less",))
+    monkeypatch.setattr(language_model, "SIZES", (4, 6))
+    monkeypatch.setattr(language_model, "ROUNDS", 8)
+    monkeypatch.setattr(language_model, "GENERATED", 60)
+    found = language_model.populations(study).isel(pair=0)
     share = found["generated"] / found["generated_runs"]
     expected = found["simulated"] / found["simulated_runs"]
     assert (np.abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / 60) + 1e-9).all()
     assert 0.2 < float(expected.sel(n_agents=4).max()) < 0.98  # so that other policies would be told apart
     asked = backend.asked
-    again = generated_populations.numbers(study)
+    again = language_model.populations(study)
     assert backend.asked == asked
-    (axis,) = generated_populations.draw(again).axes
+    (axis,) = language_model.draw_populations(again).axes
     assert axis.get_title() == "(a) more over less"
     assert axis.lines[0].get_ydata() == pytest.approx(expected.isel(word=0).values)
 
 
 def test_generated_words_are_tested_in_each_state(study: Study, backend: FakeBackend, monkeypatch):
-    monkeypatch.setattr(generated_words, "MEMORY_LENGTH", 2)
-    monkeypatch.setattr(generated_words, "DRAWS", 100)
-    found = generated_words.numbers(study)
+    monkeypatch.setattr(language_model, "MEMORY_LENGTH", 2)
+    monkeypatch.setattr(language_model, "DRAWS", 100)
+    found = language_model.words_written(study)
     assert found.sizes["state"] == 21 and (found["count"].sum("word") == 100).all()
     assert found.attrs["agrees"] == 1
-    titles = [axis.get_title() for axis in generated_words.draw(found).axes]
+    titles = [axis.get_title() for axis in language_model.draw_words_written(found).axes]
     assert titles[0] == f"(a) {int(found['alarms'])} of 21 states with p < 0.05"
 
 
 def test_portions_of_questions_are_one_result(study: Study, monkeypatch: pytest.MonkeyPatch):
     """The accuracy is that over all memories; answers of an interrupted call are not asked for again."""
-    monkeypatch.setattr(comprehension, "PORTIONS", 2)
+    monkeypatch.setattr(language_model, "PORTIONS", 2)
     fake = FakeBackend(lambda prompt: {"3;": 0.5, "'his';": 0.5})
-    monkeypatch.setattr(comprehension, "model", lambda: fake)
-    comprehension._portion(study, 0)
+    monkeypatch.setattr(language_model, "model", lambda: fake)
+    language_model._portion(study, 0)
     asked = fake.asked
-    found = comprehension.numbers(study)
-    assert fake.asked == 2 * asked == 2 * 8 * comprehension.MEMORIES
-    assert found.sizes["agent"] == 2 * comprehension.MEMORIES
+    found = language_model.answers(study)
+    assert fake.asked == 2 * asked == 2 * 8 * language_model.MEMORIES
+    assert found.sizes["agent"] == 2 * language_model.MEMORIES
     assert found["accuracy"].values == pytest.approx(found["correct"].values.mean(1))
     assert found["standard_error"].values == pytest.approx(
         found["correct"].values.std(1, ddof=1) / np.sqrt(found.sizes["agent"])
     )
-    bars = comprehension.draw(found).axes[0].patches
+    bars = language_model.draw_answers(found).axes[0].patches
     assert [bar.get_height() for bar in bars] == pytest.approx(found["accuracy"].values)
 
 
 def test_questions_are_tabulated_by_group(study: Study):
-    table = comprehension.table(comprehension.questions(study))
+    table = language_model.question_table(language_model.questions(study))
     assert [number for _, number in table.groupby(level="group", sort=False).size().items()] == [3, 3, 2]
     assert not table["question"].str.contains("$", regex=False).any()

@@ -34,7 +34,7 @@ def test_relabelling_the_words_mirrors_the_solution():
 @pytest.mark.slow
 def test_strong_words_of_the_paper(published, tmp_path):
     """Mean field from empty memories names the bold word of [004] Table S1 in 20 of 22 and no convention in two."""
-    from paper_figs._published import table_s1
+    from paper_figs.table_s1 import table_s1
 
     solution = meanfield.solve(published)
     bold = table_s1().query("strong == 1").set_index(["model", "pair"])["word"]

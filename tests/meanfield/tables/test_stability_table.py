@@ -10,7 +10,7 @@ from _metastable import follower
 from _policies import random_policy
 from meanfield.toolbox import CRITERIA
 from paper_figs import table_s1
-from paper_figs._published import equals_printed
+from paper_figs.table_s1 import equals_printed
 
 COLUMNS = [
     *("model", "pair", "row", "word", "word_share", "eigenvalue", "eigenvalue_error"),

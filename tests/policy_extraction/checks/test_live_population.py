@@ -19,7 +19,7 @@ from _refusals import refused
 from _tiny_models import SHORT
 from meanfield import MemorySpace, make_policy
 from meanfield.toolbox import UnparsedError
-from paper_figs.paper_004.generated_populations import live_consensus
+from paper_figs.paper_004.language_model import live_consensus
 from policy_extraction.checks._live_population import live_population
 from policy_extraction.prompts import Payoffs
 from policy_extraction.prompts._template import Prompt
