@@ -1,11 +1,9 @@
 """The likeliest path over the saddle among many agents, however unlikely: the path of least action.
 
-Noise carries N agents along a path with a probability of exp(-N κ²/2) to leading order in N, κ²/2 the action of the
-instanton from empty memories (`core._instanton`). Newton's method may not find it for agents who hardly ever slip. It
-then starts from agents who with a probability ε answer as at the saddle, and follows the path as ε falls: to 0, or to
-1e-14 where some answers have probability 0.
-
-Weak noise changes nothing fast. Its path is searched first, on a coarse mesh; above κ = 1/2 the search begins anew.
+It is the instanton from empty memories (`core._instanton`). Newton's method may not find it for agents who hardly ever
+slip. It then starts from agents who with a probability ε answer as at the saddle, and follows the path as ε falls: to
+0, or to 1e-14 where some answers have probability 0. Weak noise changes nothing fast: its path is searched first, on a
+coarse mesh; above κ = 1/2 the search begins anew.
 """
 
 from __future__ import annotations
@@ -15,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._finite_size.quadrature import quadrature
-from meanfield._finite_size.saddle_curve import SaddleCurve, flow, linearised, saddle_curve
-from meanfield._numerics.trajectory import Vector
+from meanfield._finite_size.saddle_curve import SaddleCurve, class_means, flow, linearised, saddle_curve
+from meanfield._numerics.trajectory import Vector, quadrature
 from meanfield._population.mixture import Mixture
 from meanfield.core._path_search import (
     FIRST,
@@ -123,8 +120,7 @@ def least_action_path(
     """
     if growth < SLOWEST:
         return f"the saddle is almost marginal (eigenvalue {growth:.2g}): a path there takes too long"
-    mass = saddle.sum(-1, keepdims=True)
-    left = left - (left * saddle).sum(-1, keepdims=True) / np.where(mass == 0, 1, mass)
+    left = left - class_means(saddle, left)
     left = left / np.abs(left).max()
     spread = float((left * linearised(tuple(mixture), saddle, left)[2]).sum())
     ends = Ending(left, 0.0, growth, spread / (2 * growth))
@@ -172,10 +168,8 @@ class _Search(NamedTuple):
     def problem(self, mesh: Mesh, at_random: float | None = None) -> PathProblem:
         """The path of these agents, on a mesh; by default of those with the least probability of random answers."""
         mixture = self.answering(self.least if at_random is None else at_random)
-        start = np.zeros_like(self.saddle)
-        start[:, 0] = mixture.share
         ends = self.ends if self.curve is None else self.curve.bent(self.ends)
-        return PathProblem(tuple(mixture), ends, mesh, start)
+        return PathProblem(tuple(mixture), ends, mesh, mixture.empty)
 
     def without_momentum(self, mesh: Mesh) -> Logarithms:
         """Fields at the saddle, for all times."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meanfield._large_deviations.balance import balanced, closed_classes
+from meanfield._large_deviations.birth_death import balanced, closed_classes
 
 
 def random_rates(seed=0, size=5):

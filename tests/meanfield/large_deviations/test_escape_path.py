@@ -10,8 +10,8 @@ import theory
 from _metastable import counting_model, follower, most
 from meanfield import InputError, Population, datasets, escape_path, group_size_law, lifetime
 from meanfield._large_deviations.boundary_value_path import polished
-from meanfield._large_deviations.escape import landscape
 from meanfield._large_deviations.exit_path import agents_of, exit_path
+from meanfield._large_deviations.exits import landscape
 from meanfield._large_deviations.linearised import ends_of
 from meanfield.toolbox import as_population
 

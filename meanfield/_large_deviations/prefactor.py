@@ -1,15 +1,9 @@
-"""The prefactor of a mean lifetime, from the fluctuations of fields along the path.
+"""The prefactor of a mean lifetime (docs/theory/rare_events.md), from the fluctuations about the path.
 
-As from empty memories (`next_order`), N agents are independent ones in a random field, and the fluctuations about the
-path contribute det₂(1 - K)^-½. At the distance y from the saddle, along its unstable direction, populations that come
-from the attractor have a density R exp(-N(Δ - λy²/lᵀDl)). The path ends where the integral of exp(N p·x) times it has
-its least term, not its largest: the determinant is negative, and R √(πlᵀDl/λN) its root. The stationary flow over the
-saddle is R √(lᵀDl λ/4πN) exp(-NΔ). R drops out:
-
-    1/T = λ/2π |det₂(1 - K)|^-½ exp(½ ∫ [Σ_ab g_ab g_ba - Σ_c n_c Σ_ab g^c_ab g^c_ba] dt) exp(-NΔ),
-
-with n_c the fraction of agents of kind c, committed ones too, and g^c the fields of one of them. The integral is 0
-for agents of one kind; it comes from agents not meeting themselves.
+Where agents meet in pairs they are those of the fields, |det₂(1 - K)|^-½ with K the covariance of one agent's fields:
+over a saddle the determinant is negative. Without fields they are the second derivatives Z of the action, or W = Z⁻¹
+where agents die out, from the master equation along the path (Maier and Stein, SIAM J. Appl. Math. 57, 752 (1997);
+Bouchet and Reygner, Ann. Henri Poincaré 17, 3499 (2016)).
 """
 
 from __future__ import annotations
@@ -18,11 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.integrate import solve_ivp
+from scipy.interpolate import CubicSpline
 
 from meanfield._finite_size.fluctuations import STEPS, Covariance, log_determinants, without_step
+from meanfield._large_deviations.exits import Path
+from meanfield._large_deviations.linearised import Ends
 
 STRENGTHS = 0.2, 0.1, 0.05  # at which parts of the path to an extinction end, over the strength of the whole momentum
 CUT = 1.5  # times in which momenta grow or fade e-fold: how much shorter the path is to which it is compared
+LAST = 1e-2  # strength where Z ends, over the largest: errors of Z grow as the square of the factor by which it falls
+ORDER = 15  # what a step twice as long changes, against the error, for splines of order four
 
 
 class Prefactor(NamedTuple):
@@ -79,7 +79,7 @@ def saddle_prefactor(fluctuations: Fluctuations, decay: float, growth: float) ->
 def extinction_prefactor(
     fluctuations: Fluctuations, decay: float, fading: float, weight: float, strengths: Float[np.ndarray, " nodes"]
 ) -> Prefactor | None:
-    """The same for an extinction, where the determinant vanishes at the end of the path; see `extinction`.
+    """The same for an extinction, where the determinant vanishes at the end of the path.
 
     Parts of the path end with the `strengths` s of their last nodes, from which the prefactor is extrapolated to 0.
     """
@@ -99,3 +99,62 @@ def extinction_prefactor(
     error = float(np.abs(weights) @ errors)
     further = float(abs(whole - linear) + abs(correction))
     return None if np.isnan(logarithm) else Prefactor(logarithm, error + further, error, -0.5)
+
+
+def transported(path: Path, ends: Ends) -> Prefactor | None:
+    """The prefactor along an exact path, or None where Z grows beyond all bounds before the saddle.
+
+    The error of the first Z is of the order of the first momentum, and is extrapolated to none.
+    """
+    size, growth = np.ptp(path.p, axis=1), ends.ending.growth
+    strength = ends.strengths(path.p)
+    stop = min(len(size) - int(np.argmax(strength[::-1] > LAST * strength.max())) + 1, len(size))
+    stop -= 1 - stop % 2  # every second node ends with the last
+    later = int(np.argmax(size > 2 * size[0]))
+    if not 0 < later < stop:
+        return None
+    found = [_integral(path, ends, slice(*nodes)) for nodes in ((0, stop), (later, stop), (0, stop, 2))]
+    known = [one for one in found if one]
+    if len(known) < len(found):
+        return None
+    (whole, last), (shorter, _), (coarse, _) = known
+    before, step_error = (whole - shorter) / (size[later] / size[0] - 1), float(abs(whole - coarse) / ORDER)
+    if ends.at_saddle is None:
+        falls = np.diff(np.log(strength[stop - 2 : stop])) / np.diff(path.time[stop - 2 : stop])
+        beyond, power = (last - falls.item()) / growth, -0.5
+        end = np.log(2 * np.pi / ends.weight) / 2 - np.log(growth * strength[stop - 1])
+    else:
+        beyond, power = last / growth, 0.0
+        ratio = np.linalg.slogdet(ends.covariance)[1] - np.linalg.slogdet(ends.at_saddle)[1]
+        end = np.log(2 * np.pi / growth) + ratio / 2
+    error = step_error + abs(before) + abs(beyond)
+    return Prefactor(float(end + whole + before + beyond), float(error), step_error, power)
+
+
+def _integral(path: Path, ends: Ends, nodes: slice) -> tuple[float, float] | None:
+    """∫ [tr H_xp + ½ tr(H_pp Z) - H₁] dt from some of the nodes, and the integrand at the last.
+
+    Where agents die out it is -∫ [½ tr(H_xx W) + H₁] dt.
+    """
+    h, d, to_saddle = ends.hamiltonian, ends.tangent.shape[1], ends.at_saddle is not None
+    time, x, p = path.time[nodes], path.x[nodes], path.p[nodes]
+    second = CubicSpline(time, np.stack(h.curvature(x, p), axis=1))
+    others = CubicSpline(time, h.met_others(x, p))
+
+    def integrand(t: float, Z: np.ndarray) -> float:
+        xx, xp, pp = second(t)
+        gained = np.trace(xp) + np.vdot(pp, Z) / 2 if to_saddle else -np.vdot(xx, Z) / 2
+        return float(gained - others(t))
+
+    def rate(t: float, state: np.ndarray) -> np.ndarray:
+        Z = state[:-1].reshape(d, d)
+        xx, xp, pp = second(t)
+        grown = -(xx + xp @ Z + Z @ xp.T + Z @ pp @ Z) if to_saddle else pp + xp.T @ Z + Z @ xp + Z @ xx @ Z
+        return np.append(grown, integrand(t, Z))
+
+    start = np.append(np.linalg.inv(ends.covariance) if to_saddle else ends.covariance, 0.0)
+    with np.errstate(all="ignore"):
+        found = solve_ivp(rate, time[[0, -1]], start, "DOP853", rtol=1e-9, atol=1e-12)
+    if found.status != 0 or not np.isfinite(found.y[:, -1]).all():
+        return None
+    return float(found.y[-1, -1]), integrand(time[-1], found.y[:-1, -1].reshape(d, d))
