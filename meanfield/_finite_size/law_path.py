@@ -74,13 +74,9 @@ class NoPath(NamedTuple):
 def law_path(model: Model) -> LawPath | NoPath:
     """The path of least action of a policy or a population of two words, or the reason why there is none."""
     population, points = as_population(model), fixed_points(model)
-    reason = _objection(model, points)
-    if reason:
-        status = points["stability"].values.tolist()
-        only = status.count("stable") == 1 and "marginal" not in status
-        several = status.count("stable") > 2 and "marginal" not in status
-        attractor = points.isel(fixed_point=status.index("stable")) if only else None
-        return NoPath(reason, attractor=attractor, several=several)
+    objection = _objection(model, points)
+    if objection:
+        return objection
     said = ever_said(population)
     if len(said) == 1:
         reason = (
@@ -141,21 +137,24 @@ def exchanged(space: MemorySpace, words: Int[np.ndarray, " words"]) -> Int[np.nd
     return found
 
 
-def _objection(model: Model, points: xr.Dataset) -> str:
-    """Why this landscape has no group-size law; '' if it has two attractors with one saddle between them."""
+def _objection(model: Model, points: xr.Dataset) -> NoPath | None:
+    """Why this landscape has no group-size law; None if it has two attractors with one saddle between them."""
     status, words = points["stability"].values.tolist(), as_population(model).words
     if status == ["stable", "unstable", "stable"]:
-        return ""
+        return None
     if "marginal" in status:
-        return marginal(words, points)
-    if status.count("stable") == 1:
+        return NoPath(marginal(words, points))
+    n_stable = status.count("stable")
+    if n_stable == 1:
         attractor = points.isel(fixed_point=status.index("stable"))
         others = [word for word in words if word != attractor["convention"].item()]
         why = " and ".join(_why_no_attractor(model, word) for word in others)
-        return f"{why}, so that the fixed point {place(words, attractor)} is the only attractor for every group size"
-    return (
-        f"there are {status.count('stable')} stable and {status.count('unstable')} unstable fixed points: "
-        "expected two stable ones with a single saddle between them"
+        only = f"the fixed point {place(words, attractor)} is the only attractor for every group size"
+        return NoPath(f"{why}, so that {only}", attractor=attractor)
+    return NoPath(
+        f"there are {n_stable} stable and {status.count('unstable')} unstable fixed points: "
+        "expected two stable ones with a single saddle between them",
+        several=n_stable > 2,
     )
 
 
@@ -222,8 +221,7 @@ def signed_law_path(model: Model, strong: int, scale: float) -> LawPath | NoPath
     Errors of κ are relative to `scale` where κ is smaller.
     """
     points = fixed_points(model)
-    reason = _objection(model, points)
-    return NoPath(reason) if reason else _path_to_saddle(as_population(model), points, strong, scale)
+    return _objection(model, points) or _path_to_saddle(as_population(model), points, strong, scale)
 
 
 def signed_kappa(policy: xr.Dataset) -> tuple[float, str]:

@@ -31,6 +31,9 @@ from meanfield.core._path_search import (
     resting,
 )
 
+Kinds = Float[np.ndarray, "kinds states"]
+Course = Float[np.ndarray, "nodes kinds states"]
+
 MAX_NUMBERS = 2**24  # nodes times states: 0.13 GB for each of two trajectories
 BALANCED = 1e-3  # scale of κ where the rate equation leads to the saddle
 NO_PATH = "no path to the saddle was found"
@@ -62,8 +65,8 @@ EASY = 150  # evaluations, below which the ratio grows
 class LeastActionPath(NamedTuple):
     """A path and its momentum at nodes."""
 
-    u: Float[np.ndarray, "nodes kinds states"]  # x exp(-p)
-    v: Float[np.ndarray, "nodes kinds states"]  # exp(p)
+    u: Course  # x exp(-p)
+    v: Course  # exp(p)
     logarithms: Logarithms  # of the fields
     kappa: float  # √(2 · action); negative where noise acts backwards
     error: float  # relative error of κ
@@ -72,12 +75,12 @@ class LeastActionPath(NamedTuple):
     ends: Ending  # p decays with the saddle's positive eigenvalue after the last node
 
     @property
-    def x(self) -> Float[np.ndarray, "nodes kinds states"]:
+    def x(self) -> Course:
         """Compositions."""
         return self.u * self.v
 
     @property
-    def p(self) -> Float[np.ndarray, "nodes kinds states"]:
+    def p(self) -> Course:
         """Momenta."""
         return np.log(self.v)
 
@@ -92,9 +95,7 @@ class LeastActionPath(NamedTuple):
         weights[-1] += 1 / self.ends.growth
         return weights
 
-    def slope(
-        self, one: int = 0, other: int = 1
-    ) -> tuple[Float[np.ndarray, "kinds states"], Float[np.ndarray, "kinds states"]]:
+    def slope(self, one: int = 0, other: int = 1) -> tuple[Kinds, Kinds]:
         """Derivative of κ by q of one word in place of the other, and x, weighted by its part of the action."""
         by_q, passed = action_slope(tuple(self.mixture), self.x, self.p, self.weights, np.inf, self.ends.growth)
         action = passed.sum()
@@ -104,11 +105,7 @@ class LeastActionPath(NamedTuple):
 
 @np.errstate(all="ignore")  # iterates far from the path may leave all bounds
 def least_action_path(
-    mixture: Mixture,
-    saddle: Float[np.ndarray, "kinds states"],
-    left: Float[np.ndarray, "kinds states"],
-    growth: float,
-    scale: float = 0.0,
+    mixture: Mixture, saddle: Kinds, left: Kinds, growth: float, scale: float = 0.0
 ) -> LeastActionPath | str:
     """The path of least action from empty memories, or the reason if none is found.
 
@@ -149,7 +146,7 @@ def least_action_path(
 
 class _Search(NamedTuple):
     mixture: Mixture
-    saddle: Float[np.ndarray, "kinds states"]
+    saddle: Kinds
     ends: Ending
     first_time: float
     least: float  # probability of random answers

@@ -15,15 +15,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import ndtr, owens_t
 
 from meanfield._finite_size.least_action_path import SMALLEST
-from meanfield._finite_size.next_order import (
-    BESIDE,
-    SEARCH,
-    SMALL,
-    TOLERANCE,
-    UNKNOWN,
-    correction_of,
-    mean_order,
-)
+from meanfield._finite_size.next_order import BESIDE, SEARCH, SMALL, TOLERANCE, UNKNOWN, correction_of, mean_order
 from meanfield._fixed_points.spectrum import FLOOR
 from meanfield._numerics.trajectory import GREGORY, Vector
 from meanfield._population.drift import TIME_PER_ROUND

@@ -37,6 +37,7 @@ TIMES = 256  # at which the speed on the curve is known
 SMALL = 0.1  # a last term, in units of the first, up to which the series hold
 
 Composition = Float[np.ndarray, "kinds states"]
+Map = Callable[[Composition], Composition]
 Series = Float[np.ndarray, "orders kinds states"]
 Orders = Float[np.ndarray, " orders"]
 
@@ -168,12 +169,7 @@ def _radii(series: Series) -> np.ndarray:
     return (sizes[0] / np.maximum(sizes[1:], np.finfo(float).tiny)) ** (1 / np.arange(1, len(sizes)))
 
 
-def _solved(
-    product: Callable[[Composition], Composition],
-    within: Callable[[Composition], Composition],
-    shift: float,
-    wanted: Composition,
-) -> Composition | None:
+def _solved(product: Map, within: Map, shift: float, wanted: Composition) -> Composition | None:
     """The solution of (A + shift) v = wanted in a subspace, onto which `within` projects."""
     shape, size = wanted.shape, wanted.size
 

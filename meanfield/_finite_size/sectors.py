@@ -37,6 +37,7 @@ WAITS = (1.0, 2.0, 3.0, 4.0)  # T, in units of the time in which y grows
 NODES = 81
 ITERATIONS, CLOSE, FARTHEST = 20, 1e-3, 0.3  # of Newton's method for b: residual and longest step
 
+Sizes = Float[np.ndarray, " sizes"]
 Directions = Float[np.ndarray, "_ kinds states"]
 
 
@@ -55,9 +56,7 @@ class Sectors(NamedTuple):
     first: Bool[np.ndarray, " pieces"]  # whether the piece borders on the strong attractor's
     ray: Int[np.ndarray, " pieces"]
 
-    def log_chance(
-        self, number: int, sizes: Float[np.ndarray, " sizes"], alone: Float[np.ndarray, " sizes"]
-    ) -> Float[np.ndarray, " sizes"]:
+    def log_chance(self, number: int, sizes: Sizes, alone: Sizes) -> Sizes:
         """Log-probability of an attractor; where it is tiny, that its border is crossed `alone`."""
         of = self.number == number
         half = sizes[:, None] / 2
@@ -84,7 +83,7 @@ def sectors(mixture: Mixture, x: Compositions, status: list[str], strong: int, o
         return found
     start = mixture.empty
     corners = x[[strong, *others]] - start
-    noise = _noise(mixture, *found, start, corners)
+    noise = _noise(mixture, found, start, corners)
     if isinstance(noise, str):
         return noise
     rays = _directions(len(others))
@@ -135,16 +134,9 @@ def _summit(mixture: Mixture, unstable: Compositions, directions: int) -> Summit
     return x, left, float(found.values[0].real), width
 
 
-def _noise(
-    mixture: Mixture,
-    summit: Kinds,
-    left: Directions,
-    growth: float,
-    width: np.ndarray,
-    start: Kinds,
-    corners: Compositions,
-) -> Float[np.ndarray, "directions corners"] | str:
+def _noise(mixture: Mixture, summit: Summit, start: Kinds, corners: Compositions) -> np.ndarray | str:
     """Σ^-1/2 Λ(0)·corners along a solution of the rate equation to the summit, or why none is found."""
+    top, left, growth, width = summit
     shares, many = np.zeros(len(corners)), left.shape
 
     def rate(time: float, x: np.ndarray) -> np.ndarray:
@@ -162,7 +154,7 @@ def _noise(
 
             back = solve_ivp(slope, time[[-1, 0]], left.ravel(), t_eval=time[::-1], rtol=1e-6, atol=1e-9)
             momenta = back.y.T[::-1].reshape(NODES, *many)
-            effect, off = _products(momenta[0], corners), solved(time[-1]).reshape(start.shape) - summit
+            effect, off = _products(momenta[0], corners), solved(time[-1]).reshape(start.shape) - top
             y = _products(left, off[None])[:, 0]
             if np.abs(y).max() < CLOSE:
                 break
@@ -199,15 +191,12 @@ def _directions(n: int) -> Float[np.ndarray, "rays directions"]:
     return points / np.linalg.norm(points, axis=-1, keepdims=True)
 
 
-def _borders(
-    led: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    rays: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    before: np.ndarray,
-    after: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rays, radii and attractors beyond, of all borders between `low` and `high`, in order."""
+def _borders(led: Callable[[np.ndarray, np.ndarray], np.ndarray], *steps: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Rays, radii and attractors beyond, of all borders in these steps of rays, in order.
+
+    `steps` are rays, radii of both ends, and the attractors there.
+    """
+    rays, low, high, before, after = steps
     found = []
     for _ in range(MOST_BORDERS):
         inner, outer, beyond = low, high, after

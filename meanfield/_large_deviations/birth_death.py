@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.sparse.csgraph import connected_components
 
 from meanfield._large_deviations.exits import Landscape
 from meanfield._population.reaction_model import ReactionModel
@@ -35,14 +34,6 @@ class ExactRates(NamedTuple):
     between: Float[np.ndarray, "places places few"]  # attractors
     leaving: Float[np.ndarray, "places few"]  # to another attractor, or to where agents stay for good
     stationary: Float[np.ndarray, "places few"] | None  # fraction of time, None where agents stay somewhere for good
-
-
-def closed_classes(possible: Bool[np.ndarray, "places places"]) -> list[np.ndarray]:
-    """The smallest sets of places that are never left once entered."""
-    n_classes, label = connected_components(possible, connection="strong")
-    leaves = possible & (label[:, None] != label)
-    members = [np.flatnonzero(label == one) for one in range(n_classes)]
-    return [some for some in members if not leaves[some].any()]
 
 
 def balanced(rates: Rates, add: np.ufunc = np.logaddexp) -> Law:

@@ -149,8 +149,10 @@ def design(
         reason = search.reason if changed is None else f"residual {changed.residual:.1g}"
         raise _not_found(name, before, value, reason)
     result = _label(policy, name, before, changed, columns).assign_attrs(policy=name_of(policy), of=name)
-    if of == "kappa" and -value > CERTAIN * before.value and not _turned(policy, result):
-        raise _not_found(name, before, value, "the rate equation does not lead to the other word")
+    if of == "kappa" and -value > CERTAIN * before.value:  # one word may lead at both attractors
+        start, end = (reached(as_population(one), fixed_points(one)) for one in (policy, single_policy(result)))
+        if end not in (0, 2) or end == start:
+            raise _not_found(name, before, value, "the rate equation does not lead to the other word")
     options = {"fixed_point": fixed_point, "word": word}
     return stamp(result, "design", policy, value=value, **{k: v for k, v in options.items() if v is not None})
 
@@ -221,12 +223,6 @@ def _kappa(policy: xr.Dataset, value: float) -> Found:
     names = zip(("strong_word", "other_word"), law.words, strict=True)
     columns: Columns = {name: ((), word, name.replace("_", " "), "") for name, word in names}
     return slope(law), lambda policy: slope(signed_law_path(policy, strong, scale)), columns
-
-
-def _turned(policy: xr.Dataset, changed: xr.Dataset) -> bool:
-    """Whether the rate equation leads to the other attractor after the change; one word may lead at both."""
-    before, after = (reached(as_population(one), fixed_points(one)) for one in (policy, single_policy(changed)))
-    return after in (0, 2) and after != before
 
 
 def _barrier(policy: xr.Dataset, number: int | None, value: float) -> Found:

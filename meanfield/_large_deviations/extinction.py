@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy.linalg import null_space, solve_continuous_lyapunov
 
 from meanfield._large_deviations.exits import OFF
@@ -42,9 +42,7 @@ class AbsorbingEnd(NamedTuple):
         return away.sum(1) / float((self.ending.left * self.along).sum())
 
 
-def absorbing_end(
-    arrays: Arrays, x: Float[np.ndarray, ...], on: Bool[np.ndarray, ...], classes: np.ndarray
-) -> AbsorbingEnd | str:
+def absorbing_end(arrays: Arrays, x: np.ndarray, on: np.ndarray, classes: np.ndarray) -> AbsorbingEnd | str:
     """At the fixed point x of agents in the states `on`, or the reason why there is none."""
     if x.size > MOST_STATES:
         return f"agents have {x.size} states: extinctions are computed for at most {MOST_STATES}"

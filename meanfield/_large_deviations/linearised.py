@@ -50,9 +50,7 @@ class Hamiltonian:
     Second derivatives are those along the columns of `tangent`, of shape (all states, directions).
     """
 
-    def __init__(
-        self, model: ReactionModel, face: Bool[np.ndarray, " all"], tangent: Float[np.ndarray, "all directions"]
-    ) -> None:
+    def __init__(self, model: ReactionModel, face: Bool[np.ndarray, " all"], tangent: np.ndarray) -> None:
         self.arrays, self.face, self.tangent = model.game, np.flatnonzero(face), tangent
         self.fastest = model.fastest
 

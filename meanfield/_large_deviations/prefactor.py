@@ -16,7 +16,7 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 
 from meanfield._finite_size.fluctuations import STEPS, Covariance, log_determinants, without_step
-from meanfield._large_deviations.exits import Path
+from meanfield._large_deviations.exits import Nodes, Path
 from meanfield._large_deviations.linearised import Ends
 
 STRENGTHS = 0.2, 0.1, 0.05  # at which parts of the path to an extinction end, over the strength of the whole momentum
@@ -42,7 +42,7 @@ class Fluctuations(NamedTuple):
 
     covariance: Covariance
     pairing: Float[np.ndarray, "parts parts"]
-    others: Float[np.ndarray, " nodes"]
+    others: Nodes
     step: float
 
     def logarithm(self, first: int, stop: int, sign: float) -> tuple[float, float]:
@@ -77,7 +77,7 @@ def saddle_prefactor(fluctuations: Fluctuations, decay: float, growth: float) ->
 
 
 def extinction_prefactor(
-    fluctuations: Fluctuations, decay: float, fading: float, weight: float, strengths: Float[np.ndarray, " nodes"]
+    fluctuations: Fluctuations, decay: float, fading: float, weight: float, strengths: Nodes
 ) -> Prefactor | None:
     """The same for an extinction, where the determinant vanishes at the end of the path.
 

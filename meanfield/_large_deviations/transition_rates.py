@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
+from scipy.sparse import csr_array
 
 from meanfield._finite_size.group_size_law import DEFAULT_SIZES
-from meanfield._large_deviations.birth_death import balanced, closed_classes
+from meanfield._fixed_points.closed_classes import never_left
+from meanfield._large_deviations.birth_death import balanced
 from meanfield._large_deviations.escape import Escapes, added, escapes, lowest
 from meanfield._large_deviations.exits import ONLY, Game, NoExit
 
@@ -165,7 +167,7 @@ def _law(known: Escapes, rate: np.ndarray, barrier: np.ndarray) -> tuple[np.ndar
                 lost = f"beyond the saddle {one.way.saddle_number} the rate equation leads to no known attractor"
                 return law, potential, lost
     heights = np.where(np.eye(len(found), dtype=bool), np.inf, barrier)
-    closed = closed_classes(heights < np.inf)
+    closed = never_left(csr_array(heights < np.inf))
     if len(closed) != 1:
         return law, potential, f"{len(closed)} sets of attractors are never left: the start decides"
     (places,) = closed

@@ -195,11 +195,7 @@ def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
         (random_policy(0, 3), {}, "policy has 3 words: expected 2 for of = 'kappa'"),
         (conformist(), {"value": -0.7}, "value = -0.7: expected a number of at least -0.5"),
         (conformist(), {"of": "speed"}, "of = 'speed': expected one of kappa, "),
-        (
-            conformist(),
-            {"of": lambda q: q},
-            r"of returned an array of shape \(21, 2\), float64: expected a function",
-        ),
+        (conformist(), {"of": lambda q: q}, r"of returned an array of shape \(21, 2\), float64: expected a function"),
         (conformist(), {"of": lambda q: float(q[0, 0])}, r"of can't be called with an array of JAX .*: expected"),
         (conformist(), {"of": lambda q: (q * np.nan).sum()}, "of = nan, and its gradient, are not finite"),
         (conformist(), {"of": lambda q: q[0, 0], "word": "a"}, "word = 'a': expected None where of is a function"),
