@@ -279,7 +279,7 @@ def _several(population: Population, order: int) -> _Law:
     reason = f"{n_attractors} attractors with a saddle on the way to each"
     if law.sectors is not None:
         reason += ", whose basins meet at one fixed point: the rate equation tells where weak noise leads"
-    for number in law.linear:
+    for number in [one.far for one in law.crossings if one.path is None and np.isfinite(one.kappa)]:
         reason += f"; to {'/'.join(leaders[number])!r} κ is from linear noise, since no path over the saddle was found"
     ends = [points.isel(fixed_point=number) for number in law.kappas()]
     reason += _mixed(population.words, ends)

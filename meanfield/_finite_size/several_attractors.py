@@ -64,7 +64,6 @@ class Several(NamedTuple):
     crossings: list[Crossing]
     sectors: Sectors | None  # where basins meet
     missing: str = ""  # why some c are left out
-    linear: tuple[int, ...] = ()  # attractors whose κ is known in linear noise
 
     @property
     def nearest(self) -> Crossing:
@@ -158,8 +157,7 @@ def _meeting(strong: int, crossings: list[Crossing], found: Sectors, order: int)
         Crossing(strong, far, found.nearest(far) if path is None else kappa, path, left_out, left_out)
         for _, far, kappa, path, *_ in crossings
     ]
-    linear = tuple(one.far for one in crossings if one.path is None and np.isfinite(one.kappa))
-    return Several(strong, crossings, found, "where basins meet only order 1 is known" if order == 2 else "", linear)
+    return Several(strong, crossings, found, "where basins meet only order 1 is known" if order == 2 else "")
 
 
 def tree_of(strong: int, edges: list[tuple[int, int]], n_attractors: int) -> list[tuple[int, int]] | str:
