@@ -14,6 +14,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg.lapack import dgbtrf, dgbtrs
 
+Nodes = Float[np.ndarray, " nodes"]
+Square = Float[np.ndarray, "fields fields"]
 Covariance = Float[np.ndarray, "nodes nodes fields fields"]  # of a field at node n with one at node m ≤ n
 
 STEPS = 1, 2, 4  # nodes
@@ -27,21 +29,16 @@ class Border(NamedTuple):
 
 
 def log_determinants(
-    covariance: Covariance,
-    pairing: Float[np.ndarray, "fields fields"],
-    pace: Float[np.ndarray, " nodes"],
-    border: Border | None = None,
+    covariance: Covariance, pairing: Square, pace: Nodes, border: Border | None = None
 ) -> list[tuple[float, float]]:
     """Sign and logarithm with each node, every second, every fourth; `pace` is the length of a step at each node.
 
     Fields act on agents by their `pairing`. With a border it is the determinant times the variance of its function,
     which fields have changed.
     """
-    found = []
-    for k in STEPS:
-        edge = None if border is None else Border(border.covariance[::k], border.variance)
-        found.append(_log_determinant(covariance[::k, ::k], pairing, k * pace[::k], edge))
-    return found
+    edges = [border and Border(border.covariance[::k], border.variance) for k in STEPS]
+    steps = zip(STEPS, edges, strict=True)
+    return [_log_determinant(covariance[::k, ::k], pairing, k * pace[::k], edge) for k, edge in steps]
 
 
 def without_step(logarithms: Sequence[float]) -> tuple[float, float]:
@@ -52,7 +49,7 @@ def without_step(logarithms: Sequence[float]) -> tuple[float, float]:
 
 
 def _log_determinant(
-    covariance: Covariance, pairing: np.ndarray, pace: Float[np.ndarray, " nodes"], border: Border | None
+    covariance: Covariance, pairing: Square, pace: Nodes, border: Border | None
 ) -> tuple[float, float]:
     """1 - K is a band matrix, since agents forget: fields at times far apart are independent.
 

@@ -13,10 +13,9 @@ from tqdm import tqdm
 
 from meanfield._finite_size.law_path import LawPath, NoPath, alike, law_path, marginal, place
 from meanfield._finite_size.least_action_path import SMALLEST
-from meanfield._finite_size.majority import majority, memory_rounds, still_ahead
+from meanfield._finite_size.majority import Correlation, majority, memory_rounds, still_ahead
 from meanfield._finite_size.moments import validate_sizes
 from meanfield._finite_size.several_attractors import Crossing, Several, next_orders, several
-from meanfield._finite_size.word_share_correlation import Correlation
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.observables import MIXED, success_rate
@@ -37,7 +36,7 @@ BYTES = 40  # of a probability at a size and a round, as measured
 
 
 class _Law(NamedTuple):
-    """NaN where there is no law, and as `correction` where c is not found."""
+    """κ, which is NaN where there is no law, and what is told of it."""
 
     kappa: float
     reason: str
@@ -45,8 +44,6 @@ class _Law(NamedTuple):
     attractors: int = 2
     distance: float = np.nan
     sigma: float = np.nan
-    correction: float = 0.0
-    error: float = 0.0
     success_rate: float = np.nan
     correlation: Correlation | None = None  # where there is one attractor
     several: Several | None = None  # the borders; None without a law, and where all of three words or more are alike
@@ -204,13 +201,14 @@ def group_size_law(
         check_memory(BYTES * len(sizes) * len(rounds), sizes_and_rounds, "fewer")
     games = as_games(policy)
     populations = [games.population] if games.population else [as_population(one) for one in each_policy(policy)]
-    hidden = None if progress is None else not progress
+    hidden, laws = None if progress is None else not progress, []
     with tqdm(desc="paths and orders", total=order * len(populations), disable=hidden, leave=False) as bar:
-        laws = [_law_of(population, order, bar) for population in populations]
-    columns = [
-        {**_columns(law, words, sizes, level), **_memory(law, sizes, rounds)}
-        for law, words in zip(laws, games.words, strict=True)
-    ]
+        for population in populations:
+            found = law_path(population) if len(population.words) == 2 else NoPath("", several=True)
+            bar.update()
+            laws.append(_law_of(population, found, order))
+            bar.update(order - 1)
+    columns = [_columns(law, words, sizes, level, rounds) for law, words in zip(laws, games.words, strict=True)]
     applies = [int(not np.isnan(law.kappa)) for law in laws]
     result = games.labelled(columns, applies=applies, reason=[law.reason for law in laws])
     result = result.assign_coords(n_agents=("n_agents", sizes, {"long_name": "number of agents"}))
@@ -219,29 +217,30 @@ def group_size_law(
     return games.stamped(result, "group_size_law", level=level, order=order)
 
 
-def _law_of(population: Population, order: int, bar: tqdm) -> _Law:
-    found = law_path(population) if len(population.words) == 2 else NoPath("", several=True)
-    bar.update()
-    law = _to_order(population, found, order)
-    bar.update(order - 1)
-    return law
-
-
-def _to_order(population: Population, found: LawPath | NoPath, order: int) -> _Law:
+def _law_of(population: Population, found: LawPath | NoPath, order: int) -> _Law:
+    words = population.words
     if isinstance(found, NoPath):
         if found.attractor is not None:
             return _majority(population, found, found.attractor, order)
         if found.several:
             return _several(population, order)
         if np.isnan(found.kappa):
-            return _unknown(found.reason)
+            return _Law(np.nan, found.reason, attractors=0)
         assert found.points is not None
         law = _Law(found.kappa, found.reason, found.word, success_rate=_agreed(found.points))
-        return _with_border(law, population.words, Crossing(0, 1, found.kappa))
-    kappa, unit = found.path.kappa, _unit(found)
-    numbers = {"distance": kappa**2 / unit, "sigma": kappa / unit, "success_rate": _agreed(found.points)}
-    law = _Law(kappa, _reason(found), found.words[0], 2, **numbers)
-    return _with_border(law, found.words, Crossing(0, 1, kappa, found.path), order)
+        return _with_border(law, words, Crossing(0, 1, found.kappa))
+    path, points = found.path, found.points
+    kappa, space = path.kappa, path.mixture.space
+    # The momentum of an agent with memories of the weak word only; fixed points come by falling share of the first
+    weak = space.consensus_state(1 if found.strong == 0 else 0)
+    unit = abs(path.mixture.fractions @ (path.p[0][:, weak] - path.p[0][:, 0]))
+    reason = "two attractors with one saddle between them" + _mixed(words, [points.isel(fixed_point=i) for i in (0, 2)])
+    if found.words[0] == found.words[1]:
+        reason += f"; {found.words[0]!r} leads at both attractors"
+    if path.error > KNOWN:
+        reason += f"; κ is known to {path.error:.1%}"
+    numbers = {"distance": kappa**2 / unit, "sigma": kappa / unit, "success_rate": _agreed(points)}
+    return _with_border(_Law(kappa, reason, found.words[0], **numbers), found.words, Crossing(0, 1, kappa, path), order)
 
 
 def _with_border(law: _Law, words: tuple[str, ...], border: Crossing, order: int = 1) -> _Law:
@@ -255,12 +254,7 @@ def _with_border(law: _Law, words: tuple[str, ...], border: Crossing, order: int
 def _bordered(law: _Law, borders: Several, leaders: tuple[tuple[str, ...], ...]) -> _Law:
     """The law with c from its borders."""
     left_out = f"; the next order is left out: {borders.missing}" if borders.missing else ""
-    c, error = borders.nearest.correction, borders.nearest.error
-    return law._replace(reason=law.reason + left_out, correction=c, error=error, several=borders, leaders=leaders)
-
-
-def _unknown(reason: str) -> _Law:
-    return _Law(np.nan, reason, attractors=0, correction=np.nan, error=np.nan)
+    return law._replace(reason=law.reason + left_out, several=borders, leaders=leaders)
 
 
 def _several(population: Population, order: int) -> _Law:
@@ -269,22 +263,23 @@ def _several(population: Population, order: int) -> _Law:
     status = points["stability"].values.tolist()
     n_attractors = status.count("stable")
     if "marginal" in status:
-        return _unknown(marginal(population.words, points))
+        return _Law(np.nan, marginal(population.words, points), attractors=0)
     if n_attractors < 2:
-        return _unknown(f"stable fixed points: {n_attractors}; for more than two words the law needs two at least")
+        reason = f"stable fixed points: {n_attractors}; for more than two words the law needs two at least"
+        return _Law(np.nan, reason, attractors=0)
     share = points["word_share"].values
     if alike(population.mixture) and np.ptp(share[points["stability"] == "stable"], axis=1).min() > SAME_SHARES:
         return _Law(0.0, ALL_ALIKE, "", n_attractors, success_rate=_agreed(points))
     law = several(population, points, order)
     if isinstance(law, str):
-        return _unknown(law)
+        return _Law(np.nan, law, attractors=0)
     nearest = law.nearest
     leaders = [tuple(np.array(population.words)[one > one.max() - SAME_SHARES].tolist()) for one in share]
     strong = leaders[law.strong][0] if len(leaders[law.strong]) == 1 and nearest.kappa > SMALLEST else ""
     reason = f"{n_attractors} attractors with a saddle on the way to each"
     if law.sectors is not None:
         reason += ", whose basins meet at one fixed point: the rate equation tells where weak noise leads"
-    for number in law.linear:
+    for number in [one.far for one in law.crossings if one.path is None and np.isfinite(one.kappa)]:
         reason += f"; to {'/'.join(leaders[number])!r} κ is from linear noise, since no path over the saddle was found"
     ends = [points.isel(fixed_point=number) for number in law.kappas()]
     reason += _mixed(population.words, ends)
@@ -299,28 +294,16 @@ def _several(population: Population, order: int) -> _Law:
 def _majority(population: Population, why: NoPath, attractor: xr.Dataset, order: int) -> _Law:
     found = majority(population, attractor, with_correction=order == 2)
     if isinstance(found, str):
-        return _unknown(f"{why.reason}; {found}")
-    path, agreed = found.path, float(success_rate(attractor["word_share"].values))
-    word = population.words[found.word] if path.kappa else ""
+        return _Law(np.nan, f"{why.reason}; {found}", attractors=0)
+    agreed, word = float(success_rate(attractor["word_share"].values)), population.words[found.word]
     numbers = {"success_rate": agreed, "correlation": found.correlation}
-    law = _Law(path.kappa, why.reason + path.reason, word, 1, **numbers)
-    return _with_border(law, population.words, Crossing(0, 1, path.kappa, None, path.correction, path.error))
+    law = _Law(found.kappa, why.reason + found.reason, word if found.kappa else "", 1, **numbers)
+    return _with_border(law, population.words, Crossing(0, 1, found.kappa, None, found.correction, found.error))
 
 
 def _agreed(points: xr.Dataset) -> float:
     """Smallest probability, over the attractors, that two agents say the same."""
     return float(success_rate(points["word_share"].values[points["stability"] == "stable"]).min())
-
-
-def _reason(found: LawPath) -> str:
-    """Why this landscape has a group-size law, and its reservations."""
-    words = tuple(str(word) for word in found.points["word"].values)
-    reserve = _mixed(words, [found.points.isel(fixed_point=i) for i in (0, 2)])
-    if found.words[0] == found.words[1]:
-        reserve += f"; {found.words[0]!r} leads at both attractors"
-    if found.path.error > KNOWN:
-        reserve += f"; κ is known to {found.path.error:.1%}"
-    return f"two attractors with one saddle between them{reserve}"
 
 
 def _mixed(words: tuple[str, ...], attractors: list[xr.Dataset]) -> str:
@@ -329,29 +312,35 @@ def _mixed(words: tuple[str, ...], attractors: list[xr.Dataset]) -> str:
     return f"; noise keeps a part of the agents off the convention {' and '.join(mixed)}" if mixed else ""
 
 
-def _unit(found: LawPath) -> float:
-    """The momentum of an agent who starts with memories of the weak word only, relative to an empty memory."""
-    effect, mixture = found.path.p[0], found.path.mixture
-    weak_word = 1 if found.strong == 0 else 0  # fixed points come by falling share of the first word
-    return abs(mixture.fractions @ (effect[:, mixture.space.consensus_state(weak_word)] - effect[:, 0]))
-
-
-def _columns(law: _Law, words: tuple[str, ...], sizes: np.ndarray, level: float) -> Columns:
+def _columns(law: _Law, words: tuple[str, ...], sizes: np.ndarray, level: float, rounds: np.ndarray | None) -> Columns:
     chance, log_weak, each = _chances(law, words, sizes)
-    return {
+    c, error = (law.several.nearest.correction, law.several.nearest.error) if law.several else 2 * [0 * law.kappa]
+    columns = {
         "kappa": ((), law.kappa, "kappa"),
-        "correction": ((), law.correction, "c, which moves the law by c/√N"),
-        "correction_error": ((), law.error, "numerical error of c"),
+        "correction": ((), c, "c, which moves the law by c/√N"),
+        "correction_error": ((), error, "numerical error of c"),
         "probability": (("n_agents",), chance, "predicted probability of the strong word"),
         "log_weak_probability": (("n_agents",), log_weak, "logarithm of the probability of the others"),
         "word_probability": (("n_agents", "word"), each, "predicted probability of the word"),
         "word_kappa": (("word",), _kappas(law, words), "kappa of the word"),
-        "n_critical": ((), _critical_size(law, level), f"group size with a probability of {level:g}"),
+        "n_critical": ((), _critical_size(law, c, level), f"group size with a probability of {level:g}"),
         "distance": ((), law.distance, "distance to the saddle's stable manifold"),
         "sigma": ((), law.sigma, "noise across the saddle's stable manifold, for one agent"),
         "success_rate": ((), law.success_rate, "success rate at the attractors, the smallest"),
         "attractors": ((), law.attractors, "number of attractors; 0 if there is no law"),
         "strong_word": ((), law.word, "word that leads where the rate equation goes from empty memories", ""),
+    }
+    if rounds is None:
+        return columns
+    rho, forgotten = np.full(len(rounds), np.nan), np.full(len(sizes), np.nan)
+    still = np.full((len(sizes), len(rounds)), np.nan)
+    if law.correlation is not None and law.several is not None:
+        z, rho = law.several.nearest.deviations(sizes.astype(float)), law.correlation.at(rounds * TIME_PER_ROUND)
+        still, forgotten = still_ahead(z, rho), memory_rounds(z, law.correlation)
+    return columns | {
+        "correlation": (("round",), rho, "correlation of word shares so many rounds apart"),
+        "still_ahead": (("n_agents", "round"), still, "probability that the weak word is still ahead later"),
+        "memory_rounds": (("n_agents",), forgotten, "time in which the side is forgotten", "rounds"),
     }
 
 
@@ -377,38 +366,17 @@ def _kappas(law: _Law, words: tuple[str, ...]) -> np.ndarray:
     return np.array(list(found.values()))
 
 
-def _memory(law: _Law, sizes: np.ndarray, rounds: np.ndarray | None) -> Columns:
-    """Time for which the weak word stays ahead, where rounds are given."""
-    if rounds is None:
-        return {}
-    rho, forgotten = np.full(len(rounds), np.nan), np.full(len(sizes), np.nan)
-    still = np.full((len(sizes), len(rounds)), np.nan)
-    if law.correlation is not None and law.several is not None:
-        z, rho = law.several.nearest.deviations(sizes.astype(float)), law.correlation.at(rounds * TIME_PER_ROUND)
-        still, forgotten = still_ahead(z, rho), memory_rounds(z, law.correlation)
-    return {
-        "correlation": (("round",), rho, "correlation of word shares so many rounds apart"),
-        "still_ahead": (("n_agents", "round"), still, "probability that the weak word is still ahead later"),
-        "memory_rounds": (("n_agents",), forgotten, "time in which the side is forgotten", "rounds"),
-    }
-
-
-def _critical_size(law: _Law, level: float) -> float:
+def _critical_size(law: _Law, c: float, level: float) -> float:
     """The larger N with κ√N - c/√N = Φ⁻¹(level); 0 if the probability is larger for all N, infinite if it never is."""
-    kappa, needed = law.kappa, ndtri(level)
+    kappa, needed, borders = law.kappa, ndtri(level), law.several
     if np.isinf(kappa) or kappa == 0:
         return 0.0 if kappa else np.inf
-    if law.several is not None and len(law.several.crossings) > 1:
-        return _critical_of(law.several, level)
-    square = needed**2 + 4 * kappa * np.nan_to_num(law.correction)
-    return ((needed + np.sqrt(square)) / (2 * kappa)) ** 2 if not square < 0 else 0.0
-
-
-def _critical_of(law: Several, level: float) -> float:
-    """The same for several attractors."""
+    if borders is None or len(borders.crossings) == 1:
+        square = needed**2 + 4 * kappa * np.nan_to_num(c)
+        return ((needed + np.sqrt(square)) / (2 * kappa)) ** 2 if not square < 0 else 0.0
 
     def excess(logarithm: float) -> float:
-        return law.chances(np.exp([logarithm]))[1].item() - np.log1p(-level)
+        return borders.chances(np.exp([logarithm]))[1].item() - np.log1p(-level)
 
     low, high = 0.0, 1.0
     while excess(high) > 0:

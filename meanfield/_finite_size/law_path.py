@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,15 +14,16 @@ from jaxtyping import Float, Int
 from meanfield._finite_size.least_action_path import BALANCED, SMALLEST, LeastActionPath, least_action_path, linearised
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.spectrum import FLOOR, spectrum
+from meanfield._numerics.trajectory import Vector
 from meanfield._population.compositions import consensus
 from meanfield._population.mixture import Mixture
 from meanfield._population.observables import MIXED
 from meanfield._population.population import Population, as_population
-from meanfield._population.single_policy import words_of
+from meanfield._population.single_policy import single_policy, words_of
 from meanfield._population.trajectories import Tolerances, integrate
 from meanfield.core._game import WordGame
 from meanfield.core._space import MemorySpace
-from meanfield.core._spectrum import leading_eigenvalues
+from meanfield.core._spectrum import Eigenvalues, leading_eigenvalues
 
 Model = xr.Dataset | Population
 Kinds = Float[np.ndarray, "kinds states"]
@@ -36,6 +37,7 @@ MAX_TIME = 2000.0
 CONSENSUS_RESIDUAL = 1e-3
 ROUNDING = 1e-14  # of probabilities
 ALIKE = "agents treat both words alike, so that either wins with the same probability"
+FADED = 1e-4  # of the action: later than this ξ of `weak_side` has its last weights
 TWO_WAYS = 1e-7  # eigenvalue, above which the second direction is unstable too
 
 
@@ -72,13 +74,9 @@ class NoPath(NamedTuple):
 def law_path(model: Model) -> LawPath | NoPath:
     """The path of least action of a policy or a population of two words, or the reason why there is none."""
     population, points = as_population(model), fixed_points(model)
-    reason = _objection(model, points)
-    if reason:
-        status = points["stability"].values.tolist()
-        only = status.count("stable") == 1 and "marginal" not in status
-        several = status.count("stable") > 2 and "marginal" not in status
-        attractor = points.isel(fixed_point=status.index("stable")) if only else None
-        return NoPath(reason, attractor=attractor, several=several)
+    objection = _objection(model, points)
+    if objection:
+        return objection
     said = ever_said(population)
     if len(said) == 1:
         reason = (
@@ -91,12 +89,10 @@ def law_path(model: Model) -> LawPath | NoPath:
     strong = reached(population, points)
     if strong is None:
         return NoPath("the rate equation leads from empty memories to neither of the two attractors")
-    if strong == 1:  # it is so near to the saddle's stable manifold that the rate equation does not tell
-        found = _path_to_saddle(population, points, 0, BALANCED)
-        if isinstance(found, LawPath) and found.path.kappa < 0:
-            found = _path_to_saddle(population, points, 2, BALANCED)
-    else:
-        found = _path_to_saddle(population, points, strong)
+    # At 1 it is so near to the saddle's stable manifold that the rate equation does not tell
+    found = _path_to_saddle(population, points, *((0, BALANCED) if strong == 1 else (strong, 0.0)))
+    if strong == 1 and isinstance(found, LawPath) and found.path.kappa < 0:
+        found = _path_to_saddle(population, points, 2, BALANCED)
     if isinstance(found, LawPath) and abs(found.path.kappa) < SMALLEST:
         return NoPath(f"{ALIKE}: κ is below {SMALLEST:g}, which rounding does not tell from 0", 0.0, "", points)
     return found
@@ -141,21 +137,24 @@ def exchanged(space: MemorySpace, words: Int[np.ndarray, " words"]) -> Int[np.nd
     return found
 
 
-def _objection(model: Model, points: xr.Dataset) -> str:
-    """Why this landscape has no group-size law; '' if it has two attractors with one saddle between them."""
+def _objection(model: Model, points: xr.Dataset) -> NoPath | None:
+    """Why this landscape has no group-size law; None if it has two attractors with one saddle between them."""
     status, words = points["stability"].values.tolist(), as_population(model).words
     if status == ["stable", "unstable", "stable"]:
-        return ""
+        return None
     if "marginal" in status:
-        return marginal(words, points)
-    if status.count("stable") == 1:
+        return NoPath(marginal(words, points))
+    n_stable = status.count("stable")
+    if n_stable == 1:
         attractor = points.isel(fixed_point=status.index("stable"))
         others = [word for word in words if word != attractor["convention"].item()]
         why = " and ".join(_why_no_attractor(model, word) for word in others)
-        return f"{why}, so that the fixed point {place(words, attractor)} is the only attractor for every group size"
-    return (
-        f"there are {status.count('stable')} stable and {status.count('unstable')} unstable fixed points: "
-        "expected two stable ones with a single saddle between them"
+        only = f"the fixed point {place(words, attractor)} is the only attractor for every group size"
+        return NoPath(f"{why}, so that {only}", attractor=attractor)
+    return NoPath(
+        f"there are {n_stable} stable and {status.count('unstable')} unstable fixed points: "
+        "expected two stable ones with a single saddle between them",
+        several=n_stable > 2,
     )
 
 
@@ -191,9 +190,8 @@ def _why_no_attractor(model: Model, word: str) -> str:
 
 def reached(population: Population, points: xr.Dataset) -> int | None:
     """The fixed point that the rate equation reaches from empty memories, or None."""
-    start = np.zeros(population.mixture.q.shape[:2])
-    start[:, 0] = population.mixture.share
-    return ends(population.mixture, compositions(population.mixture, points), start[None])[0]
+    mixture = population.mixture
+    return ends(mixture, compositions(mixture, points), mixture.empty[None])[0]
 
 
 def ends(mixture: Mixture, points: Compositions, starts: Starts) -> list[int | None]:
@@ -223,8 +221,7 @@ def signed_law_path(model: Model, strong: int, scale: float) -> LawPath | NoPath
     Errors of κ are relative to `scale` where κ is smaller.
     """
     points = fixed_points(model)
-    reason = _objection(model, points)
-    return NoPath(reason) if reason else _path_to_saddle(as_population(model), points, strong, scale)
+    return _objection(model, points) or _path_to_saddle(as_population(model), points, strong, scale)
 
 
 def signed_kappa(policy: xr.Dataset) -> tuple[float, str]:
@@ -235,7 +232,7 @@ def signed_kappa(policy: xr.Dataset) -> tuple[float, str]:
     return (found.kappa if found.word == words_of(policy)[0] else -found.kappa), found.reason
 
 
-def _path_to_saddle(population: Population, points: xr.Dataset, strong: int, scale: float = 0.0) -> LawPath | NoPath:
+def _path_to_saddle(population: Population, points: xr.Dataset, strong: int, scale: float) -> LawPath | NoPath:
     mixture, x = population.mixture, compositions(population.mixture, points)
     growth, left = unstable_direction(mixture, x[1])
     if growth[1] > TWO_WAYS:
@@ -250,6 +247,40 @@ def _path_to_saddle(population: Population, points: xr.Dataset, strong: int, sca
 
 def unstable_direction(mixture: Mixture, saddle: Kinds) -> tuple[Float[np.ndarray, " two"], Kinds]:
     """The two leading eigenvalues (real parts, per unit of time) and the left eigenvector of the first."""
-    with jax.enable_x64(True):
-        found: Any = leading_eigenvalues(WordGame(*mixture), jnp.asarray(saddle), 2)
+    found = eigenvalues_at(mixture, saddle, 2)
     return found.values.real, found.left[0].real
+
+
+def eigenvalues_at(mixture: Mixture, x: Kinds, k: int) -> Eigenvalues:
+    """The leading eigenvalues with their eigenvectors at x, in fractions of all agents."""
+    with jax.enable_x64(True):
+        return leading_eigenvalues(WordGame(*mixture), jnp.asarray(x), k)
+
+
+class WeakSide(NamedTuple):
+    """ξ(x, t) = weights(t)·x, with the last weights for all later times."""
+
+    word: str  # said more often at the weak side
+    times: Vector
+    weights: Float[np.ndarray, "times states"]
+
+
+def weak_side(policy: xr.Dataset) -> WeakSide | None:
+    """The progress ξ(x, t) towards the weak side of agents who start with empty memories.
+
+    On the optimal path x_c(t) the action still to come is S(t) = -p(t)·x_c(t). Next to it a population x ends at the
+    weak side with the probability Φ(√N ξ) to leading order, ξ = (p(t)·x - S(t)) / √(2 S(t)). On the path ξ rises from
+    -κ to 0. Late it is the left eigenvector of the saddle's unstable direction, up to a factor. None if the policy has
+    no group-size law, or an infinite κ.
+    """
+    policy = single_policy(policy)
+    found = law_path(policy) if policy.sizes["word"] == 2 else None
+    if not isinstance(found, LawPath):
+        return None
+    path = found.path
+    x, p = path.x[:, 0], path.p[:, 0]
+    left = -(p * x).sum(1)
+    faded = left < FADED * left[0]
+    kept = max(1, int(np.argmax(faded))) if faded.any() else len(left)
+    left = left[:kept, None]
+    return WeakSide(found.words[1], path.time[:kept], (p[:kept] - left) / np.sqrt(2 * left))

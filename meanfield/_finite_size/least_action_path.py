@@ -1,11 +1,9 @@
 """The likeliest path over the saddle among many agents, however unlikely: the path of least action.
 
-Noise carries N agents along a path with a probability of exp(-N κ²/2) to leading order in N, κ²/2 the action of the
-instanton from empty memories (`core._instanton`). Newton's method may not find it for agents who hardly ever slip. It
-then starts from agents who with a probability ε answer as at the saddle, and follows the path as ε falls: to 0, or to
-1e-14 where some answers have probability 0.
-
-Weak noise changes nothing fast. Its path is searched first, on a coarse mesh; above κ = 1/2 the search begins anew.
+It is the instanton from empty memories (`core._instanton`). Newton's method may not find it for agents who hardly ever
+slip. It then starts from agents who with a probability ε answer as at the saddle, and follows the path as ε falls: to
+0, or to 1e-14 where some answers have probability 0. Weak noise changes nothing fast: its path is searched first, on a
+coarse mesh; above κ = 1/2 the search begins anew.
 """
 
 from __future__ import annotations
@@ -15,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._finite_size.quadrature import quadrature
-from meanfield._finite_size.saddle_curve import SaddleCurve, flow, linearised, saddle_curve
-from meanfield._numerics.trajectory import Vector
+from meanfield._finite_size.saddle_curve import SaddleCurve, class_means, flow, linearised, saddle_curve
+from meanfield._numerics.trajectory import Vector, quadrature
 from meanfield._population.mixture import Mixture
 from meanfield.core._path_search import (
     FIRST,
@@ -33,6 +30,9 @@ from meanfield.core._path_search import (
     moved,
     resting,
 )
+
+Kinds = Float[np.ndarray, "kinds states"]
+Course = Float[np.ndarray, "nodes kinds states"]
 
 MAX_NUMBERS = 2**24  # nodes times states: 0.13 GB for each of two trajectories
 BALANCED = 1e-3  # scale of κ where the rate equation leads to the saddle
@@ -65,8 +65,8 @@ EASY = 150  # evaluations, below which the ratio grows
 class LeastActionPath(NamedTuple):
     """A path and its momentum at nodes."""
 
-    u: Float[np.ndarray, "nodes kinds states"]  # x exp(-p)
-    v: Float[np.ndarray, "nodes kinds states"]  # exp(p)
+    u: Course  # x exp(-p)
+    v: Course  # exp(p)
     logarithms: Logarithms  # of the fields
     kappa: float  # √(2 · action); negative where noise acts backwards
     error: float  # relative error of κ
@@ -75,12 +75,12 @@ class LeastActionPath(NamedTuple):
     ends: Ending  # p decays with the saddle's positive eigenvalue after the last node
 
     @property
-    def x(self) -> Float[np.ndarray, "nodes kinds states"]:
+    def x(self) -> Course:
         """Compositions."""
         return self.u * self.v
 
     @property
-    def p(self) -> Float[np.ndarray, "nodes kinds states"]:
+    def p(self) -> Course:
         """Momenta."""
         return np.log(self.v)
 
@@ -95,9 +95,7 @@ class LeastActionPath(NamedTuple):
         weights[-1] += 1 / self.ends.growth
         return weights
 
-    def slope(
-        self, one: int = 0, other: int = 1
-    ) -> tuple[Float[np.ndarray, "kinds states"], Float[np.ndarray, "kinds states"]]:
+    def slope(self, one: int = 0, other: int = 1) -> tuple[Kinds, Kinds]:
         """Derivative of κ by q of one word in place of the other, and x, weighted by its part of the action."""
         by_q, passed = action_slope(tuple(self.mixture), self.x, self.p, self.weights, np.inf, self.ends.growth)
         action = passed.sum()
@@ -107,11 +105,7 @@ class LeastActionPath(NamedTuple):
 
 @np.errstate(all="ignore")  # iterates far from the path may leave all bounds
 def least_action_path(
-    mixture: Mixture,
-    saddle: Float[np.ndarray, "kinds states"],
-    left: Float[np.ndarray, "kinds states"],
-    growth: float,
-    scale: float = 0.0,
+    mixture: Mixture, saddle: Kinds, left: Kinds, growth: float, scale: float = 0.0
 ) -> LeastActionPath | str:
     """The path of least action from empty memories, or the reason if none is found.
 
@@ -123,8 +117,7 @@ def least_action_path(
     """
     if growth < SLOWEST:
         return f"the saddle is almost marginal (eigenvalue {growth:.2g}): a path there takes too long"
-    mass = saddle.sum(-1, keepdims=True)
-    left = left - (left * saddle).sum(-1, keepdims=True) / np.where(mass == 0, 1, mass)
+    left = left - class_means(saddle, left)
     left = left / np.abs(left).max()
     spread = float((left * linearised(tuple(mixture), saddle, left)[2]).sum())
     ends = Ending(left, 0.0, growth, spread / (2 * growth))
@@ -153,7 +146,7 @@ def least_action_path(
 
 class _Search(NamedTuple):
     mixture: Mixture
-    saddle: Float[np.ndarray, "kinds states"]
+    saddle: Kinds
     ends: Ending
     first_time: float
     least: float  # probability of random answers
@@ -172,10 +165,8 @@ class _Search(NamedTuple):
     def problem(self, mesh: Mesh, at_random: float | None = None) -> PathProblem:
         """The path of these agents, on a mesh; by default of those with the least probability of random answers."""
         mixture = self.answering(self.least if at_random is None else at_random)
-        start = np.zeros_like(self.saddle)
-        start[:, 0] = mixture.share
         ends = self.ends if self.curve is None else self.curve.bent(self.ends)
-        return PathProblem(tuple(mixture), ends, mesh, start)
+        return PathProblem(tuple(mixture), ends, mesh, mixture.empty)
 
     def without_momentum(self, mesh: Mesh) -> Logarithms:
         """Fields at the saddle, for all times."""

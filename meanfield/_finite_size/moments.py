@@ -155,26 +155,16 @@ def finite_size(
         raise InputError(f"order = 2 for {policy.name}, which meets in groups: expected 1")
     games = as_games(policy, in_groups=True)
     times = increasing_times(np.linspace(0.0, 60.0, 121) if times is None else times)
-    space = games.mixtures[0].space
-    for mixture in games.mixtures:
-        _check_order(order, mixture.q[..., 0].size)
-    pace = games.mixtures[0].pace
-    n_steps = _number_of_steps(times, pace, sizes, space.n_words, space.n_states)
+    (first, *others), space = games.mixtures, games.mixtures[0].space
+    _check_order(order, first.q[..., 0].size)
+    n_steps, step = _number_of_steps(times, first.pace, sizes, space.n_words, space.n_states), STEP / first.pace
     columns, shifts = [], []
-    several = len(games.mixtures) > 1
     for number, mixture in enumerate(games.mixtures, 1):
-        x = np.zeros(mixture.q.shape[:2])
-        x[:, 0] = mixture.share
-        seen = np.moveaxis(mixture.q, -1, 0)
-        n_tests = space.n_words**2
-        told = f"policy {number} of {len(games.mixtures)}" if several else "moments"
-        with _bar(told, n_steps, progress) as bar:
-            found = _moments((*mixture,), x, seen, n_tests, n_steps, STEP / pace, TIME_PER_ROUND, bar)
-        shifts.append(_shift(found))
-        mean, *others = _at_times(times, found)
-        if order == 2:
-            others += _next_order((*mixture,), x, seen, times, TIME_PER_ROUND, progress)
-        columns.append(_columns("word", "word share", [mean + mixture.committed, *others], sizes))
+        told = f"policy {number} of {len(games.mixtures)}" if others else "moments"
+        numbers = np.moveaxis(mixture.q, -1, 0), space.n_words**2, times, n_steps, step, TIME_PER_ROUND, order
+        (mean, *more), shift = _moments((*mixture,), mixture.empty, *numbers, told, progress)
+        shifts.append(shift)
+        columns.append(_columns("word", "word share", [mean + mixture.committed, *more], sizes))
     attractors = _attractors(policy, games, warned=sizes is not None)
     if sizes is not None:
         one = [";" not in found for found in attractors]
@@ -182,7 +172,7 @@ def finite_size(
         _warn_of_noise(sizes, shifts_of, "validation.simulate", stacklevel=3)
     result = games.labelled(columns, attractors=attractors).assign_coords(_coords(times, sizes, "half rounds"))
     result = result.assign_coords(round=("time", times / TIME_PER_ROUND, {"long_name": "population round"}))
-    return games.stamped(result, "finite_size", order=order, step=STEP / pace, neglected=NEGLECTED)
+    return games.stamped(result, "finite_size", order=order, step=step, neglected=NEGLECTED)
 
 
 def _attractors(policy: xr.Dataset | Population, games: Games, warned: bool) -> list[str]:
@@ -206,15 +196,6 @@ def _attractors(policy: xr.Dataset | Population, games: Games, warned: bool) -> 
             stacklevel=3,
         )
     return ["; ".join(one) for one in found]
-
-
-def _shift(found: tuple[np.ndarray, ...]) -> float:
-    """The largest correction of a mean, in standard deviations, for N = 1; it falls with the root of N.
-
-    A drift -λy + ay² lets noise of the variance C shift the mean by aC/λ, while linear noise needs √C below λ/a.
-    """
-    _, _, correction, variance = found
-    return float((np.abs(correction) / np.sqrt(np.maximum(variance, KNOWN))).max())
 
 
 def _warn_of_noise(sizes: np.ndarray, shifts: dict[str, float], simulator: str, stacklevel: int) -> None:
@@ -244,14 +225,11 @@ def _of_reactions(
     n_steps = _number_of_steps(times, model.fastest, sizes, model.n_states, model.n_states)
     # A model of constant rates without encounters has a source of rank 0
     n_tests = model.n_states if len(model.changes) else max(1, 4 * len(model.alpha))
-    step = STEP / model.fastest
-    with _bar("moments", n_steps, progress) as bar:
-        found = _moments(model.game, starts.values, np.eye(model.n_states), n_tests, n_steps, step, 0.0, bar)
+    step, seen = STEP / model.fastest, np.eye(model.n_states)
+    numbers = n_tests, times, n_steps, step, 0.0, order
+    moments, shift = _moments(model.game, starts.values, seen, *numbers, "moments", progress)
     if sizes is not None:
-        _warn_of_noise(sizes, {repr(model): _shift(found)}, "validation.reactions.simulate", stacklevel=4)
-    moments = _at_times(times, found)
-    if order == 2:
-        moments += _next_order(model.game, starts.values, np.eye(model.n_states), times, 0.0, progress)
+        _warn_of_noise(sizes, {repr(model): shift}, "validation.reactions.simulate", stacklevel=4)
     columns = _columns("state", "composition", moments, sizes)
     result = labelled(columns, coords={**state_coords(model), **_coords(times, sizes, model.time_unit)})
     return stamp(result, "reaction_finite_size", order=order, step=step, neglected=NEGLECTED)
@@ -285,49 +263,55 @@ def validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
     return sizes
 
 
-def _bar(told: str, n_steps: int, progress: bool | None) -> tqdm:
-    """Progress bar over the blocks of both programs; by default on terminals only."""
-    hidden = None if progress is None else not progress
-    return tqdm(desc=told, total=2 * (n_steps // BLOCK + 1), unit="block", disable=hidden, leave=False)
-
-
 @one_blas_thread()
 def _moments(
     arrays: tuple[Any, ...],
     x: np.ndarray,
     seen: np.ndarray,
     n_tests: int,
+    times: np.ndarray,
     n_steps: int,
     step: float,
     pause: float,
-    bar: tqdm,
-) -> tuple[np.ndarray, ...]:
-    """Times of the steps, and the observables of x and of V with their variances, each (steps + 1, observables)."""
+    order: int,
+    told: str,
+    progress: bool | None,
+) -> tuple[list[np.ndarray], float]:
+    """The observables of x and of V with their variances at these times, more at order 2, and how strong noise is."""
     tests = np.random.default_rng(0).standard_normal((min(n_tests, x.size), *x.shape))
     rows, weights = _at_start(x)
     path, variances, pushes = [], [], []
-    y = x
-    while len(path) * BLOCK <= n_steps:
-        numbers = (y, rows, weights, seen, tests, step, pause)
-        *after, states, variance, push, lost = correlation_program(arrays, *numbers, n_steps=BLOCK)
-        if lost.max() > NEGLECTED and len(weights) < x.size:
-            rows, weights = _padded(rows, weights, 2 * len(weights))
-            continue
-        y, rows, weights = after
-        for parts, part in ((path, states), (variances, variance), (pushes, push)):
-            parts.append(part)
-        bar.update()
-    grid = step * np.arange(BLOCK * len(path))
-    spline = make_interp_spline(grid, np.concatenate(pushes), k=SPLINE)
-    y, v, corrections = x, np.zeros_like(x), [np.zeros((1, len(seen)))]
-    for block in range(len(path)):
-        within = spline(grid[block * BLOCK :][:BLOCK, None] + step * LOBATTO)
-        y, v, correction = driven_program(arrays, y, v, within, seen, step)
-        corrections.append(correction)
-        bar.update()
+    y, hidden = x, None if progress is None else not progress
+    with tqdm(desc=told, total=2 * (n_steps // BLOCK + 1), unit="block", disable=hidden, leave=False) as bar:
+        while len(path) * BLOCK <= n_steps:
+            numbers = (y, rows, weights, seen, tests, step, pause)
+            *after, states, variance, push, lost = correlation_program(arrays, *numbers, n_steps=BLOCK)
+            if lost.max() > NEGLECTED and len(weights) < x.size:
+                rows, weights = _padded(rows, weights, 2 * len(weights))
+                continue
+            y, rows, weights = after
+            for parts, part in ((path, states), (variances, variance), (pushes, push)):
+                parts.append(part)
+            bar.update()
+        grid = step * np.arange(BLOCK * len(path))
+        spline = make_interp_spline(grid, np.concatenate(pushes), k=SPLINE)
+        y, v, corrections = x, np.zeros_like(x), [np.zeros((1, len(seen)))]
+        for block in range(len(path)):
+            within = spline(grid[block * BLOCK :][:BLOCK, None] + step * LOBATTO)
+            y, v, correction = driven_program(arrays, y, v, within, seen, step)
+            corrections.append(correction)
+            bar.update()
     mean = np.tensordot(np.concatenate(path), seen, (range(1, 1 + x.ndim), range(1, 1 + x.ndim)))
     columns = (grid, mean, np.concatenate(corrections)[:-1], np.concatenate(variances))
-    return tuple(column[: n_steps + 1] for column in columns)
+    grid, mean, correction, variance = (column[: n_steps + 1] for column in columns)
+    # The largest correction of a mean, in standard deviations, for N = 1; it falls with the root of N. A drift
+    # -λy + ay² lets noise of the variance C shift the mean by aC/λ, while linear noise needs √C below λ/a
+    shift = float((np.abs(correction) / np.sqrt(np.maximum(variance, KNOWN))).max())
+    moments = [make_interp_spline(grid, column, k=SPLINE)(times) for column in (mean, correction, variance)]
+    moments[2] = np.maximum(moments[2], 0.0)  # one below the accuracy may come out negative
+    if order == 2:
+        moments += _next_order(arrays, x, seen, times, pause, hidden)
+    return moments, shift
 
 
 def _at_start(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -348,22 +332,14 @@ def _padded(rows: np.ndarray, weights: np.ndarray, rank: int) -> tuple[np.ndarra
     return np.pad(rows, ((0, missing), *[(0, 0)] * (rows.ndim - 1))), np.pad(weights, (0, missing))
 
 
-def _at_times(times: np.ndarray, found: tuple[np.ndarray, ...]) -> list[np.ndarray]:
-    grid, *columns = found
-    mean, correction, variance = (make_interp_spline(grid, column, k=SPLINE)(times) for column in columns)
-    return [mean, correction, np.maximum(variance, 0.0)]  # one below the accuracy may come out negative
-
-
-@one_blas_thread()
 def _next_order(
-    arrays: tuple[Any, ...], x: np.ndarray, seen: np.ndarray, times: np.ndarray, pause: float, progress: bool | None
+    arrays: tuple[Any, ...], x: np.ndarray, seen: np.ndarray, times: np.ndarray, pause: float, hidden: bool | None
 ) -> list[np.ndarray]:
     """The parts of mean and variance in order 1/N² at these times, each (times, observables)."""
     n = x.size
     seen = seen.reshape(len(seen), n)
     now = (x.ravel(), np.zeros(n), np.zeros((n, n)), np.zeros(n), np.zeros((n, n)), np.zeros((n, n, n)))
     corrections, variances = [], []
-    hidden = None if progress is None else not progress
     for interval in tqdm(np.diff(times, prepend=0.0), desc="order 2", unit="time", disable=hidden, leave=False):
         if interval > 0:
             now = cumulants_later(arrays, now, interval, pause)

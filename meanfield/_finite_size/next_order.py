@@ -1,24 +1,11 @@
-"""The next order of the group-size law, from the fluctuations about the path of least action.
+"""The next order of the group-size law, from the fluctuations about the path of least action (docs/theory/noise.md).
 
-N agents who meet in pairs are N independent agents in a random field. With normal numbers ξ_ab(t) of covariance
-<ξ_ab(t) ξ_ba(t')> = δ(t - t')/(N - 1), and an agent that moves at the rates q_a(i) ξ_ba(t) from i to Γ(i, a, b),
+    P(strong) = Φ(√N κ - c/√N) + O(N^-3/2),   c = -log(ω/κ)/κ,   ω² = θ² Λ'' det₂(1 - K) e^(-2μ),
 
-    E exp(N θ l·x(T)) = exp(-NT/2) E_ξ z[ξ]^N,   z[ξ] = E exp(θ l(i(T))) of one agent,
-
-exactly: an encounter is the product of two agents' moves, and the rule of Itô leaves out that an agent meets itself.
-For large N the integral over ξ is that about its saddle point, the fields g of the path of least action. So
-
-    log E exp(N θ l·x(T)) = N Λ(θ) - ½ log det₂(1 - K) + μ + O(1/N),   K = covariance of the fields of one agent,
-
-with det₂(1 - K) = det(1 - K) exp(tr K). For agents of one kind μ = 0. In a population of kinds c, committed ones too,
-μ = ½ ∫ [Σ_ab g_ab g_ba - Σ_c n_c Σ_ab g^c_ab g^c_ba] dt with the fields g^c of an agent of kind c, and K is the mean
-over all agents. Let l be the left eigenvector of the saddle's unstable direction. The population ends at the side that
-l·x(T) has for T → ∞. The saddle-point approximation that is uniform in θ (Barndorff-Nielsen) makes of both
-
-    P(strong) = Φ(√N κ - c/√N) + O(N^-3/2),   κ²/2 = -Λ at Λ' = 0,   c = -log(ω/κ)/κ,   ω² = θ² Λ'' det₂(1 - K) e^(-2μ).
-
-Λ'' det(1 - K) is one determinant, bordered by the covariances of fields and l (`fluctuations`). The error of T
-falls like exp(-λT), and is extrapolated from two T.
+with K the covariance of the fields of one agent, the mean over all. μ = 0 for agents of one kind. For kinds c,
+committed ones too, it is ½ ∫ [Σ_ab g_ab g_ba - Σ_c n_c Σ_ab g^c_ab g^c_ba] dt with the fields g^c of an agent of kind
+c, since agents do not meet themselves. Λ'' det(1 - K) is one determinant, bordered by the covariances of fields and l
+(`fluctuations`). The error of the end T falls like exp(-λT), and is extrapolated from two T.
 """
 
 from __future__ import annotations
@@ -30,7 +17,7 @@ import numpy as np
 
 from meanfield._finite_size.fluctuations import Border, log_determinants, without_step
 from meanfield._finite_size.least_action_path import IMPOSSIBLE, LeastActionPath
-from meanfield._finite_size.quadrature import quadrature
+from meanfield._numerics.trajectory import quadrature
 from meanfield._population.mixture import Mixture
 from meanfield.core._path_search import FIRST, LONG, Instanton, Mesh, PathProblem, interaction_of, mesh_until, moved
 
@@ -73,7 +60,10 @@ def next_order(path: LeastActionPath) -> NextOrder | str:
         if len(known) < len(ENDS):
             reason = next(one for one in found if isinstance(one, str))
             continue
-        result = _extrapolated(*known)
+        (early, early_error), (late, late_error) = known
+        left = np.exp(ENDS[0] - ENDS[1])
+        value = (late - left * early) / (1 - left)  # at T = ∞
+        result = NextOrder(value, (late_error + left * early_error) / (1 - left) + left * abs(value - late))
         if before is not None:
             result = result._replace(error=result.error + abs(result.correction - before.correction))
         # Strong noise acts at early times, whose mesh is checked by another one
@@ -81,14 +71,6 @@ def next_order(path: LeastActionPath) -> NextOrder | str:
             return result
         before, reason = result, f"its error is {result.error:.2g}"
     return reason
-
-
-def _extrapolated(early: NextOrder, late: NextOrder) -> NextOrder:
-    """To T = ∞."""
-    left = np.exp(ENDS[0] - ENDS[1])
-    value = (late.correction - left * early.correction) / (1 - left)
-    numerical = (late.error + left * early.error) / (1 - left)
-    return NextOrder(value, numerical + left * abs(value - late.correction))
 
 
 def _correction(path: LeastActionPath, mesh: Mesh, nearest: PathProblem | None) -> tuple[PathProblem, NextOrder | str]:
@@ -115,9 +97,7 @@ def mean_order(both: Sequence[NextOrder | str | None]) -> NextOrder | str:
 def _solved(
     path: LeastActionPath, mixture: Mixture, mesh: Mesh, nearest: PathProblem | None
 ) -> tuple[PathProblem, Instanton | None]:
-    start = np.zeros(mixture.q.shape[:2])
-    start[:, 0] = mixture.share
-    problem = PathProblem(tuple(mixture), path.ends, mesh, start)
+    problem = PathProblem(tuple(mixture), path.ends, mesh, mixture.empty)
     return problem, problem.solve(moved(path.logarithms, path.mesh, mesh, 1.0), TOLERANCE, SEARCH, nearest)
 
 

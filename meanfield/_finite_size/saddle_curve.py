@@ -5,15 +5,14 @@ The linearised path has the momentum s l and passes l·(x - x*) = -s lᵀDl/2λ.
 
     ρ(s) du/ds = ∂H/∂v - r u,   ρ(s) dv/ds = -∂H/∂u + r v,   l·x(s) = l·x* - s lᵀDl/2λ,
 
-where r(s) keeps the mean of v over each class. Terms of order k solve linear equations with the Jacobian and kλ.
-
-The series hold as far as fast modes follow the slow one, however small λ is: often beyond an attractor that is near. A
-path may end on the curve as soon as its fast modes have faded, while its linearised end takes many times 1/λ.
+where r(s) keeps the mean of v over each class. The series hold as far as fast modes follow the slow one: a path may end
+on the curve as soon as they have faded, while its linearised end takes many times 1/λ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +37,7 @@ TIMES = 256  # at which the speed on the curve is known
 SMALL = 0.1  # a last term, in units of the first, up to which the series hold
 
 Composition = Float[np.ndarray, "kinds states"]
+Map = Callable[[Composition], Composition]
 Series = Float[np.ndarray, "orders kinds states"]
 Orders = Float[np.ndarray, " orders"]
 
@@ -62,11 +62,8 @@ class SaddleCurve(NamedTuple):
 
     def later(self, s: float, times: np.ndarray) -> np.ndarray:
         """s after these times, which rise."""
-        powers = np.arange(len(self.rate))
-        found = solve_ivp(
-            lambda _, s: [s[0] ** powers @ self.rate], (0, times[-1]), [s], t_eval=times, rtol=1e-9, atol=0
-        )
-        return found.y[0]
+        powers, span = np.arange(len(self.rate)), (0, times[-1])
+        return solve_ivp(lambda _, s: [s[0] ** powers @ self.rate], span, [s], t_eval=times, rtol=1e-9, atol=0).y[0]
 
     def duration(self, s: float) -> float:
         """The time until nearly nothing of s is left; infinite if it does not lead to the saddle."""
@@ -92,24 +89,13 @@ class SaddleCurve(NamedTuple):
 @one_blas_thread()
 def saddle_curve(arrays: Arrays, saddle: Composition, ends: Ending) -> SaddleCurve | None:
     """The curve of a saddle with its linearised end, or None if its equations are not solved."""
-    mass = saddle.sum(-1, keepdims=True)
-    mass = np.where(mass == 0, 1, mass)
-
-    def common(p: np.ndarray) -> np.ndarray:
-        """The mean of each class."""
-        return (saddle * p).sum(-1, keepdims=True) / mass
-
-    def gauged(p: np.ndarray) -> np.ndarray:
-        return p - common(p)
+    jacobian, common = partial(linearised_drift, arrays, saddle), partial(class_means, saddle)
 
     def transposed(p: np.ndarray) -> np.ndarray:
         return linearised(arrays, saddle, p)[1]
 
     def noise(p: np.ndarray) -> np.ndarray:
         return linearised(arrays, saddle, p)[2]
-
-    def jacobian(v: np.ndarray) -> np.ndarray:
-        return linearised_drift(arrays, saddle, v)
 
     left, growth, width = ends.left, ends.growth, ends.width
     spread = noise(left)
@@ -119,7 +105,8 @@ def saddle_curve(arrays: Arrays, saddle: Composition, ends: Ending) -> SaddleCur
         return v - right * (left * v).sum()
 
     def kept(p: Composition) -> Composition:
-        return gauged(p - left * (right * p).sum())
+        p = p - left * (right * p).sum()
+        return p - common(p)
 
     step = _solved(jacobian, across, -growth, growth * right - jacobian(right))
     if step is None:
@@ -129,7 +116,7 @@ def saddle_curve(arrays: Arrays, saddle: Composition, ends: Ending) -> SaddleCur
     if first is None:
         return None
     (u, v), rate = np.zeros((2, ORDERS + 1, *saddle.shape)), np.zeros(ORDERS + 1)
-    gauge = np.zeros((ORDERS + 1, *mass.shape))  # growth of v and decay of u, with which each class keeps its mean of v
+    gauge = np.zeros((ORDERS + 1, len(saddle), 1))  # growth of v and decay of u, which keep each class's mean of v
     gauge[1] = -common(transposed(left))
     v[0], v[1], rate[1] = 1.0, left, -growth
     u[0], u[1] = saddle, first - width * right - saddle * left
@@ -157,7 +144,7 @@ def saddle_curve(arrays: Arrays, saddle: Composition, ends: Ending) -> SaddleCur
         # The part along l, and ds/dt: (1 - k)λ π + ρ = r·pull, -ρ width - lᵀDl π = l·(push + D v) - …
         matrix = [[(1 - k) * growth, 1.0], [-2 * growth * width, -width]]
         across_it = float((left * (push + noise(beside))).sum()) - (k + 1) * growth * passed
-        along, rate[k] = np.linalg.solve(matrix, [(right * gauged(pull)).sum(), across_it])
+        along, rate[k] = np.linalg.solve(matrix, [(right * (pull - common(pull))).sum(), across_it])
         v[k] = beside + along * left
         gauge[k] = -common(pull + transposed(v[k]))
         x1 = u[1] + saddle * v[1]
@@ -170,18 +157,19 @@ def saddle_curve(arrays: Arrays, saddle: Composition, ends: Ending) -> SaddleCur
     return SaddleCurve(u, v, rate, float((SMALL ** (1 / (ORDERS - 1)) * last).min()))
 
 
+def class_means(x: Composition, p: Composition | Series) -> Float[np.ndarray, "*orders kinds 1"]:
+    """The mean of p over the agents of each kind."""
+    mass = x.sum(-1, keepdims=True)
+    return (p * x).sum(-1, keepdims=True) / np.where(mass == 0, 1, mass)
+
+
 def _radii(series: Series) -> np.ndarray:
     """The s at which terms of order 2, 3, … are as large as the first."""
     sizes = np.abs(series).max((1, 2))
     return (sizes[0] / np.maximum(sizes[1:], np.finfo(float).tiny)) ** (1 / np.arange(1, len(sizes)))
 
 
-def _solved(
-    product: Callable[[Composition], Composition],
-    within: Callable[[Composition], Composition],
-    shift: float,
-    wanted: Composition,
-) -> Composition | None:
+def _solved(product: Map, within: Map, shift: float, wanted: Composition) -> Composition | None:
     """The solution of (A + shift) v = wanted in a subspace, onto which `within` projects."""
     shape, size = wanted.shape, wanted.size
 

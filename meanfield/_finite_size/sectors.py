@@ -1,20 +1,13 @@
-"""The attractor to which weak noise leads, where the basins of several meet at one fixed point.
+"""The attractor to which weak noise leads, where the basins of several meet at one point x* (docs/theory/noise.md).
 
-The basins of d + 1 attractors meet at the summit, a fixed point x* with d unstable directions. A population on the way
-there ends on the side that y = L·(x - x*) tells, with the left eigenvectors L. For N agents y has the covariance Σ/N,
+With the left eigenvectors L a population on the way to x* ends on the side that y = L·(x - x*) tells, whose covariance
+in linear noise is Σ/N. A share b of agents who start with the memories of the attractor x_k moves y by
+Λ(0)·(x_k - x₀) b, as the noise ξ/√N = Σ^-1/2 Λ(0)·(x_k - x₀) b of unit variance does; the rate equation, started with
+it, tells where it leads. On a ray from ξ = 0 an attractor is reached between radii r and r'. With d directions, R rays
 
-    Σ = ∫ Λ D Λᵀ dt + W,   dΛ/dt = -ΛJ,   Λ(T) = L,   MW + WMᵀ = LDLᵀ,   M = LJR,
+    P = 1/R Σ [Q(d/2, N r²/2) - Q(d/2, N r'²/2)]
 
-in linear noise along a solution of the rate equation that ends at x*. W is the noise to come. A share b of agents who
-start with the memories of the attractor x_k, not with the empty ones x₀, moves y by Λ(0)·(x_k - x₀) b, as the noise
-ξ/√N = Σ^-1/2 Λ(0)·(x_k - x₀) b of unit variance does. Some shares lead to x*, and the rate equation, started with
-others, tells where each ξ/√N leads. On a ray from ξ = 0 an attractor is reached between radii r; with a
-fraction of 1/R for each of R rays
-
-    P = 1/R Σ [Q(d/2, N r²/2) - Q(d/2, N r'²/2)],   Q(1, z) = exp(-z),
-
-with the regularised incomplete gamma function Q. For one straight border of two dimensions this is Craig's integral for
-Φ(-κ√N). The error is of order 1/√N.
+with the regularised incomplete gamma function Q. The error is of order 1/√N.
 """
 
 from __future__ import annotations
@@ -22,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.integrate import solve_ivp
@@ -32,12 +23,10 @@ from scipy.optimize import nnls
 from scipy.special import gammaincc
 from scipy.stats import norm, qmc
 
-from meanfield._finite_size.law_path import NEAR, TWO_WAYS, Compositions, Kinds, ends
-from meanfield._finite_size.least_action_path import linearised
-from meanfield._finite_size.quadrature import quadrature
+from meanfield._finite_size.law_path import NEAR, TWO_WAYS, Compositions, Kinds, eigenvalues_at, ends
+from meanfield._finite_size.saddle_curve import class_means, linearised
+from meanfield._numerics.trajectory import quadrature
 from meanfield._population.mixture import Mixture
-from meanfield.core._game import WordGame
-from meanfield.core._spectrum import leading_eigenvalues
 
 RAYS = {2: 256, 3: 512}  # by the number of directions
 STEPS, HALVINGS = 8, 8  # steps of a ray before those that change the attractor are halved
@@ -48,16 +37,12 @@ WAITS = (1.0, 2.0, 3.0, 4.0)  # T, in units of the time in which y grows
 NODES = 81
 ITERATIONS, CLOSE, FARTHEST = 20, 1e-3, 0.3  # of Newton's method for b: residual and longest step
 
+Sizes = Float[np.ndarray, " sizes"]
 Directions = Float[np.ndarray, "_ kinds states"]
 
 
-class Summit(NamedTuple):
-    """A fixed point with several unstable directions: L, and the covariance W of the noise to come."""
-
-    x: Kinds
-    left: Directions
-    growth: float
-    width: Float[np.ndarray, "directions directions"]
+# A fixed point with several unstable directions, L, its growth, and the covariance W of the noise to come
+Summit = tuple[Kinds, Directions, float, np.ndarray]
 
 
 class Sectors(NamedTuple):
@@ -71,9 +56,7 @@ class Sectors(NamedTuple):
     first: Bool[np.ndarray, " pieces"]  # whether the piece borders on the strong attractor's
     ray: Int[np.ndarray, " pieces"]
 
-    def log_chance(
-        self, number: int, sizes: Float[np.ndarray, " sizes"], alone: Float[np.ndarray, " sizes"]
-    ) -> Float[np.ndarray, " sizes"]:
+    def log_chance(self, number: int, sizes: Sizes, alone: Sizes) -> Sizes:
         """Log-probability of an attractor; where it is tiny, that its border is crossed `alone`."""
         of = self.number == number
         half = sizes[:, None] / 2
@@ -98,8 +81,7 @@ def sectors(mixture: Mixture, x: Compositions, status: list[str], strong: int, o
     found = _summit(mixture, x[[k for k, one in enumerate(status) if one == "unstable"]], len(others))
     if isinstance(found, str):
         return found
-    start = np.zeros_like(x[0])
-    start[:, 0] = mixture.share
+    start = mixture.empty
     corners = x[[strong, *others]] - start
     noise = _noise(mixture, found, start, corners)
     if isinstance(noise, str):
@@ -132,8 +114,7 @@ def _summit(mixture: Mixture, unstable: Compositions, directions: int) -> Summit
         return f"there are {directions + 1} attractors around one fixed point: the law takes at most {max(RAYS) + 1}"
     candidates = []
     for x in unstable:
-        with jax.enable_x64(True):
-            found: Any = leading_eigenvalues(WordGame(*mixture), jnp.asarray(x), directions + 1)
+        found = eigenvalues_at(mixture, x, directions + 1)
         growth = found.values.real
         if growth[directions - 1] > TWO_WAYS > growth[directions]:
             candidates.append((x, found))
@@ -145,32 +126,36 @@ def _summit(mixture: Mixture, unstable: Compositions, directions: int) -> Summit
         np.concatenate([one[:directions][real].real, one[:directions][imaginary].imag])
         for one in (found.left, found.right)
     )
-    mass = x.sum(-1, keepdims=True)
-    left = left - (left * x).sum(-1, keepdims=True) / np.where(mass == 0, 1, mass)
+    left = left - class_means(x, left)
     left /= np.abs(left).max((1, 2), keepdims=True)
     right = np.tensordot(np.linalg.inv(_products(left, right)), right, ((0,), (0,)))
     _, adjoint, noise = _along(mixture, x, left)
     width = solve_continuous_lyapunov(_products(adjoint, right), _products(noise, left))
-    return Summit(x, left, float(found.values[0].real), width)
+    return x, left, float(found.values[0].real), width
 
 
-def _noise(
-    mixture: Mixture, summit: Summit, start: Kinds, corners: Compositions
-) -> Float[np.ndarray, "directions corners"] | str:
+def _noise(mixture: Mixture, summit: Summit, start: Kinds, corners: Compositions) -> np.ndarray | str:
     """Σ^-1/2 Λ(0)·corners along a solution of the rate equation to the summit, or why none is found."""
-    shape, shares = start.shape, np.zeros(len(corners))
+    top, left, growth, width = summit
+    shares, many = np.zeros(len(corners)), left.shape
 
     def rate(time: float, x: np.ndarray) -> np.ndarray:
-        return linearised(tuple(mixture), x.reshape(shape), summit.left[0])[0].ravel()
+        return linearised(tuple(mixture), x.reshape(start.shape), left[0])[0].ravel()
 
     for wait in WAITS:
-        time = np.linspace(0, wait / summit.growth, NODES)
+        time = np.linspace(0, wait / growth, NODES)
         for _ in range(ITERATIONS):
             x0 = start + np.tensordot(shares, corners, 1)
             solved: Any = solve_ivp(rate, time[[0, -1]], x0.ravel(), rtol=1e-7, atol=1e-10, dense_output=True).sol
-            momenta = _adjoint(mixture, summit.left, lambda t, solved=solved: solved(t).reshape(shape), time)
-            effect, off = _products(momenta[0], corners), solved(time[-1]).reshape(shape) - summit.x
-            y = _products(summit.left, off[None])[:, 0]
+
+            def slope(time: float, p: np.ndarray, solved: Any = solved) -> np.ndarray:
+                """dΛ/dt."""
+                return -_along(mixture, solved(time).reshape(start.shape), p.reshape(many))[1].ravel()
+
+            back = solve_ivp(slope, time[[-1, 0]], left.ravel(), t_eval=time[::-1], rtol=1e-6, atol=1e-9)
+            momenta = back.y.T[::-1].reshape(NODES, *many)
+            effect, off = _products(momenta[0], corners), solved(time[-1]).reshape(start.shape) - top
+            y = _products(left, off[None])[:, 0]
             if np.abs(y).max() < CLOSE:
                 break
             change = nnls(effect, effect @ shares - y)[0] - shares
@@ -179,27 +164,13 @@ def _noise(
             break
         if np.abs(off).sum() < NEAR:
             weights = quadrature(np.full(NODES, time[1]))
-            along = [
-                _products(_along(mixture, solved(t).reshape(shape), p)[2], p)
-                for t, p in zip(time, momenta, strict=True)
-            ]
-            covariance = summit.width + np.tensordot(weights, along, 1)
+            courses = zip(solved(time).T.reshape(NODES, *start.shape), momenta, strict=True)
+            along = [_products(_along(mixture, x, p)[2], p) for x, p in courses]
+            covariance = width + np.tensordot(weights, along, 1)
             if np.linalg.eigvalsh(covariance)[0] <= 0:
                 return "noise does not act in all directions in which basins differ"
             return np.linalg.solve(np.linalg.cholesky(covariance), effect)
     return "no start with memories of the words leads to the fixed point at which all basins meet"
-
-
-def _adjoint(
-    mixture: Mixture, left: Directions, at: Callable[[float], Kinds], time: Float[np.ndarray, " nodes"]
-) -> Float[np.ndarray, "nodes directions kinds states"]:
-    """Λ at these times."""
-
-    def rate(time: float, p: np.ndarray) -> np.ndarray:
-        return -_along(mixture, at(time), p.reshape(left.shape))[1].ravel()
-
-    back = solve_ivp(rate, time[[-1, 0]], left.ravel(), t_eval=time[::-1], rtol=1e-6, atol=1e-9)
-    return back.y.T[::-1].reshape(len(time), *left.shape)
 
 
 def _along(mixture: Mixture, x: Kinds, momenta: Directions) -> tuple[np.ndarray, ...]:
@@ -220,15 +191,12 @@ def _directions(n: int) -> Float[np.ndarray, "rays directions"]:
     return points / np.linalg.norm(points, axis=-1, keepdims=True)
 
 
-def _borders(
-    led: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    rays: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    before: np.ndarray,
-    after: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rays, radii and attractors beyond, of all borders between `low` and `high`, in order."""
+def _borders(led: Callable[[np.ndarray, np.ndarray], np.ndarray], *steps: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Rays, radii and attractors beyond, of all borders in these steps of rays, in order.
+
+    `steps` are rays, radii of both ends, and the attractors there.
+    """
+    rays, low, high, before, after = steps
     found = []
     for _ in range(MOST_BORDERS):
         inner, outer, beyond = low, high, after

@@ -1,14 +1,10 @@
-"""Which of several attractors N agents reach from empty memories, for any number of words.
+"""Which of several attractors N agents reach from empty memories, for any number of words (docs/theory/noise.md).
 
-From empty memories the rate equation leads to the strong attractor, and from a saddle of one unstable direction to two
-attractors. Noise carries N agents over the saddle k with the action κ_k²/2, that is beyond its stable manifold with the
-probability Φ(-z_k), z_k = κ_k√N - c_k/√N. Where manifolds do not meet, as for two words, saddles connect the
-attractors as a tree: one is reached if the saddle before it is crossed and none after it.
-
-Where saddles connect attractors in a circle, as for three words, manifolds meet at a fixed point of several
-unstable directions, and crossings are not independent: see `sectors`. Radii there are in proportion to radii with the
-exact κ_k where a basin borders on the strong attractor's. Where the likeliest way leads past the point at which the
-basins meet, no path goes over the saddle. Then κ_k is the least radius of linear noise, times the usual proportion.
+Noise carries N agents over the saddle k with the probability Φ(-z_k), z_k = κ_k√N - c_k/√N. Saddles connect the
+attractors as a tree: one is reached if the saddle before it is crossed and none after it. Where they connect them in a
+circle, as for three words, crossings are not independent: see `sectors`, whose radii are in proportion to those with
+the exact κ_k. Where the likeliest way leads past the point at which basins meet, κ_k is the least radius of linear
+noise, times the usual proportion.
 """
 
 from __future__ import annotations
@@ -68,7 +64,6 @@ class Several(NamedTuple):
     crossings: list[Crossing]
     sectors: Sectors | None  # where basins meet
     missing: str = ""  # why some c are left out
-    linear: tuple[int, ...] = ()  # attractors whose κ is known in linear noise
 
     @property
     def nearest(self) -> Crossing:
@@ -162,8 +157,7 @@ def _meeting(strong: int, crossings: list[Crossing], found: Sectors, order: int)
         Crossing(strong, far, found.nearest(far) if path is None else kappa, path, left_out, left_out)
         for _, far, kappa, path, *_ in crossings
     ]
-    linear = tuple(one.far for one in crossings if one.path is None and np.isfinite(one.kappa))
-    return Several(strong, crossings, found, "where basins meet only order 1 is known" if order == 2 else "", linear)
+    return Several(strong, crossings, found, "where basins meet only order 1 is known" if order == 2 else "")
 
 
 def tree_of(strong: int, edges: list[tuple[int, int]], n_attractors: int) -> list[tuple[int, int]] | str:

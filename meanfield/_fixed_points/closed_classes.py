@@ -45,8 +45,13 @@ def closed_classes(
         return [np.arange(n_flows)]  # H interactions lead from any flow to any other
     source = np.broadcast_to(np.arange(n_flows)[:, None, None], successors.shape)
     source, target = source[possible], successors[possible]
-    graph = csr_array((np.ones(len(source), bool), (source, target)), shape=(n_flows, n_flows))
+    return never_left(csr_array((np.ones(len(source), bool), (source, target)), shape=(n_flows, n_flows)))
+
+
+def never_left(graph: csr_array) -> list[np.ndarray]:
+    """The smallest sets of nodes that no edge leaves."""
     n_components, label = connected_components(graph, connection="strong")
+    source, target = graph.nonzero()
     leaks = np.zeros(n_components, bool)
     leaks[label[source[label[source] != label[target]]]] = True
     order = np.argsort(label, kind="stable")

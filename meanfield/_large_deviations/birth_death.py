@@ -17,15 +17,14 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from meanfield._large_deviations.balance import balanced
-from meanfield._large_deviations.escape import Landscape
+from meanfield._large_deviations.exits import Landscape
 from meanfield._population.reaction_model import ReactionModel
-from meanfield.toolbox._arguments import shown
+
+Rates = Float[np.ndarray, "places places *sizes"]
+Law = Float[np.ndarray, "places *sizes"]
 
 MOST_AGENTS = 100_000  # theory, exact up to factors 1 + O(1/N), is used beyond
 TINY = np.finfo(float).tiny  # rate, in place of 0 where steps go one way only
-
-METHODS = "instantons and their prefactors", "exact chain of N agents up to N = 100,000; barriers by instantons"
 
 
 class ExactRates(NamedTuple):
@@ -36,20 +35,31 @@ class ExactRates(NamedTuple):
     leaving: Float[np.ndarray, "places few"]  # to another attractor, or to where agents stay for good
     stationary: Float[np.ndarray, "places few"] | None  # fraction of time, None where agents stay somewhere for good
 
-    def too_few(self, sizes: np.ndarray) -> str:
-        """At which sizes numbers are missing, or ''."""
-        lost = sizes[self.few][np.isnan(self.leaving).all(0)]
-        found = f"at N = {shown(lost.tolist())} agents are too few to tell the attractor from where they go"
-        return found if len(lost) else ""
+
+def balanced(rates: Rates, add: np.ufunc = np.logaddexp) -> Law:
+    """Logarithms of the stationary distribution of a chain in which every place is reached from every other.
+
+    The state reduction of Grassmann, Taksar and Heyman (Oper. Res. 33, 1107 (1985)) adds, multiplies and divides, but
+    never subtracts: no digits are lost. With `np.maximum` as the sum, rates exp(-NΔ) given as -Δ have distributions
+    exp(N · result) to leading order.
+    """
+    rates = rates.copy()
+    size = len(rates)
+    for n in range(size - 1, 0, -1):
+        rates[:n, n] -= add.reduce(rates[n, :n])
+        rates[:n, :n] = add(rates[:n, :n], rates[:n, None, n] + rates[None, n, :n])
+    law = np.zeros(rates.shape[1:])
+    for n in range(1, size):
+        law[n] = add.reduce(law[:n] + rates[:n, n])
+    return law - add.reduce(law)
 
 
 def exact_rates(ground: Landscape, sizes: np.ndarray) -> ExactRates | None:
     """The rates between attractors of agents who have two states and change one at a time; None for others."""
     model, places = ground.model, ground.compositions[ground.attractors]
-    if model.n_states != 2 or model.n_classes != 1 or not len(places) or _both_change(model):
-        return None
-    few = sizes <= MOST_AGENTS
-    if not few.any():
+    few, moves = sizes <= MOST_AGENTS, zip(model.alpha, model.beta, model.first, model.second, strict=True)
+    both = (((a * (one.diagonal() < 1)).any() and (b * (two.diagonal() < 1)).any()) for a, b, one, two in moves)
+    if model.n_states != 2 or model.n_classes != 1 or not len(places) or not few.any() or any(both):
         return None
     between = np.full((len(places), len(places), few.sum()), np.nan)
     leaving, returns = between[:, 0].copy(), True
@@ -67,12 +77,6 @@ def exact_rates(ground: Landscape, sizes: np.ndarray) -> ExactRates | None:
             for end, rate in zip((below, above), rates, strict=True):
                 between[i, counts == end, s] = rate
     return ExactRates(few, between, leaving, np.exp(balanced(between)) if returns else None)
-
-
-def _both_change(model: ReactionModel) -> bool:
-    """Whether both agents of a pair may change at once."""
-    moves = zip(model.alpha, model.beta, model.first, model.second, strict=True)
-    return any(((a * (one.diagonal() < 1)).any() and (b * (two.diagonal() < 1)).any()) for a, b, one, two in moves)
 
 
 def _steps(model: ReactionModel, sizes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -1,11 +1,6 @@
-"""The likeliest path out of an attractor as a boundary-value problem: it makes an approximate path exact, or finds one.
+"""The likeliest path out of an attractor by collocation of order four between its linearised ends, for few states.
 
-Hamilton's equations dx/dt = ∂H/∂p, dp/dt = -∂H/∂x are solved by collocation of order four on a mesh that adapts itself,
-from x = attractor + Cp to p = base + s·l next to its end. The linearised equations take the approximate path closer to
-both before.
-
-Where agents do more than meet in pairs no fields lead to an approximate path. It is then followed, from points ever
-farther down the way from the saddle to the attractor.
+It makes an approximate path exact, or follows one from the saddle to points ever farther down the way to the attractor.
 """
 
 from __future__ import annotations
@@ -17,9 +12,8 @@ import numpy as np
 from scipy.integrate import solve_bvp
 from scipy.linalg import expm
 
-from meanfield._large_deviations.exits import Exit, Extinction
+from meanfield._large_deviations.exits import Path, Way, all_weights
 from meanfield._large_deviations.linearised import Ends
-from meanfield._large_deviations.path import Path, all_weights
 
 TOLERANCE, ROUGH = 1e-9, 1e-3  # residual of the equations, relative to the rates, at last and on the way
 MAX_NODES = 5000
@@ -59,7 +53,7 @@ def polished(path: Path, ends: Ends, decay: float) -> Path | None:
     return Path(found.time, x, p, action, values, float(barrier), float(error), weight)
 
 
-def followed(way: Exit | Extinction, ends: Ends) -> Path | None:
+def followed(way: Way, ends: Ends) -> Path | None:
     """The exact path of a way out, or None if it is not found."""
     d, ending = ends.tangent.shape[1], ends.ending
     left, base = ending.left @ ends.tangent, ending.base @ ends.tangent
@@ -117,17 +111,9 @@ def _solved(
         matrix /= h.fastest
         return (paces[0][0] * matrix, rates(time, state)[:, None]) if paces else matrix
 
+    options: Any = {"fun_jac": derivatives, "tol": tolerance, "max_nodes": MAX_NODES}
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds
-        found: Any = solve_bvp(
-            rates,
-            conditions,
-            guess.time * h.fastest,
-            guess.state,
-            pace,
-            fun_jac=derivatives,
-            tol=tolerance,
-            max_nodes=MAX_NODES,
-        )
+        found: Any = solve_bvp(rates, conditions, guess.time * h.fastest, guess.state, pace, **options)
     time = found.x / h.fastest * (1.0 if pace is None else found.p[0])
     return _Trajectory(time, found.y) if found.success else None
 
@@ -149,11 +135,8 @@ def _longer(path: Path, ends: Ends, decay: float) -> _Trajectory:
     return _Trajectory(time - time[0], np.vstack([x.T, p.T, action]))
 
 
-def _reversed(way: Exit | Extinction, ends: Ends) -> _Trajectory:
-    """The way down backwards, with the momentum of weak noise, p = -2D⁻¹F, of a size with which H = 0.
-
-    In one dimension it is the path.
-    """
+def _reversed(way: Way, ends: Ends) -> _Trajectory:
+    """The way down backwards, with the momentum of weak noise, p = -2D⁻¹F, of a size with which H = 0."""
     n_steps = int(min(MOST_STEPS, max(FEWEST, np.ceil(way.duration * way.model.fastest / STEP))))
     time = np.linspace(0.0, way.duration, n_steps)
     x, E, h = way.downhill(way.duration - time).T[:, way.face], ends.tangent, ends.hamiltonian

@@ -9,22 +9,27 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from scipy.special import rel_entr
 from tqdm import tqdm
 
 from meanfield._finite_size.law_path import LawPath, NoPath, law_path, reached, signed_law_path
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.points import Points, all_points
-from meanfield._large_deviations.barrier import Barrier, barrier_of, barrier_slope
-from meanfield._large_deviations.escape import Landscape, landscape
-from meanfield._large_deviations.exits import NoExit
-from meanfield._large_deviations.least_change import STATIONARY, Changed, LeastChange, Slope, SlopeOf, divergence
-from meanfield._large_deviations.sensitivity import slope_at_fixed_point, slope_of_critical_mass, validate_options
+from meanfield._large_deviations.exits import landscape
+from meanfield._large_deviations.least_change import STATIONARY, Changed, LeastChange, Slope, SlopeOf
+from meanfield._large_deviations.sensitivity import (
+    Barrier,
+    barrier_of,
+    memory_column,
+    slope_at_fixed_point,
+    slope_of_critical_mass,
+    validate_options,
+)
 from meanfield._numerics.stability import stability
 from meanfield._population.population import as_population
 from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import labels_of, name_of, single_policy, space_of, words_of
 from meanfield._population.stacks import as_games
-from meanfield._population.tabulation import named_memories, text_of
 from meanfield.toolbox._arguments import real_number, whole_number
 from meanfield.toolbox._columns import Columns, labelled
 from meanfield.toolbox._errors import ConvergenceError, InputError
@@ -144,8 +149,10 @@ def design(
         reason = search.reason if changed is None else f"residual {changed.residual:.1g}"
         raise _not_found(name, before, value, reason)
     result = _label(policy, name, before, changed, columns).assign_attrs(policy=name_of(policy), of=name)
-    if of == "kappa" and -value > CERTAIN * before.value and not _turned(policy, result):
-        raise _not_found(name, before, value, "the rate equation does not lead to the other word")
+    if of == "kappa" and -value > CERTAIN * before.value:  # one word may lead at both attractors
+        start, end = (reached(as_population(one), fixed_points(one)) for one in (policy, single_policy(result)))
+        if end not in (0, 2) or end == start:
+            raise _not_found(name, before, value, "the rate equation does not lead to the other word")
     options = {"fixed_point": fixed_point, "word": word}
     return stamp(result, "design", policy, value=value, **{k: v for k, v in options.items() if v is not None})
 
@@ -165,10 +172,7 @@ def _quantity(policy: xr.Dataset, of: str | Callable, number: int | None, word: 
             if given is not None:
                 raise InputError(f"{option} = {given!r}: expected None where of is a function")
         return _own(policy, of)
-    validate_options(of, number, word)
-    n_words = policy.sizes["word"]
-    if n_words != 2 and of in ("kappa", "barrier", "critical_mass"):
-        raise InputError(f"policy has {n_words} words: expected 2 for of = {of!r}")
+    validate_options(of, number, word, policy.sizes["word"])
     if of == "kappa":
         return _kappa(policy, value)
     if of == "barrier":
@@ -221,47 +225,35 @@ def _kappa(policy: xr.Dataset, value: float) -> Found:
     return slope(law), lambda policy: slope(signed_law_path(policy, strong, scale)), columns
 
 
-def _turned(policy: xr.Dataset, changed: xr.Dataset) -> bool:
-    """Whether the rate equation leads to the other attractor after the change; one word may lead at both."""
-    before, after = (reached(as_population(one), fixed_points(one)) for one in (policy, single_policy(changed)))
-    return after in (0, 2) and after != before
-
-
 def _barrier(policy: xr.Dataset, number: int | None, value: float) -> Found:
     ground = landscape(policy, None)
     number = ground.numbered(number)
     before = barrier_of(ground, number)
-    if isinstance(before, NoExit):
-        raise InputError(f"fixed_point = {number}: {before.reason}")
-    barrier, error, way = before.path.barrier, before.path.error, abs(value - before.path.barrier)
+    if isinstance(before, str):
+        raise InputError(f"fixed_point = {number}: {before}")
+    barrier, error, way = before.value, before.error, abs(value - before.value)
     if way < RESOLVED * error:
         raise InputError(
             f"value = {value:g} differs by {way:.1g} from the barrier {barrier:.3g}, which is known to {error:.1g}: "
             f"expected a larger change"
         )
 
-    def slope(policy: xr.Dataset, barrier: Barrier | NoExit) -> Slope:
-        if isinstance(barrier, NoExit):
-            raise InputError(barrier.reason)
-        if barrier.path.error > way / RESOLVED:
-            found, error = barrier.path.barrier, barrier.path.error
-            raise InputError(f"the barrier {found:.3g} of a changed policy is known to {error:.1g} only")
-        (derivative,), (passed,) = barrier_slope(as_population(policy).mixture, barrier)
-        return Slope.of(barrier.path.barrier, derivative, passed)
+    def slope(found: Barrier | str) -> Slope:
+        if isinstance(found, str):
+            raise InputError(found)
+        if found.error > way / RESOLVED:
+            raise InputError(f"the barrier {found.value:.3g} of a changed policy is known to {found.error:.1g} only")
+        return Slope.of(found.value, found.derivative[0], found.weight[0])
 
     def slope_of(policy: xr.Dataset) -> Slope:
         again = landscape(policy, None)
-        return slope(policy, barrier_of(again, _same(again, ground, number)))
+        stable, n_before = again.attractors, len(ground.attractors)
+        if len(stable) != n_before:
+            raise InputError(f"the changed policy has {len(stable)} attractors instead of {n_before}")
+        away = np.abs(again.compositions[stable] - ground.compositions[number]).sum(1)
+        return slope(barrier_of(again, stable[away.argmin()]))
 
-    return slope(policy, before), slope_of, {}
-
-
-def _same(ground: Landscape, known: Landscape, number: int) -> int:
-    """The attractor of a changed policy that was this one."""
-    stable, before = ground.attractors, len(known.attractors)
-    if len(stable) != before:
-        raise InputError(f"the changed policy has {len(stable)} attractors instead of {before}")
-    return stable[np.abs(ground.compositions[stable] - known.compositions[number]).sum(1).argmin()]
+    return slope(before), slope_of, {}
 
 
 def _critical_mass(policy: xr.Dataset, word: str) -> Found:
@@ -304,14 +296,13 @@ def _fixed_point(policy: xr.Dataset, of: str, number: int | None) -> Found:
 
 def _label(policy: xr.Dataset, name: str, before: Slope, changed: Changed, columns: Columns) -> xr.Dataset:
     original, after = policy["q"].values, changed.slope
-    apart = divergence(changed.q, original)
-    cost, change = after.weight * apart, changed.q - original
-    memories = [text_of(one) for one in named_memories(space_of(policy), words_of(policy))]
+    apart, change = rel_entr(changed.q, original).sum(1), changed.q - original
+    cost = after.weight * apart
     each = ("state", "word")[: before.derivative.ndim]
     result = labelled(
         {
             "q": (("state", "word"), changed.q, "probability of saying the word"),
-            "memory": (("state",), np.array(memories, dtype=str), "own word/partner's word, oldest first", ""),
+            "memory": memory_column(space_of(policy), words_of(policy)),
             "change": (each, change[:, 0] if len(each) == 1 else change, "change of q"),
             "divergence": (("state",), apart, "KL(changed || original)", "nats"),
             "weight": (("state",), after.weight, "fraction of agents with this memory"),

@@ -8,13 +8,11 @@ import numpy as np
 import xarray as xr
 
 from meanfield._finite_size.law_path import NoPath, law_path
-from meanfield._finite_size.least_action_path import LeastActionPath
-from meanfield._large_deviations.escape import Game, escape, landscape, lowest
-from meanfield._large_deviations.exits import Exit, Extinction, NoExit, everywhere
-from meanfield._large_deviations.path import Path
+from meanfield._large_deviations.escape import escape, lowest
+from meanfield._large_deviations.exits import Game, NoExit, Path, landscape
 from meanfield._numerics.trajectory import halves, remaining
 from meanfield._population.drift import TIME_PER_ROUND
-from meanfield._population.population import Population, as_population, without_component
+from meanfield._population.population import as_population, without_component
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.single_policy import names_of
@@ -111,23 +109,12 @@ def escape_path(
             raise InputError(f"saddle = {saddle}: expected one next to the attractor {number}: {known}")
         ways = [ways[known.index(saddle)]]
     escapes = [escape(ground, way, with_prefactor=False) for way in ways]
-    reasons = [one.reason for one in escapes if one.path is None]
-    if reasons:
-        raise InputError(f"fixed_point = {number}: {reasons[0]}")
     found = lowest(escapes)
-    path = found.path
-    assert path is not None
-    attrs = {
-        "barrier": path.barrier,
-        "barrier_error": path.error,
-        "saddle": found.way.saddle_number,
-    }
-    if isinstance(policy, ReactionModel):
-        result = _of_reactions(policy, found.way, path)
-    else:
-        result = _of_population(policy, everywhere(found.way, path.x, 0.0), everywhere(found.way, path.p, np.nan), path)
-    given = None if isinstance(policy, ReactionModel) else policy
-    return stamp(result.assign_attrs(attrs), "escape_path", given, fixed_point=number)
+    if found is None or found.path is None:
+        reason = next(one.reason for one in escapes if one.path is None)
+        raise InputError(f"fixed_point = {number}: {reason}")
+    x, p = found.way.everywhere(found.path.x, 0.0), found.way.everywhere(found.path.p, np.nan)
+    return _labelled(policy, found.path, x, p, found.way.saddle_number, fixed_point=number)
 
 
 def _from_empty_memories(policy: Game, saddle: int | None, masses: object) -> xr.Dataset:
@@ -146,63 +133,44 @@ def _from_empty_memories(policy: Game, saddle: int | None, masses: object) -> xr
     law = law_path(policy)
     if isinstance(law, NoPath):
         raise InputError(law.without_slope(population.name))
-    path = _along(law.path)
-    result = _of_population(policy, path.x, path.p, path)
-    attrs = {"barrier": path.barrier, "barrier_error": path.error, "saddle": 1}
-    return stamp(result.assign_attrs(attrs), "escape_path", policy)
-
-
-def _along(found: LeastActionPath) -> Path:
-    """With the action from empty memories on; p decays after the last node."""
+    found = law.path
     x, p = (values.reshape(len(values), -1) for values in (found.x, found.p))
     work, energy = action_rates(tuple(found.mixture), found.x, found.p)
+    # From empty memories on; p decays after the last node
     barrier, rest = found.kappa**2 / 2, work[-1] / (2 * found.ends.growth)
     action = barrier - rest - remaining(halves(work[:, None])[:, 0] * found.mesh.pace, 1.0)
-    return Path(found.time, x, p, action, energy, barrier, 2 * found.error * barrier, found.weights)
+    path = Path(found.time, x, p, action, energy, barrier, 2 * found.error * barrier, found.weights)
+    return _labelled(policy, path, x, p, 1)
 
 
-def _columns(path: Path) -> dict:
-    return {
+def _labelled(policy: Game, path: Path, x: np.ndarray, p: np.ndarray, saddle: int, **options: int) -> xr.Dataset:
+    """A path whose x and p are those of all states."""
+    time, attrs = path.time, {"barrier": path.barrier, "barrier_error": path.error, "saddle": saddle}
+    rest = {
         "weight": (("time",), path.weight, "weight in integrals over all times"),
         "action": (("time",), path.action, "action from the attractor"),
         "hamiltonian": (("time",), path.h, "Hamiltonian"),
     }
-
-
-def _of_reactions(model: ReactionModel, way: Exit | Extinction, path: Path) -> xr.Dataset:
-    over = ("time", "state")
-    columns = {
-        "composition": (over, everywhere(way, path.x, 0.0), "fraction of agents"),
-        "momentum": (over, everywhere(way, path.p, np.nan), "momentum"),
-        **_columns(path),
-    }
-    time = ("time", path.time, {"long_name": "time", "units": model.time_unit})
-    return labelled(columns, {**state_coords(model), "time": time})
-
-
-def _of_population(policy: Population | xr.Dataset, x: np.ndarray, p: np.ndarray, path: Path) -> xr.Dataset:
+    if isinstance(policy, ReactionModel):
+        over = ("time", "state")
+        columns = {"composition": (over, x, "fraction of agents"), "momentum": (over, p, "momentum")}
+        coords = {**state_coords(policy), "time": ("time", time, {"long_name": "time", "units": policy.time_unit})}
+        return stamp(labelled({**columns, **rest}, coords).assign_attrs(attrs), "escape_path", **options)
     population = as_population(policy)
-    mixture = population.mixture
-    shape = mixture.q.shape[:2]
-
-    def of_kinds(values: np.ndarray) -> np.ndarray:
-        return values[:, : shape[0] * shape[1]].reshape(-1, *shape)
-
-    x, p = of_kinds(x), of_kinds(p)
+    mixture, shape = population.mixture, population.mixture.q.shape[:2]
+    x, p = (values[:, : shape[0] * shape[1]].reshape(-1, *shape) for values in (x, p))
     share = np.einsum("nmi,mia->na", x, mixture.q) + mixture.committed
-    agents = np.where(mixture.share == 0, 1.0, mixture.share)
-    over = ("time", "component", "state")
+    over, agents = ("time", "component", "state"), np.where(mixture.share == 0, 1.0, mixture.share)
     columns = {
         "word_share": (("time", "word"), share, "word share"),
         "composition": (over, x / agents[:, None], "fraction of agents of each kind"),
         "momentum": (over, p, "momentum"),
-        **_columns(path),
     }
-    time = path.time
     coords = {
         "time": ("time", time, {"long_name": "time", "units": "half rounds"}),
         "round": ("time", time / TIME_PER_ROUND, {"long_name": "population round"}),
         **population.coords,
     }
-    result = without_component(labelled(columns, coords), policy)
-    return result.assign_coords(names_of(policy)).assign_attrs(policy=population.name)
+    result = without_component(labelled({**columns, **rest}, coords), policy)
+    attrs["policy"] = population.name
+    return stamp(result.assign_coords(names_of(policy)).assign_attrs(attrs), "escape_path", policy, **options)

@@ -1,9 +1,8 @@
-"""The likeliest path out of an attractor: an instanton from it to a saddle, or to where some agents die out.
+"""The likeliest path out of an attractor from fields: an instanton to a saddle, or to where some agents die out.
 
-The instanton to a saddle from a point on the rate equation's way down from it is easy to find next to the saddle, where
-fields are those on the way down. It is followed as this point moves down the way, with as much more time as the way
-down takes. From the attractor itself the path takes an infinite time; there the strength of the momentum at the end is
-given, which fixes the time. From there the momentum of an extinction is reached, too, in steps.
+An instanton to the saddle from a point on the rate equation's way down is easy to find next to the saddle. It is
+followed as this point moves down the way. From the attractor itself the path takes an infinite time; the strength of
+the momentum at its end, which is given, fixes the time. From there an extinction is reached, too, in steps.
 """
 
 from __future__ import annotations
@@ -12,15 +11,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from meanfield._finite_size.law_path import unstable_direction
 from meanfield._finite_size.least_action_path import linearised
-from meanfield._large_deviations.exits import OFF, Exit, Extinction
+from meanfield._large_deviations.exits import Path, Way, all_weights
 from meanfield._large_deviations.extinction import AbsorbingEnd, absorbing_end
 from meanfield._large_deviations.linearised import Ends
-from meanfield._large_deviations.path import Path, all_weights
-from meanfield._large_deviations.random_fields import Fluctuations, Prefactor, extinction_prefactor, saddle_prefactor
+from meanfield._large_deviations.prefactor import Fluctuations, Prefactor, extinction_prefactor, saddle_prefactor
 from meanfield._numerics.blas import one_blas_thread
 from meanfield._numerics.trajectory import halves, remaining
 from meanfield._population.mixture import Mixture
@@ -30,7 +27,6 @@ from meanfield.core._path_search import (
     Departure,
     Ending,
     Instanton,
-    Logarithms,
     action_rates,
     even_mesh,
     fields_along,
@@ -78,76 +74,54 @@ class Agents(NamedTuple):
         """The problem from a start in the states of the model; a strength is given for a path from the attractor."""
         return Departure(self.arrays, self.ending, even_mesh(end, n_steps), self.inwards(start), strength)
 
-    def allowed_energy(self, strength: float, rate: float) -> float:
-        """|H| on a path, where the action times 2·decay is `rate`; an extinction needs the end of its path, too."""
-        if self.end is None:
-            return SETTLED * rate
-        return min(SETTLED * rate, STRAIGHT * self.ending.growth * self.end.weight * strength**2)
 
-
-def agents_of(way: Exit | Extinction, mixture: Mixture | None, ends: Ends | None) -> Agents | str:
+def agents_of(way: Way, mixture: Mixture | None, ends: Ends | None) -> Agents | str:
     """Agents of a population, or of a reaction model without a `mixture`, or why no path is computed.
 
     `ends` are given for a path over a saddle in a model of not too many states.
     """
-    return _of_reactions(way, ends) if mixture is None else _of_population(way, mixture)
+    if mixture is None:
+        size, arrays = int(way.face.sum()), filled_game(_on_face(way))
+        classes, unused = arrays[5], arrays[0].shape[1] - size
 
+        def filled(values: np.ndarray) -> np.ndarray:
+            return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, unused)])
 
-def _of_population(way: Exit | Extinction, mixture: Mixture) -> Agents | str:
-    """Those who are not committed."""
-    arrays, (kinds, n_states) = tuple(mixture), mixture.q.shape[:2]
-    committed = way.model.n_states - kinds * n_states
+        def inwards(x: np.ndarray) -> np.ndarray:
+            return filled(x[..., way.face])
 
-    def inwards(x: np.ndarray) -> np.ndarray:
-        return x[..., : kinds * n_states].reshape(*x.shape[:-1], kinds, n_states)
+        def outwards(x: np.ndarray) -> np.ndarray:
+            return x[:, :size]
 
-    def outwards(x: np.ndarray) -> np.ndarray:
-        return np.pad(x.reshape(len(x), -1), ((0, 0), (0, committed)))[:, way.face]
+        if not way.dies_out:
+            if ends is None:
+                return f"agents of a reaction model have {size} states here, more than are computed"
+            ending = ends.ending._replace(left=filled(ends.ending.left), base=0.0)
+            return Agents(arrays, ending, inwards, outwards)
+    else:
+        arrays, (kinds, n_states) = tuple(mixture), mixture.q.shape[:2]
+        classes, size = np.repeat(np.arange(kinds), n_states), kinds * n_states
 
-    saddle = inwards(way.saddle)
-    if isinstance(way, Extinction):
-        classes = np.repeat(np.arange(kinds), n_states)
-        return _dying(arrays, saddle, inwards(way.face), classes, inwards, outwards)
-    if (np.einsum("mi,mia->a", saddle, mixture.q) + mixture.committed <= 0).any():
-        return "some word is never said here: expected a policy without it"
-    growth, left = unstable_direction(mixture, saddle)
-    left = -left * np.sign((left * (inwards(way.downhill(0.0)) - saddle)).sum()) / np.abs(left).max()
-    spread = float((left * linearised(arrays, saddle, left)[2]).sum())
-    ending = Ending(left, float((left * saddle).sum()), float(growth[0]), spread / (2 * float(growth[0])))
-    return Agents(arrays, ending, inwards, outwards)
+        def inwards(x: np.ndarray) -> np.ndarray:
+            return x[..., :size].reshape(*x.shape[:-1], kinds, n_states)
 
+        def outwards(x: np.ndarray) -> np.ndarray:
+            return np.pad(x.reshape(len(x), -1), ((0, 0), (0, way.model.n_states - size)))[:, way.face]
 
-def _of_reactions(way: Exit | Extinction, ends: Ends | None) -> Agents | str:
-    """Those in the states of the face."""
-    size = int(way.face.sum())
-    arrays = filled_game(_on_face(way))
-    unused = arrays[0].shape[1] - size
-
-    def filled(values: np.ndarray) -> np.ndarray:
-        return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, unused)])
-
-    def inwards(x: np.ndarray) -> np.ndarray:
-        return filled(x[..., way.face])
-
-    def outwards(x: np.ndarray) -> np.ndarray:
-        return x[:, :size]
-
-    if isinstance(way, Extinction):
-        return _dying(arrays, inwards(way.saddle), inwards(way.face), arrays[5], inwards, outwards)
-    if ends is None:
-        return f"agents of a reaction model have {size} states here, more than are computed"
-    ending = ends.ending._replace(left=filled(ends.ending.left), base=0.0)
-    return Agents(arrays, ending, inwards, outwards)
-
-
-def _dying(
-    arrays: Arrays, x: np.ndarray, on: np.ndarray, classes: np.ndarray, inwards: Callable, outwards: Callable
-) -> Agents | str:
-    end = absorbing_end(arrays, np.where(x > OFF, x, 0.0), on, classes)
+        saddle = inwards(way.saddle)
+        if not way.dies_out:
+            if (np.einsum("mi,mia->a", saddle, mixture.q) + mixture.committed <= 0).any():
+                return "some word is never said here: expected a policy without it"
+            growth, left = unstable_direction(mixture, saddle)
+            left = -left * np.sign((left * (inwards(way.downhill(0.0)) - saddle)).sum()) / np.abs(left).max()
+            spread = float((left * linearised(arrays, saddle, left)[2]).sum())
+            ending = Ending(left, float((left * saddle).sum()), float(growth[0]), spread / (2 * float(growth[0])))
+            return Agents(arrays, ending, inwards, outwards)
+    end = absorbing_end(arrays, inwards(way.saddle), inwards(way.face), classes)
     return end if isinstance(end, str) else Agents(arrays, end.ending, inwards, outwards, end)
 
 
-def _on_face(way: Exit | Extinction) -> tuple[Any, ...]:
+def _on_face(way: Way) -> tuple[Any, ...]:
     """The game among the states of the face, with the channels that agents there take."""
     own, source, target, side, rate, classes, encounter_rate = way.model.game
     first, second = np.split(own[:, way.face], 2)
@@ -167,29 +141,33 @@ class Solved(NamedTuple):
     found: Instanton
 
 
-def exit_path(way: Exit | Extinction, agents: Agents) -> Solved | str:
+def exit_path(way: Way, agents: Agents) -> Solved | str:
     """The path, or the reason if none is found."""
-    dies_out = isinstance(way, Extinction)
-    duration, fewest = (_time_of_extinction(way, agents), RISING) if dies_out else (way.duration, MIN_STEPS)
+    duration, fewest, solve = way.duration, MIN_STEPS, _followed
+    if agents.end is not None:  # from next to the attractor up to the strength `RAISED`
+        duration, fewest, solve = STARTED / way.decay + RISES / agents.ending.growth, RISING, _raised
     n_steps = max(fewest, int(np.ceil(duration * way.model.fastest / COARSE)))
     if n_steps * way.model.n_states > MAX_NUMBERS:
         return f"the path takes {n_steps} steps in {way.model.n_states} states, more than are kept"
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds: None
-        coarse = _raised(way, agents, n_steps) if dies_out else _followed(way, agents, n_steps)
+        coarse = solve(way, agents, duration, n_steps)
         if coarse is None:
             return NO_PATH
         problem, found = coarse
         for _ in range(LONGER):
-            excess = abs(_energy(problem, found)[0])
-            allowed = agents.allowed_energy(found.strength, 2 * way.decay * found.action)
+            excess, allowed = abs(_along(problem, found)[3][0]), SETTLED * (2 * way.decay * found.action)
+            if agents.end is not None:  # the end of the path is needed, too
+                far = STRAIGHT * agents.ending.growth * agents.end.weight * found.strength**2
+                allowed = min(allowed, far)
             if excess < allowed:
                 break
-            step, n_steps = _step(problem), problem.mesh.n_nodes - 1
+            step, n_steps, fields = float(problem.mesh.pace[0]), problem.mesh.n_nodes - 1, found.logarithms
             extra = int(np.ceil(np.log(FADED * excess / allowed) / (2 * way.decay * step)))
-            longer = _longer(found, problem, way, agents, extra)
+            rest = resting(agents.arrays, agents.inwards(way.attractor[None]))
+            fading = np.exp(-way.decay * step * np.arange(extra, 0, -1))[:, None]
             n_steps += extra
             problem = agents.problem(way.attractor, n_steps * step, n_steps, found.strength)
-            found = problem.solve(longer, FINE, LAST_SEARCH)
+            found = problem.solve(np.vstack([rest + fading * (fields[0] - rest), fields]), FINE, LAST_SEARCH)
             if found is None:
                 return NO_PATH
         parts, change = 1, np.inf
@@ -201,48 +179,28 @@ def exit_path(way: Exit | Extinction, agents: Agents) -> Solved | str:
             problem, found = finer
             change = abs(found.action / before - 1)
     path = _path(way, agents, problem, found, change)
-    if not path.error < WRONG * path.barrier:
-        return NO_PATH
-    return Solved(path, problem, found)
+    return Solved(path, problem, found) if path.error < WRONG * path.barrier else NO_PATH
 
 
-def _path(way: Exit | Extinction, agents: Agents, problem: Departure, found: Instanton, change: float) -> Path:
-    u, v = problem.courses(found)
-    x, p = u * v, np.log(v)
-    work, energy = action_rates(problem.arrays, x, p)
-    rest = remaining(halves(work[:, None])[:, 0], _step(problem))
+def _path(way: Way, agents: Agents, problem: Departure, found: Instanton, change: float) -> Path:
+    x, p, work, energy = _along(problem, found)
+    rest = remaining(halves(work[:, None])[:, 0], float(problem.mesh.pace[0]))
     end, last = agents.ending, x[-1]
     off = abs((end.strength(last) - found.strength) * end.width * found.strength)
     error = change * found.action / ORDER + abs(energy[0]) / (2 * way.decay) + off
-    centred = agents.outwards(_centred(way, agents, x, p))
-    action = found.action - end.beyond(last, found.strength) - rest
-    time = problem.mesh.time[::2]
+    if len(agents.arrays) == 3:  # momenta are known up to a number for each kind, whose agents get the mean 0
+        p = p - (x * p).sum(-1, keepdims=True) / np.maximum(x.sum(-1, keepdims=True), LEAST)
+    action, time = found.action - end.beyond(last, found.strength) - rest, problem.mesh.time[::2]
     weight = all_weights(time, way.decay, end.growth)
-    return Path(time, agents.outwards(x), centred, action, energy, float(found.action), float(error), weight)
+    x, p = agents.outwards(x), agents.outwards(p)
+    return Path(time, x, p, action, energy, float(found.action), float(error), weight)
 
 
-def _centred(way: Exit | Extinction, agents: Agents, x: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Momenta are known up to a number for each class; in a population their mean over its agents is set to 0."""
-    if len(agents.arrays) > 3:
-        return p
-    return p - (x * p).sum(-1, keepdims=True) / np.maximum(x.sum(-1, keepdims=True), LEAST)
-
-
-def _energy(problem: Departure, found: Instanton) -> Float[np.ndarray, " nodes"]:
-    """H, 0 on the exact path."""
+def _along(problem: Departure, found: Instanton) -> tuple[np.ndarray, ...]:
+    """x, p, p·dx/dt - H, and H, which is 0 on the exact path."""
     u, v = problem.courses(found)
-    return action_rates(problem.arrays, u * v, np.log(v))[1]
-
-
-def _step(problem: Departure) -> float:
-    return float(problem.mesh.pace[0])
-
-
-def _longer(found: Instanton, problem: Departure, way: Exit | Extinction, agents: Agents, extra: int) -> Logarithms:
-    """Fields that begin so many steps earlier."""
-    fields, rest = found.logarithms, resting(agents.arrays, agents.inwards(way.attractor[None]))
-    fading = np.exp(-way.decay * _step(problem) * np.arange(extra, 0, -1))
-    return np.vstack([rest + fading[:, None] * (fields[0] - rest), fields])
+    x, p = u * v, np.log(v)
+    return x, p, *action_rates(problem.arrays, x, p)
 
 
 def _refined(problem: Departure, found: Instanton) -> tuple[Departure, Instanton] | None:
@@ -253,9 +211,9 @@ def _refined(problem: Departure, found: Instanton) -> tuple[Departure, Instanton
     return None if better is None else (finer, better)
 
 
-def _followed(way: Exit, agents: Agents, n_steps: int) -> tuple[Departure, Instanton] | None:
+def _followed(way: Way, agents: Agents, duration: float, n_steps: int) -> tuple[Departure, Instanton] | None:
     """The path on a coarse mesh."""
-    step, now = way.duration / n_steps, max(MIN_STEPS // 2, n_steps // FIRST)
+    step, now = duration / n_steps, max(MIN_STEPS // 2, n_steps // FIRST)
     stretch, last, strength = max(1, n_steps // 10), None, agents.ending.strength(agents.inwards(way.downhill(0.0)))
     while True:
         ends = now == n_steps
@@ -285,15 +243,10 @@ def _followed(way: Exit, agents: Agents, n_steps: int) -> tuple[Departure, Insta
             return None
 
 
-def _time_of_extinction(way: Extinction, agents: Agents) -> float:
-    """Time of a path from next to the attractor up to the strength `RAISED`."""
-    return STARTED / way.decay + RISES / agents.ending.growth
-
-
-def _raised(way: Extinction, agents: Agents, n_steps: int) -> tuple[Departure, Instanton] | None:
+def _raised(way: Way, agents: Agents, duration: float, n_steps: int) -> tuple[Departure, Instanton] | None:
     """The path to an extinction on a coarse mesh: its last momentum is raised, and then it goes on to the end."""
     assert agents.end is not None
-    step = _time_of_extinction(way, agents) / n_steps
+    step = duration / n_steps
     x, p = agents.end.x, agents.ending.base
     assert isinstance(p, np.ndarray)
     mesh, start = even_mesh(n_steps * step, n_steps), agents.inwards(way.attractor)
@@ -325,7 +278,7 @@ def _raised(way: Extinction, agents: Agents, n_steps: int) -> tuple[Departure, I
 
 
 @one_blas_thread()
-def path_prefactor(solved: Solved, way: Exit | Extinction, agents: Agents) -> Prefactor | None:
+def path_prefactor(solved: Solved, way: Way, agents: Agents) -> Prefactor | None:
     """With half the step as long as it is not known well; None if that takes too many nodes."""
     problem, found = solved.problem, solved.found
     interaction, best = interaction_of(problem.arrays), None
@@ -333,9 +286,11 @@ def path_prefactor(solved: Solved, way: Exit | Extinction, agents: Agents) -> Pr
         n_nodes = problem.mesh.n_nodes
         if n_nodes > MOST_NODES or n_nodes * len(interaction.pairing) > MOST_UNKNOWNS:
             return best
-        if _step(problem) * way.model.fastest <= FINE_STEP:
+        if problem.mesh.pace[0] * way.model.fastest <= FINE_STEP:
             covariance = problem.correlations(found, interaction, NEGLIGIBLE)
-            fluctuations = Fluctuations(covariance, interaction.pairing, problem.met_others(found), _step(problem))
+            fluctuations = Fluctuations(
+                covariance, interaction.pairing, problem.met_others(found), float(problem.mesh.pace[0])
+            )
             rates = way.decay, agents.ending.growth
             if agents.end is None:
                 best = saddle_prefactor(fluctuations, *rates) or best

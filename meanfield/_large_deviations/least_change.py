@@ -1,15 +1,7 @@
-"""The smallest change of a policy that gives a number another value.
+"""The smallest change of a policy that gives a number another value: q' ∝ q exp(μ g/m), with g and m those of q'.
 
-Of all policies q' with a given value v, one with the least Σ_i m_i KL(q'(i) || q(i)) has, with a multiplier μ,
-
-    q'(w | i) ∝ q(w | i) exp(μ g_iw / m_i),   g_iw = ∂v/∂q(w | i) at q'.
-
-The weights m come from q' itself: weights of q would leave memories free to change that hardly occur before the
-change and often after it.
-
-An iteration takes v, g and m at the present q', and the one μ with which v, linearised there, is as wanted. The
-solution is what an iteration leaves as it is; Anderson's mixing finds it. Where it does not, the wanted value is
-approached in steps.
+An iteration takes g, m and the number at the present q', and the one μ with which the number, linearised there, is as
+wanted. Anderson's mixing finds the solution; where it does not, the wanted value is approached in steps.
 """
 
 from __future__ import annotations
@@ -21,7 +13,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from scipy.optimize import root_scalar
-from scipy.special import rel_entr, softmax
+from scipy.special import softmax
 from tqdm import tqdm
 
 from meanfield._numerics.anderson import anderson
@@ -74,11 +66,6 @@ class Changed(NamedTuple):
     residual: float  # what an iteration changes, against the whole change; in logits, weighted as in KL
 
 
-def divergence(q: Policy, original: Policy) -> Vector:
-    """KL(q(i) || original(i)) for each memory i, in nats."""
-    return rel_entr(q, original).sum(1)
-
-
 class LeastChange:
     """The search from one policy. Words that are never said in a memory are not said there afterwards.
 
@@ -109,11 +96,10 @@ class LeastChange:
                 part, state = upto, further
             elif (step := step / 2) < SMALLEST_STEP:
                 return None
-        q = self._at(state)
-        slope = self._slope(q)
-        turned = None if slope is None else self._turned(q, slope, self._end)
-        if slope is None or turned is None:
+        stepped = self._next(state, self._end)
+        if stepped is None:
             return None
+        q, slope, turned = stepped
 
         def size(state: Unknowns) -> float:
             moved, weight = _centred(self._moved(state), q[self._free]), slope.weight[self._free, None]
@@ -126,11 +112,10 @@ class LeastChange:
         off, size = [np.inf], [0.0]
 
         def iterate(state: Unknowns) -> Unknowns:
-            q = self._at(state)
-            slope = self._slope(q)
-            turned = None if slope is None else self._turned(q, slope, value)
-            if slope is None or turned is None:
+            stepped = self._next(state, value)
+            if stepped is None:
                 return np.full(len(state), np.nan)
+            _, slope, turned = stepped
             off[0], size[0] = abs(slope.value - value), float(np.linalg.norm(turned))
             return turned
 
@@ -148,30 +133,22 @@ class LeastChange:
         """The change of the logits."""
         return state.reshape(self._metric.shape) / self._metric
 
-    def _at(self, state: Unknowns) -> Policy:
-        """The policy with changed logits."""
-        if not state.any():
-            return self._original
-        q = self._original.copy()
-        q[self._free] = softmax(self._logits + self._moved(state), axis=1)
-        return q
+    def _next(self, state: Unknowns, value: float) -> tuple[Policy, Slope, Unknowns] | None:
+        """The policy of a state, its slope, and the state with μ g/m at which the linearised value is as wanted.
 
-    def _slope(self, q: Policy) -> Slope | None:
-        """The slope of a policy, or None where there is none, and the reason."""
-        self.reason = ""
-        if q is self._original:
-            return self.before
-        self._bar.update()
-        try:
-            found = self._slope_of(self._policy.assign(q=self._policy["q"].copy(data=q)))
-        except MeanfieldError as error:
-            self.reason = str(error)
-            return None
-        self._bar.set_postfix_str(f"{found.value:.4g} → {self._end:.4g}")
-        return found
-
-    def _turned(self, q: Policy, slope: Slope, value: float) -> Unknowns | None:
-        """The state with μ g/m at which the linearised value is as wanted, or None if it is so for no μ."""
+        None where there is none, and the reason.
+        """
+        self.reason, q, slope = "", self._original, self.before
+        if state.any():
+            q = self._original.copy()
+            q[self._free] = softmax(self._logits + self._moved(state), axis=1)
+            self._bar.update()
+            try:
+                slope = self._slope_of(self._policy.assign(q=self._policy["q"].copy(data=q)))
+            except MeanfieldError as error:
+                self.reason = str(error)
+                return None
+            self._bar.set_postfix_str(f"{slope.value:.4g} → {self._end:.4g}")
         g, said = slope.gradient[self._free], q[self._free]
         tilt = _centred(g / slope.weight[self._free, None], self._q)
 
@@ -183,7 +160,7 @@ class LeastChange:
         for _ in range(DOUBLINGS if gain > 0 else 0):
             if excess(mu) * mu >= 0:
                 mu = root_scalar(excess, bracket=(0.0, mu), xtol=max(1e-14 * abs(mu), 1e-300)).root
-                return (mu * tilt * self._metric * (self._q > 0)).ravel()
+                return q, slope, (mu * tilt * self._metric * (self._q > 0)).ravel()
             mu *= 2
         self.reason = "to first order no change of the answers that have a probability above 0 suffices"
         return None

@@ -8,23 +8,9 @@ import numpy as np
 import xarray as xr
 
 from meanfield._finite_size.group_size_law import DEFAULT_SIZES
-from meanfield._finite_size.moments import validate_sizes
-from meanfield._large_deviations.birth_death import METHODS, exact_rates
-from meanfield._large_deviations.escape import (
-    Escape,
-    Game,
-    escapes,
-    labels_of,
-    landscape,
-    lowest,
-    rate_of_leaving,
-    time_unit,
-)
-from meanfield._large_deviations.exits import NoExit
-from meanfield._large_deviations.random_fields import Prefactor
-from meanfield._population.provenance import stamp
-from meanfield._population.reaction_model import ReactionModel
-from meanfield.toolbox._columns import labelled
+from meanfield._large_deviations.escape import Escape, escapes, lowest
+from meanfield._large_deviations.exits import Game, NoExit
+from meanfield._large_deviations.prefactor import Prefactor
 
 
 def lifetime(
@@ -108,46 +94,34 @@ def lifetime(
     >>> [f"{rounds:.1e}" for rounds in found["lifetime"].values]
     ['2.4e+04', '7.9e+13']
     """
-    sizes = validate_sizes(n_agents)
-    ground = landscape(policy, masses)
-    found = escapes(ground, progress=progress)
-    per_unit, unit = time_unit(policy)
-    numbers = np.array([_numbers(one) for one in found]).reshape(-1, 6)
+    known = escapes(policy, n_agents, masses, progress)
+    numbers = np.array([_numbers(one) for one in known.found]).reshape(-1, 6)
     barrier, error, logarithm, relative, power, saddle = numbers.T
-    rates = np.array([rate_of_leaving(one, sizes, per_unit) for one in found]).reshape(-1, len(sizes))
-    exact = exact_rates(ground, sizes)
-    if exact:
-        rates[:, exact.few] = exact.leaving
-    with np.errstate(over="ignore"):
-        lifetimes = np.exp(-rates)
     over = ("fixed_point",)
     columns = {
-        "lifetime": ((*over, "n_agents"), lifetimes, "mean lifetime", unit),
+        "lifetime": known.lifetime,
         "barrier": (over, barrier, "barrier: least action to leave"),
         "barrier_error": (over, error, "error of the barrier"),
-        "prefactor": (over, np.exp(logarithm) / per_unit, "prefactor of the lifetime", unit),
+        "prefactor": (over, np.exp(logarithm) / known.per_unit, "prefactor of the lifetime", known.unit),
         "prefactor_error": (over, relative, "relative error of the prefactor"),
         "power": (over, power, "power of N by which the prefactor is multiplied"),
         "saddle": (over, saddle.astype(int), "number of the saddle"),
     }
-    coords = {"n_agents": ("n_agents", sizes, {"long_name": "number of agents"})}
-    labels = labels_of(ground)
-    result = labelled(columns, coords).merge(labels).assign_attrs(labels.attrs, method=METHODS[bool(exact)])
-    few = exact.too_few(sizes) if exact else ""
-    reasons = np.array([_reason(one) or few for one in found], dtype=str)
+    result = known.labelled("lifetime", columns, {})
+    reasons = np.array([_reason(one) or known.too_few for one in known.found], dtype=str)
     result["reason"] = (over, reasons, {"long_name": "why numbers are missing"})
-    return stamp(result, "lifetime", None if isinstance(policy, ReactionModel) else policy)
+    return result
 
 
 def _numbers(found: list[Escape] | NoExit) -> tuple[float | int, ...]:
     """Barrier, its error, logarithm of the prefactor, its error and its power of N, and the number of the saddle."""
     if isinstance(found, NoExit):
         return (np.inf if found.forever else np.nan), *[np.nan] * 4, -1
-    low = None if any(one.path is None for one in found) else lowest(found)
-    if low is None or low.path is None:
+    low = lowest(found)
+    if low is None:
         return *[np.nan] * 5, -1
     factor = low.prefactor or Prefactor(np.nan, np.nan, np.nan, np.nan)
-    return low.barrier, low.path.error, factor.logarithm, factor.error, factor.power, low.way.saddle_number
+    return low.barrier, low.error, factor.logarithm, factor.error, factor.power, low.way.saddle_number
 
 
 def _reason(found: list[Escape] | NoExit) -> str:

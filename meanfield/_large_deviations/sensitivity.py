@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
+from typing import NamedTuple
+
 import numpy as np
 import xarray as xr
 
-from meanfield._finite_size.law_path import NoPath, exchanged, law_path
+from meanfield._finite_size.law_path import NoPath, eigenvalues_at, exchanged, law_path
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.points import Points, all_points
-from meanfield._large_deviations.barrier import barrier_of, barrier_slope
-from meanfield._large_deviations.escape import landscape
-from meanfield._large_deviations.exits import NoExit
+from meanfield._large_deviations.exit_path import agents_of, exit_path
+from meanfield._large_deviations.exits import Landscape, NoExit, landscape
 from meanfield._numerics.stability import stability
 from meanfield._parameters.critical_mass import fates_of_each
 from meanfield._parameters.equilibria import parameter_lines
@@ -24,9 +23,8 @@ from meanfield._population.stacks import Games, as_games
 from meanfield._population.tabulation import named_memories, text_of
 from meanfield._reactions.sensitivity import reaction_sensitivity
 from meanfield.core._export import exported
-from meanfield.core._game import WordGame
+from meanfield.core._path_search import action_slope
 from meanfield.core._space import MemorySpace
-from meanfield.core._spectrum import leading_eigenvalues
 from meanfield.toolbox._arguments import one_of
 from meanfield.toolbox._columns import Columns
 from meanfield.toolbox._errors import InputError
@@ -135,34 +133,35 @@ def sensitivity(
         if word is not None:
             raise InputError(f"word = {word!r}: expected None for a ReactionModel")
         return reaction_sensitivity(policy, of, fixed_point)
-    validate_options(of, fixed_point, word)
     games = as_games(policy)
-    n_words = games.mixtures[0].space.n_words
-    if n_words != 2 and of in ("kappa", "barrier", "critical_mass"):
-        raise InputError(f"policy has {n_words} words: expected 2 for of = {of!r}")
-    models = [policy] if isinstance(policy, Population) else each_policy(policy)
+    validate_options(of, fixed_point, word, games.mixtures[0].space.n_words)
     if fixed_point is not None and not isinstance(fixed_point, (int, np.integer)):
         raise InputError(f"fixed_point = {fixed_point!r}: expected its number")
+    models, number = [policy] if isinstance(policy, Population) else each_policy(policy), int(fixed_point or 0)
     if of == "kappa":
         found = [_kappa(model, name) for model, name in zip(models, games.names, strict=True)]
     elif of == "barrier":
-        found = [_barrier(model, name, int(fixed_point or 0)) for model, name in zip(models, games.names, strict=True)]
+        found = [_barrier(model, name, number) for model, name in zip(models, games.names, strict=True)]
     elif of == "critical_mass":
         found = slope_of_critical_mass(games, word or "")
     else:
-        found = _at_fixed_point(games, of, int(fixed_point or 0))
+        rows = zip(all_points(games.mixtures, games.names, games.words), games.mixtures, games.names, strict=True)
+        found = [slope_at_fixed_point(points, mixture, name, of, number) for points, mixture, name in rows]
     values, columns = zip(*found, strict=True)
     each = [_labelled(of, words, one) for words, one in zip(games.words, columns, strict=True)]
     result = games.labelled(each, value=[float(value) for value in values]).assign_attrs(of=of)
     return games.stamped(result, "sensitivity", fixed_point=fixed_point, word=word)
 
 
-def validate_options(of: str, fixed_point: object, word: str | None) -> None:
+def validate_options(of: str, fixed_point: object, word: str | None, n_words: int) -> None:
+    """InputError where a quantity, or what it needs, is none of those of `sensitivity`."""
     one_of("of", of, NEEDS)
     for name, value in (("fixed_point", fixed_point), ("word", word)):
         needed = NEEDS[of] == name
         if needed != (value is not None):
             raise InputError(f"{name} = {value!r}: expected {'a value' if needed else 'None'} for of = {of!r}")
+    if n_words != 2 and of in ("kappa", "barrier", "critical_mass"):
+        raise InputError(f"policy has {n_words} words: expected 2 for of = {of!r}")
 
 
 def _labelled(of: str, words: tuple[str, ...], columns: Arrays) -> Columns:
@@ -174,19 +173,15 @@ def _labelled(of: str, words: tuple[str, ...], columns: Arrays) -> Columns:
         "bias": ("half of what q(first) differs by from q(second) with the words exchanged", "1"),
         "contribution": ("derivative times bias", units),
     }
-    dims = ("component", "state", "word")
-    space = MemorySpace.from_sizes(columns["derivative"].shape[1], len(words))
-    memory = np.array([text_of(one) for one in named_memories(space, words)], dtype=str)
-    return {
-        **{name: (dims[: values.ndim], values, *labels[name]) for name, values in columns.items()},
-        "memory": (("state",), memory, "own word/partner's word, oldest first", ""),
-    }
+    dims, space = ("component", "state", "word"), MemorySpace.from_sizes(columns["derivative"].shape[1], len(words))
+    named = {name: (dims[: values.ndim], values, *labels[name]) for name, values in columns.items()}
+    return {**named, "memory": memory_column(space, words)}
 
 
-def _at_fixed_point(games: Games, of: str, number: int) -> list[tuple[float, Arrays]]:
-    every = all_points(games.mixtures, games.names, games.words)
-    rows = zip(every, games.mixtures, games.names, strict=True)
-    return [slope_at_fixed_point(points, mixture, name, of, number) for points, mixture, name in rows]
+def memory_column(space: MemorySpace, words: tuple[str, ...]) -> tuple:
+    """The names of all memories."""
+    memories = np.array([text_of(one) for one in named_memories(space, words)], dtype=str)
+    return ("state",), memories, "own word/partner's word, oldest first", ""
 
 
 def slope_at_fixed_point(points: Points, mixture: Mixture, name: str, of: str, number: int) -> tuple[float, Arrays]:
@@ -240,8 +235,7 @@ def _check_classes(mixture: Mixture, name: str, heard: tuple[int, ...]) -> None:
 
 def _eigenvectors(mixture: Mixture, name: str, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Real and imaginary parts of the leading left and right eigenvectors; InputError if they have no derivatives."""
-    with jax.enable_x64(True):
-        found = leading_eigenvalues(WordGame(*mixture), jnp.asarray(x * mixture.share[:, None]))
+    found = eigenvalues_at(mixture, x * mixture.share[:, None], 1)
     value, left, right = found.values[0], found.left[0], found.right[0]
     overlap = 1 / (np.linalg.norm(left) * np.linalg.norm(right))
     # What an agent has forgotten in H interactions makes J defective at λ = -1, which rounding spreads over a circle.
@@ -267,7 +261,38 @@ def _kappa(model: xr.Dataset | Population, name: str) -> tuple[float, Arrays]:
 
 def _barrier(model: xr.Dataset | Population, name: str, number: int) -> tuple[float, Arrays]:
     found = barrier_of(landscape(model, None), number)
-    if isinstance(found, NoExit):
-        raise InputError(f"fixed_point = {number} of {name}: {found.reason}")
-    derivative, weight = barrier_slope(as_population(model).mixture, found)
-    return found.path.barrier, {"derivative": derivative, "weight": weight}
+    if isinstance(found, str):
+        raise InputError(f"fixed_point = {number} of {name}: {found}")
+    return found.value, {"derivative": found.derivative, "weight": found.weight}
+
+
+class Barrier(NamedTuple):
+    """A barrier, its error, its derivative by q of the first word of two, and x weighted by its part of the action."""
+
+    value: float
+    error: float
+    derivative: np.ndarray
+    weight: np.ndarray
+
+
+def barrier_of(ground: Landscape, number: int) -> Barrier | str:
+    """The barrier of the attractor with this number, or why it has none; InputError unless it is an attractor.
+
+    Its path comes from fields alone: collocation takes ten times as long.
+    """
+    ways = ground.ways_out(ground.numbered(number))
+    if isinstance(ways, NoExit):
+        return ways.reason
+    if len(ways) > 1:
+        return f"there are {len(ways)} ways out of it: expected one"
+    (way,), mixture = ways, as_population(ground.game).mixture
+    if way.obstacle or way.dies_out:
+        return way.obstacle or "agents leave it by an extinction: expected a saddle"
+    agents = agents_of(way, mixture, None)
+    solved = agents if isinstance(agents, str) else exit_path(way, agents)
+    if isinstance(agents, str) or isinstance(solved, str):
+        return str(solved)
+    path = solved.path
+    x, p = (agents.inwards(way.everywhere(one, 0.0)) for one in (path.x, path.p))
+    by_q, passed = action_slope(tuple(mixture), x, p, path.weight, way.decay, agents.ending.growth)
+    return Barrier(path.barrier, path.error, by_q[..., 0] - by_q[..., 1], passed / passed.sum())

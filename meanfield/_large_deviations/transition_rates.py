@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
+from scipy.sparse import csr_array
 
 from meanfield._finite_size.group_size_law import DEFAULT_SIZES
-from meanfield._finite_size.moments import validate_sizes
-from meanfield._large_deviations.balance import balanced, closed_classes
-from meanfield._large_deviations.birth_death import METHODS, exact_rates
-from meanfield._large_deviations.escape import (
-    Escape,
-    Game,
-    added,
-    escapes,
-    labels_of,
-    landscape,
-    lowest,
-    rate_of_leaving,
-    time_unit,
-)
-from meanfield._large_deviations.exits import ONLY, Extinction, NoExit
-from meanfield._population.provenance import stamp
-from meanfield._population.reaction_model import ReactionModel
-from meanfield.toolbox._columns import labelled
+from meanfield._fixed_points.closed_classes import never_left
+from meanfield._large_deviations.birth_death import balanced
+from meanfield._large_deviations.escape import Escapes, added, escapes, lowest
+from meanfield._large_deviations.exits import ONLY, Game, NoExit
 
 NOT_DIRECT = "no saddle leads directly from one to the other"
 
@@ -55,10 +40,7 @@ def transition_rates(
     ----------
     policy
         One policy, a population, or a reaction model.
-    n_agents
-        Distinct population sizes N ≥ 2. Fractions of committed agents are taken as they are, for every N. Default: 48
-        sizes from 2 to 100,000.
-    masses
+    n_agents, masses
         As for `lifetime`.
     progress
         Show a progress bar.
@@ -111,112 +93,81 @@ def transition_rates(
     >>> found["stationary"].sel(fixed_point=0).values.round(3)
     array([0.707, 0.989, 1.   ])
     """
-    sizes = validate_sizes(n_agents)
-    ground = landscape(policy, masses)
-    found = escapes(ground, progress=progress)
-    per_unit, unit = time_unit(policy)
-    pairs = _pairs(found, ground.attractors, sizes, per_unit)
-    stationary, potential, reason = _law(found, ground.attractors, pairs)
-    leaving = np.array([rate_of_leaving(one, sizes, per_unit) for one in found]).reshape(-1, len(sizes))
-    exact = exact_rates(ground, sizes)
+    known = escapes(policy, n_agents, masses, progress)
+    rate, barrier, error, saddle, reasons = _pairs(known)
+    stationary, potential, reason = _law(known, rate, barrier)
+    exact = known.exact
     if exact:
-        pairs.rate[..., exact.few], leaving[:, exact.few] = exact.between, exact.leaving
-        few = exact.too_few(sizes)
-        pairs.reason[(pairs.reason == "") & ~np.eye(len(found), dtype=bool)] = few
+        rate[..., exact.few] = exact.between
+        reasons[(reasons == "") & ~np.eye(len(known.found), dtype=bool)] = known.too_few
         if exact.stationary is not None:
             stationary[:, exact.few] = exact.stationary
-            reason = reason or few
-    with np.errstate(over="ignore"):
-        lifetimes = np.exp(-leaving)
+            reason = reason or known.too_few
     over = ("fixed_point", "next_fixed_point")
     columns = {
-        "rate": ((*over, "n_agents"), np.exp(pairs.rate), "rate from one attractor to another", f"1/{unit}"),
-        "log_rate": ((*over, "n_agents"), pairs.rate, "logarithm of the rate", f"log 1/{unit}"),
-        "barrier": (over, pairs.barrier, "barrier: least action to get there"),
-        "barrier_error": (over, pairs.error, "error of the barrier"),
-        "saddle": (over, pairs.saddle, "number of the saddle"),
-        "lifetime": ((over[0], "n_agents"), lifetimes, "mean lifetime", unit),
+        "rate": ((*over, "n_agents"), np.exp(rate), "rate from one attractor to another", f"1/{known.unit}"),
+        "log_rate": ((*over, "n_agents"), rate, "logarithm of the rate", f"log 1/{known.unit}"),
+        "barrier": (over, barrier, "barrier: least action to get there"),
+        "barrier_error": (over, error, "error of the barrier"),
+        "saddle": (over, saddle, "number of the saddle"),
+        "lifetime": known.lifetime,
         "stationary": ((over[0], "n_agents"), stationary, "fraction of time in the long run"),
         "potential": (over[:1], potential, "fall of the stationary distribution with N"),
-        "reason": (over, pairs.reason.astype(str), "why numbers are missing or rates are 0"),
+        "reason": (over, reasons.astype(str), "why numbers are missing or rates are 0"),
     }
-    numbers = np.array(ground.attractors, int)
-    coords = {
-        "n_agents": ("n_agents", sizes, {"long_name": "number of agents"}),
-        "next_fixed_point": ("next_fixed_point", numbers, {"long_name": "attractor that is reached"}),
-    }
-    labels = labels_of(ground)
-    result = labelled(columns, coords).merge(labels).assign_attrs(labels.attrs)
-    told = {"reason": reason, "method": METHODS[bool(exact)], "completeness": ground.points.attrs["completeness"]}
-    result = result.assign_attrs(told)
-    return stamp(result, "transition_rates", None if isinstance(policy, ReactionModel) else policy)
+    numbers = np.array(known.ground.attractors, int)
+    further = {"next_fixed_point": ("next_fixed_point", numbers, {"long_name": "attractor that is reached"})}
+    told = {"reason": reason, "completeness": known.ground.points.attrs["completeness"]}
+    return known.labelled("transition_rates", columns, further, **told)
 
 
-class _Pairs(NamedTuple):
-    """Columns of each ordered pair of attractors."""
-
-    rate: Float[np.ndarray, "places places sizes"]  # logarithms
-    barrier: Float[np.ndarray, "places places"]
-    error: Float[np.ndarray, "places places"]
-    saddle: Int[np.ndarray, "places places"]
-    reason: np.ndarray
-
-
-def _pairs(found: list[list[Escape] | NoExit], attractors: list[int], sizes: np.ndarray, per_unit: float) -> _Pairs:
-    shape = (len(found), len(found))
-    pairs = _Pairs(
-        np.full((*shape, len(sizes)), -np.inf),
-        np.full(shape, np.inf),
-        np.full(shape, np.nan),
-        np.full(shape, -1),
-        np.full(shape, NOT_DIRECT, dtype=object),
-    )
-    for i, ways in enumerate(found):
+def _pairs(known: Escapes) -> tuple[np.ndarray, ...]:
+    """Logarithms of rates, barriers, their errors, saddles and reasons of each ordered pair of attractors."""
+    shape = (len(known.found), len(known.found))
+    rate, barrier = np.full((*shape, len(known.sizes)), -np.inf), np.full(shape, np.inf)
+    error, saddle, reason = np.full(shape, np.nan), np.full(shape, -1), np.full(shape, NOT_DIRECT, dtype=object)
+    for i, ways in enumerate(known.found):
         if isinstance(ways, NoExit):
-            pairs.reason[i] = ways.reason
+            reason[i] = ways.reason
             if not ways.forever:
-                pairs.rate[i] = pairs.barrier[i] = np.nan
+                rate[i] = barrier[i] = np.nan
             continue
-        for j, number in enumerate(attractors):
+        for j, number in enumerate(known.ground.attractors):
             over = [one for one in ways if one.way.beyond == number]
             if not over:
                 continue
-            pairs.reason[i, j] = next((one.reason for one in over if one.reason), "")
-            pairs.rate[i, j] = added([one.logarithmic_rate(sizes, per_unit) for one in over])
-            if any(one.path is None for one in over):
-                pairs.barrier[i, j] = np.nan
-                continue
+            reason[i, j] = next((one.reason for one in over if one.reason), "")
+            rate[i, j] = added([one.logarithmic_rate(known.sizes, known.per_unit) for one in over])
             low = lowest(over)
-            pairs.barrier[i, j], pairs.saddle[i, j] = low.barrier, low.way.saddle_number
-            pairs.error[i, j] = low.path.error if low.path else np.nan
-    for i in range(len(found)):
-        pairs.rate[i, i], pairs.barrier[i, i], pairs.reason[i, i] = -np.inf, np.nan, ""
-    return pairs
+            barrier[i, j] = np.nan if low is None else low.barrier
+            if low is not None:
+                error[i, j], saddle[i, j] = low.error, low.way.saddle_number
+    same = np.arange(len(known.found))
+    rate[same, same], barrier[same, same], reason[same, same] = -np.inf, np.nan, ""
+    return rate, barrier, error, saddle, reason
 
 
-def _law(
-    found: list[list[Escape] | NoExit], attractors: list[int], pairs: _Pairs
-) -> tuple[Float[np.ndarray, "places sizes"], Float[np.ndarray, " places"], str]:
+def _law(known: Escapes, rate: np.ndarray, barrier: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
     """The stationary distribution, its exponents, and why they are missing."""
-    law = np.full(pairs.rate.shape[1:], np.nan)
+    found, law = known.found, np.full(rate.shape[1:], np.nan)
     potential = np.full(len(found), np.nan)
     if found == [ONLY]:
         return np.ones_like(law), np.zeros(1), ""
-    for number, ways in zip(attractors, found, strict=True):
+    for number, ways in zip(known.ground.attractors, found, strict=True):
         if isinstance(ways, NoExit):
             if not ways.forever:
                 return law, potential, f"attractor {number}: {ways.reason}"
             continue
         for one in ways:
-            if isinstance(one.way, Extinction):
+            if one.way.dies_out:
                 return law, potential, f"attractor {number} dies out at the fixed point {one.way.beyond}, for good"
             if one.path is None:
                 return law, potential, f"attractor {number}: {one.reason}"
             if one.way.beyond < 0:
                 lost = f"beyond the saddle {one.way.saddle_number} the rate equation leads to no known attractor"
                 return law, potential, lost
-    heights = np.where(np.eye(len(found), dtype=bool), np.inf, pairs.barrier)
-    closed = closed_classes(heights < np.inf)
+    heights = np.where(np.eye(len(found), dtype=bool), np.inf, barrier)
+    closed = never_left(csr_array(heights < np.inf))
     if len(closed) != 1:
         return law, potential, f"{len(closed)} sets of attractors are never left: the start decides"
     (places,) = closed
@@ -228,5 +179,5 @@ def _law(
     if missing:
         law[places] = np.nan
         return law, potential, missing[0].reason
-    law[places] = np.exp(balanced(pairs.rate[among]))
+    law[places] = np.exp(balanced(rate[among]))
     return law, potential, ""

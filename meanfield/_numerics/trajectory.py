@@ -11,6 +11,7 @@ Halves = Float[np.ndarray, "halves states"]
 
 # Weights of six nodes: for the middle between the two in the middle, and for the first two middles
 STENCIL = np.array([3.0, -25.0, 150.0, 150.0, -25.0, 3.0]) / 256
+GREGORY = (3 / 8, 7 / 6, 23 / 24)  # weights of the first nodes and of the last in an integral, of order four
 EDGE = np.array([[63.0, 315.0, -210.0, 126.0, -45.0, 7.0], [-7.0, 105.0, 210.0, -70.0, 21.0, -3.0]]) / 256
 
 
@@ -36,3 +37,20 @@ def remaining(values: Float[np.ndarray, " halves"], step: float) -> Float[np.nda
     """∫ from each node to the last one, by Simpson's rule."""
     pieces = step / 6 * (values[:-2:2] + 4 * values[1::2] + values[2::2])
     return np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
+
+
+def quadrature(pace: Float[np.ndarray, " nodes"]) -> Float[np.ndarray, " nodes"]:
+    """The weights of nodes in integrals over time; `pace` is the length of a step at each."""
+    weights = pace.copy()
+    for k, part in enumerate(GREGORY):
+        weights[[k, -1 - k]] *= part
+    return weights
+
+
+def weights_of(time: Float[np.ndarray, " nodes"]) -> Float[np.ndarray, " nodes"]:
+    """The same for any increasing times, from the cubic polynomials through four nodes about each step."""
+    steps = np.diff(time)
+    nodes = np.clip(np.arange(len(steps)) - 1, 0, len(time) - 4)[:, None] + np.arange(4)
+    place = (time[nodes] - time[:-1, None]) / steps[:, None]
+    parts = np.linalg.solve(place[:, None] ** np.arange(4)[:, None], 1 / np.arange(1.0, 5)[:, None])[..., 0]
+    return np.bincount(nodes.ravel(), (parts * steps[:, None]).ravel(), len(time))

@@ -40,6 +40,13 @@ class Mixture(NamedTuple):
         return x
 
     @property
+    def empty(self) -> Float[np.ndarray, "kinds states"]:
+        """All agents have empty memories, in fractions of all."""
+        x = np.zeros(self.q.shape[:2])
+        x[:, 0] = self.share
+        return x
+
+    @property
     def pace(self) -> float:
         """Interactions of an agent per unit of time."""
         return 1.0
@@ -102,6 +109,7 @@ class Groups(NamedTuple):
     convincible_share = Mixture.convincible_share
     fractions = Mixture.fractions
     consensus = Mixture.consensus
+    empty = Mixture.empty
     hearable = Mixture.hearable
 
     @property

@@ -7,7 +7,7 @@ from meanfield.toolbox._lazy_door import lazy_door as lazy_door
 
 if TYPE_CHECKING:
     from meanfield._finite_size.law_path import signed_kappa as signed_kappa
-    from meanfield._finite_size.weak_side import weak_side as weak_side
+    from meanfield._finite_size.law_path import weak_side as weak_side
     from meanfield._numerics.compiled import copy_to as copy_to
     from meanfield._numerics.compiled import in_threads as in_threads
     from meanfield._numerics.compiled import summed as summed

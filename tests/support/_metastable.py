@@ -45,6 +45,19 @@ def alike(one: np.ndarray, other: np.ndarray) -> float:
     return chi2_contingency(table[:, table.sum(0) > 10]).pvalue
 
 
+def copying(fitness=(1.0, 1.0), errors: float = 0.0) -> meanfield.ReactionModel:
+    """Agents who make those whom they meet their copies, as often as their state is fit, and mutate."""
+    hear = [np.array([[1.0, 0], [1, 0]]), np.array([[0.0, 1], [0, 1]])]
+    alone = errors * (1 - np.eye(2))
+    return meanfield.ReactionModel(["A", "B"], np.diag(fitness), np.ones((2, 2)), None, hear, alone)
+
+
+def voters(error: float, followed: int = 6) -> meanfield.ReactionModel:
+    """Agents who follow so many others if these agree, and err."""
+    rates = [lambda x, s=s: (1 - error) * x[s] ** followed + error / 2 for s in ("up", "down")]
+    return meanfield.ReactionModel.from_rules({"down": "up", "up": "down"}, rates)
+
+
 def most(points, state: str) -> int:
     """The number of the fixed point at which most agents are in this state."""
     return int(np.argmax(points["composition"].sel(state=state).values))

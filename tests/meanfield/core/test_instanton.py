@@ -92,7 +92,7 @@ def test_an_instanton_keeps_its_energy_and_its_masses_and_ends_where_it_must():
 
 def test_its_derivative_is_the_partial_derivative_of_the_action():
     """Against differences of whole searches; the control leaves the sign of H out."""
-    from meanfield._finite_size.quadrature import quadrature
+    from meanfield._numerics.trajectory import quadrature
 
     mixture = as_population(majority(0.5)).mixture
     problem, found = path(mixture)

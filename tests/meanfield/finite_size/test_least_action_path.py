@@ -14,8 +14,8 @@ from meanfield import core, group_size_law
 from meanfield._finite_size import group_size_law as _group_size_law
 from meanfield._finite_size import least_action_path as _least_action
 from meanfield._finite_size.law_path import NoPath, law_path, unstable_direction
-from meanfield._finite_size.quadrature import quadrature
 from meanfield._numerics.anderson import anderson
+from meanfield._numerics.trajectory import quadrature
 from meanfield.core._path_search import action_rates
 from meanfield.toolbox import as_population, policy_hash
 from validation import simulate

@@ -11,8 +11,8 @@ from scipy.special import ndtr
 import meanfield
 import validation
 from meanfield import core
-from meanfield._finite_size import majority_path
-from meanfield._finite_size.word_share_correlation import word_share_correlation
+from meanfield._finite_size import majority
+from meanfield._finite_size.majority import word_share_correlation
 from meanfield.toolbox import as_population
 
 majority_law = partial(meanfield.group_size_law, order=2)
@@ -165,10 +165,10 @@ def test_a_word_that_is_always_ahead(q, reason):
 def test_c_does_not_depend_on_how_long_the_start_is_forgotten(monkeypatch):
     policy = meanfield.make_policy(np.random.default_rng(0).beta(0.5, 0.5, 21), ["A", "B"])
     law = majority_law(policy, n_agents=10)
-    monkeypatch.setattr(majority_path, "FORGOTTEN", 20.0)
+    monkeypatch.setattr(majority, "FORGOTTEN", 20.0)
     longer = majority_law(policy, n_agents=10)
     assert law["correction"].item() == pytest.approx(longer["correction"].item(), abs=2e-4)
-    monkeypatch.setattr(majority_path, "FORGOTTEN", 4.0)
+    monkeypatch.setattr(majority, "FORGOTTEN", 4.0)
     shorter = majority_law(policy, n_agents=10)
     assert law["correction"].item() != pytest.approx(shorter["correction"].item(), abs=1e-3), "control"
 

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from meanfield._large_deviations.balance import balanced, closed_classes
+from meanfield._fixed_points.closed_classes import never_left
+from meanfield._large_deviations.birth_death import balanced
 
 
 def random_rates(seed=0, size=5):
@@ -32,4 +34,4 @@ def test_exponents_are_those_of_large_populations(scale):
 def test_places_that_are_left_for_good_are_in_no_closed_class():
     possible = np.zeros((4, 4), bool)
     possible[[0, 0, 1, 2], [1, 3, 2, 1]] = True
-    assert [members.tolist() for members in sorted(closed_classes(possible), key=min)] == [[1, 2], [3]]
+    assert [members.tolist() for members in sorted(never_left(csr_array(possible)), key=min)] == [[1, 2], [3]]

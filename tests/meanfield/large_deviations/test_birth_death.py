@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from _exact_chains import ExactChain
+from _metastable import voters
 from meanfield import ReactionModel, lifetime, transition_rates
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
@@ -48,11 +49,6 @@ def test_the_risk_dominant_convention_is_selected():
     assert found["stationary"].values[1 - best, 0] == pytest.approx(float(left / (left + back)), rel=1e-12)
     assert found.attrs["method"].startswith("exact chain")
     assert 1e-101 < found["stationary"].values[1 - best, 0] < 1e-99
-
-
-def voters(error, followed=6):
-    rates = [lambda x, s=s: (1 - error) * x[s] ** followed + error / 2 for s in ("up", "down")]
-    return ReactionModel.from_rules({"down": "up", "up": "down"}, rates)
 
 
 def test_of_three_attractors_the_middle_one_is_left_to_both_sides():

@@ -9,18 +9,11 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-import meanfield
 from _exact_chains import ExactChain
-from meanfield._large_deviations.hamiltonian import Hamiltonian
+from _metastable import copying
+from meanfield._large_deviations.linearised import Hamiltonian
 
-HEAR_A, HEAR_B = np.array([[1.0, 0], [1, 0]]), np.array([[0.0, 1], [0, 1]])
 FITNESS = 0.5
-
-
-def copying(errors=0.0, fitness=FITNESS):
-    """Agents who also mutate to the other state at the rate `errors`."""
-    alone = errors * (1 - np.eye(2))
-    return meanfield.ReactionModel(["A", "B"], np.diag([1.0, fitness]), np.ones((2, 2)), None, [HEAR_A, HEAR_B], alone)
 
 
 def momentum(model, x, nearest):
@@ -35,7 +28,7 @@ def momentum(model, x, nearest):
 
 def test_the_fitter_state_dies_out_with_the_chance_of_the_moran_process():
     """From N·x agents in A, r^Nx (1 - r^(N - Nx))/(1 - r^N), whose least action is x log(1/r)."""
-    model, share = copying(), 0.3
+    model, share = copying([1.0, FITNESS]), 0.3
     np.testing.assert_allclose([momentum(model, x, (-2, -1e-3)) for x in (0.1, 0.5, 0.9)], np.log(FITNESS), rtol=1e-9)
     action = quad(lambda x: -momentum(model, x, (-2, -1e-3)), 0, share)[0]
     assert action == pytest.approx(share * np.log(1 / FITNESS), rel=1e-8)
@@ -66,7 +59,7 @@ def test_shares_with_mutations_have_the_stationary_law_of_the_chain():
 
     e comes from agents not copying themselves, so that they meet the other state N/(N - 1) times as often.
     """
-    model, errors = copying(0.02), 0.02
+    model, errors = copying([1.0, FITNESS], 0.02), 0.02
     x = np.array([0.2, 0.5, 0.8])
 
     def rates(at):

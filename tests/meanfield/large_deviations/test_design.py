@@ -10,6 +10,7 @@ from scipy.special import expit, logit, ndtr, rel_entr
 import meanfield
 import validation
 from _labelled_calls import conformist
+from _metastable import follower
 from _policies import drift, majority, random_policy, relabelled, relabelled_states
 from meanfield import InputError, core, design
 from meanfield._finite_size.law_path import signed_law_path
@@ -34,15 +35,6 @@ def to_the_boundary(policy):
 def beyond(policy):
     """With κ = 0.1 for the other word."""
     return design(policy, of="kappa", value=-0.1)
-
-
-def following(empty, tie=0.5, slip=0.0):
-    """H = 2: say the word in memory more often, with a slip; P(first word) without memories and in a tie."""
-    space = meanfield.MemorySpace(2, 2)
-    lead = np.array([np.sign(sum(1 - a - b for a, b in space.memory(i))) for i in range(space.n_states)])
-    first = np.where(lead == 0, tie, 0.5 + (0.5 - slip) * lead)
-    first[0] = empty
-    return meanfield.make_policy(first, ["a", "b"])
 
 
 class Side:
@@ -105,7 +97,7 @@ def test_small_changes_cost_what_the_derivative_says():
     """κ²/(2 Σ g²q(1 - q)/m) to lowest order. By symmetry the next one is smaller by κ²."""
     errors = []
     for bias in (0.04, 0.02):
-        policy = following(0.5 + bias, slip=0.005)
+        policy = follower(0.005, empty=0.5 + bias, words="ab")
         result = canonical_order(design(policy, of="kappa", value=0.0), "result")
         q, g, m = policy["q"].values, result["derivative"].values, result["weight"].values
         expected = result["value_before"].item() ** 2 / (2 * (g**2 * q.prod(1) / m).sum())
@@ -177,8 +169,8 @@ def test_groups_of_a_hundred_end_at_the_other_word(policy, beyond):
 
 def test_zeros_stay(policy):
     """And what can't change does not: agents without memories, and those in a tie, do all of it."""
-    result = canonical_order(design(following(0.6, 0.5), of="kappa", value=0.0), "result")
-    fixed = (following(0.6)["q"].values == 0).any(1)
+    result = canonical_order(design(follower(0.0, empty=0.6, words="ab"), of="kappa", value=0.0), "result")
+    fixed = (follower(0.0, empty=0.6, words="ab")["q"].values == 0).any(1)
     assert fixed.any() and (result["change"].values[fixed] == 0).all()
     assert (result["q"].values[fixed].max(1) == 1).all()
     assert result["value_after"].item() == pytest.approx(0, abs=1e-5)
@@ -203,11 +195,7 @@ def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
         (random_policy(0, 3), {}, "policy has 3 words: expected 2 for of = 'kappa'"),
         (conformist(), {"value": -0.7}, "value = -0.7: expected a number of at least -0.5"),
         (conformist(), {"of": "speed"}, "of = 'speed': expected one of kappa, "),
-        (
-            conformist(),
-            {"of": lambda q: q},
-            r"of returned an array of shape \(21, 2\), float64: expected a function",
-        ),
+        (conformist(), {"of": lambda q: q}, r"of returned an array of shape \(21, 2\), float64: expected a function"),
         (conformist(), {"of": lambda q: float(q[0, 0])}, r"of can't be called with an array of JAX .*: expected"),
         (conformist(), {"of": lambda q: (q * np.nan).sum()}, "of = nan, and its gradient, are not finite"),
         (conformist(), {"of": lambda q: q[0, 0], "word": "a"}, "word = 'a': expected None where of is a function"),
@@ -226,7 +214,7 @@ def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
         ),
         (majority(0.5), {}, "policy has no finite κ above 0: agents treat both words alike"),
         (
-            following(1.0),
+            follower(0.0, empty=1.0, words="ab"),
             {},
             "policy has no finite κ above 0: agents who start with empty memories never say any other word",
         ),

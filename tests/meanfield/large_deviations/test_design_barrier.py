@@ -11,10 +11,9 @@ from _policies import random_policy, relabelled, relabelled_states
 from meanfield import ConvergenceError, InputError, design
 from meanfield._large_deviations import design as module
 from meanfield._large_deviations import least_change
-from meanfield._large_deviations.barrier import barrier_of, barrier_slope
-from meanfield._large_deviations.escape import landscape
+from meanfield._large_deviations.exits import landscape
 from meanfield._large_deviations.least_change import Slope
-from meanfield._population.population import as_population
+from meanfield._large_deviations.sensitivity import barrier_of
 from meanfield.toolbox import canonical_order, space_of
 from validation import simulate
 from validation.naming_game import Convention
@@ -39,13 +38,12 @@ def slope_at(first, number=0):
     """The barrier of an attractor, and its derivative."""
     one = meanfield.make_policy(first, ["A", "B"])
     barrier = barrier_of(landscape(one, None), number)
-    (derivative,), (passed,) = barrier_slope(as_population(one).mixture, barrier)
-    return Slope.of(barrier.path.barrier, derivative, passed)
+    return Slope.of(barrier.value, barrier.derivative[0], barrier.weight[0])
 
 
 def living(policy, number, n_agents=N, factor=2):
     """The smallest change with which a convention lives so many times as long, but for its prefactor."""
-    barrier = barrier_of(landscape(policy, None), number).path.barrier
+    barrier = barrier_of(landscape(policy, None), number).value
     value = barrier + np.log(factor) / n_agents
     return canonical_order(design(policy, of="barrier", fixed_point=number, value=value), "result")
 
@@ -172,7 +170,7 @@ def test_barriers_that_are_known_badly_are_not_taken(policy, monkeypatch):
     def rough(*arguments, **options):
         barrier = found(*arguments, **options)
         calls.append(barrier)
-        return barrier if len(calls) == 1 else barrier._replace(path=barrier.path._replace(error=0.01))
+        return barrier if len(calls) == 1 else barrier._replace(error=0.01)
 
     monkeypatch.setattr(module, "barrier_of", rough)
     with pytest.raises(ConvergenceError, match=r"of a changed policy is known to 0\.01 only"):

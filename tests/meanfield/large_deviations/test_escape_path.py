@@ -10,8 +10,8 @@ import theory
 from _metastable import counting_model, follower, most
 from meanfield import InputError, Population, datasets, escape_path, group_size_law, lifetime
 from meanfield._large_deviations.boundary_value_path import polished
-from meanfield._large_deviations.escape import landscape
 from meanfield._large_deviations.exit_path import agents_of, exit_path
+from meanfield._large_deviations.exits import landscape
 from meanfield._large_deviations.linearised import ends_of
 from meanfield.toolbox import as_population
 
@@ -127,10 +127,7 @@ def test_kinds_that_are_alike_are_one_kind():
 
 @pytest.mark.parametrize(
     ("policy", "reason", "barrier"),
-    [
-        (follower(0.0), "never change", np.inf),
-        (follower(0.4), "this is the only attractor", np.nan),
-    ],
+    [(follower(0.0), "never change", np.inf), (follower(0.4), "this is the only attractor", np.nan)],
 )
 def test_attractors_without_a_way_out_say_why(policy, reason, barrier):
     found = lifetime(policy, n_agents=[10])
@@ -145,10 +142,7 @@ def test_attractors_without_a_way_out_say_why(policy, reason, barrier):
 
 @pytest.mark.parametrize(
     ("number", "message"),
-    [
-        (1, "fixed_point = 1 is unstable: expected an attractor"),
-        (0.5, "fixed_point = 0.5: expected"),
-    ],
+    [(1, "fixed_point = 1 is unstable: expected an attractor"), (0.5, "fixed_point = 0.5: expected")],
 )
 def test_what_is_no_attractor_is_named(number, message):
     with pytest.raises(InputError, match=message):

@@ -23,19 +23,15 @@ SIZES = [20, 40, 80]
 
 def epidemic(infection, *, falls_ill=None, forgets=None):
     """Infected agents recover at the rate 1. Before, they may be exposed for a while, and immune after it."""
-    states = ["S", *(["E"] if falls_ill else []), "I", *(["R"] if forgets else [])]
-    place = {state: i for i, state in enumerate(states)}
-    alone, meet = np.zeros((len(states), len(states))), np.eye(len(states))
-    meet[0] = np.eye(len(states))[1]
-    alone[place["I"], place["R"] if forgets else 0] = 1.0
+    rules, rates = {"S + I": "E + I" if falls_ill else "2 I", "I": "R" if forgets else "S"}, [infection, 1.0]
     if falls_ill:
-        alone[place["E"], place["I"]] = falls_ill
+        rules["E"] = "I"
+        rates.append(falls_ill)
     if forgets:
-        alone[place["R"], 0] = forgets
-    infectious = np.eye(len(states))[place["I"]]
-    return meanfield.ReactionModel(
-        states, [np.eye(len(states))[0]], [infectious], [meet], None, alone, encounter_rate=infection
-    )
+        rules["R"] = "S"
+        rates.append(forgets)
+    states = ["S", *["E"] * bool(falls_ill), "I", *["R"] * bool(forgets)]
+    return meanfield.ReactionModel.from_rules(rules, rates, states=states)
 
 
 def time_of_chain(model, n_agents, over):

@@ -4,7 +4,7 @@ import numpy as np
 
 import meanfield
 from _metastable import follower
-from meanfield._large_deviations.hamiltonian import Hamiltonian
+from meanfield._large_deviations.linearised import Hamiltonian
 
 
 def some_model():

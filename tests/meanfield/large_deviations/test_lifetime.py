@@ -9,12 +9,12 @@ from scipy.sparse.linalg import eigs
 import meanfield
 import theory
 from _exact_chains import ExactChain
-from _metastable import counting_model, follower, most
+from _metastable import copying, counting_model, follower, most
 from _policies import random_policy
 from meanfield import InputError, Population, lifetime
 from meanfield._large_deviations import exit_path
-from meanfield._large_deviations.escape import landscape
 from meanfield._large_deviations.exit_path import agents_of, path_prefactor
+from meanfield._large_deviations.exits import landscape
 from meanfield._large_deviations.linearised import ends_of
 from meanfield.toolbox import as_population
 from validation import simulate
@@ -113,9 +113,6 @@ def test_lifetimes_of_longer_memories_are_those_of_simulated_populations():
     assert abs(ratios[-1] - 1) < 0.06 < ratios[0] - 1 < 0.2
 
 
-HEAR_A, HEAR_B = np.array([[1.0, 0], [1, 0]]), np.array([[0.0, 1], [0, 1]])
-
-
 @pytest.mark.parametrize(
     ("fitness", "alone", "barrier", "reason"),
     [
@@ -127,9 +124,7 @@ HEAR_A, HEAR_B = np.array([[1.0, 0], [1, 0]]), np.array([[0.0, 1], [0, 1]])
 )
 def test_two_states_have_no_lifetime(fitness, alone, barrier, reason):
     """An agent copies another. Drift of two states is quadratic, so that it cannot change its sign three times."""
-    errors = alone * (1 - np.eye(2))
-    game = meanfield.ReactionModel(["A", "B"], np.diag(fitness), np.ones((2, 2)), None, [HEAR_A, HEAR_B], errors)
-    found = lifetime(game, n_agents=10)
+    found = lifetime(copying(fitness, alone), n_agents=10)
     np.testing.assert_array_equal(found["barrier"], barrier)
     assert all(reason in one for one in found["reason"].values)
 

@@ -12,7 +12,8 @@ from _communities import undecided
 from _exact_chains import ExactChain
 from _metastable import follower
 from meanfield import InputError, escape_path, lifetime, transition_rates
-from meanfield._large_deviations.escape import escape, landscape
+from meanfield._large_deviations.escape import escape
+from meanfield._large_deviations.exits import landscape
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
 

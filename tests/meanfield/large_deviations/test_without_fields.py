@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 
 from _exact_chains import ExactChain
-from _metastable import follower
+from _metastable import follower, voters
 from meanfield import Population, ReactionModel, fixed_points, lifetime
 from meanfield._large_deviations.boundary_value_path import followed
-from meanfield._large_deviations.escape import escape, landscape
+from meanfield._large_deviations.escape import escape
+from meanfield._large_deviations.exits import landscape
 from meanfield._large_deviations.linearised import ends_of
-from meanfield._large_deviations.transport import transported
+from meanfield._large_deviations.prefactor import transported
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
 
@@ -146,9 +147,8 @@ def test_paths_of_many_states_are_not_computed():
 def test_a_slow_saddle_is_reached():
     """Voters who follow six others: at p = 0.14 the saddle's eigenvalue is 0.01, and the path needs 800 rounds."""
     p = 0.14
-    rates = [lambda x, s=s: (1 - p) * x[s] ** 6 + p / 2 for s in ("up", "down")]
-    found = lifetime(ReactionModel.from_rules({"down": "up", "up": "down"}, rates), n_agents=[200, 400])
-    points = fixed_points(ReactionModel.from_rules({"down": "up", "up": "down"}, rates))["composition"].values[:, 1]
+    found = lifetime(voters(p), n_agents=[200, 400])
+    points = fixed_points(voters(p))["composition"].values[:, 1]
     low, saddle = np.sort(points)[:2]
     m = np.linspace(low, saddle, 20001)
     up, down = ((1 - p) * share**6 + p / 2 for share in (m, 1 - m))
