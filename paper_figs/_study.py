@@ -78,8 +78,8 @@ class Study:
 
     def kept(self, name: str, make: Callable[..., xr.Dataset], *args: Any, **options: Any) -> xr.Dataset:
         """`make(*args, **options)`, from the folder if it was computed there before with equal arguments."""
-        told = {key: value for key, value in options.items() if key != "progress"} | {"args": args}
-        told |= {"seed": self.seed, "version": meanfield.__version__, "numbers": NUMBERS}
+        own = {key: value for key, value in options.items() if key != "progress"}
+        told = {"args": args, "options": own, "seed": self.seed, "version": meanfield.__version__, "numbers": NUMBERS}
         digest = hashlib.sha256(json.dumps(told, sort_keys=True, default=_as_json).encode()).hexdigest()
         path = self.folder / f"{name}.nc"
         if path.exists():

@@ -16,6 +16,7 @@ from meanfield.toolbox import canonical_order, in_braces
 from paper_figs._style import grid_of_panels, model_title, script, styled, write_figure
 
 
+@styled  # `savefig.dpi` counts when the file is written
 def draw(solution: xr.Dataset, path: str | Path) -> Path:
     """Draw the word shares of one model's policies over population rounds.
 

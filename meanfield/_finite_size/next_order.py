@@ -2,10 +2,11 @@
 
     P(strong) = Φ(√N κ - c/√N) + O(N^-3/2),   c = -log(ω/κ)/κ,   ω² = θ² Λ'' det₂(1 - K) e^(-2μ),
 
-with K the covariance of the fields of one agent, the mean over all. μ = 0 for agents of one kind. For kinds c,
-committed ones too, it is ½ ∫ [Σ_ab g_ab g_ba - Σ_c n_c Σ_ab g^c_ab g^c_ba] dt with the fields g^c of an agent of kind
-c, since agents do not meet themselves. Λ'' det(1 - K) is one determinant, bordered by the covariances of fields and l
-(`fluctuations`). The error of the end T falls like exp(-λT), and is extrapolated from two T.
+with K the covariance of the fields of one agent, the mean over all, Λ(θ) = lim log E exp(N θ l·x)/N at Λ' = 0, and l
+the left eigenvector of the saddle's unstable direction. μ = 0 for agents of one kind. For kinds c, committed ones too,
+it is ½ ∫ [Σ_ab g_ab g_ba - Σ_c n_c Σ_ab g^c_ab g^c_ba] dt with the fields g^c of an agent of kind c, since agents do
+not meet themselves. Λ'' det(1 - K) is one determinant, bordered by the covariances of fields and l (`fluctuations`).
+The error of the end T falls like exp(-λT), and is extrapolated from two T.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ The linearised path has the momentum s l and passes l·(x - x*) = -s lᵀDl/2λ.
 
     ρ(s) du/ds = ∂H/∂v - r u,   ρ(s) dv/ds = -∂H/∂u + r v,   l·x(s) = l·x* - s lᵀDl/2λ,
 
-where r(s) keeps the mean of v over each class. The series hold as far as fast modes follow the slow one: a path may end
+where r(s) keeps the mean of v over each class; those of order k solve linear equations with the Jacobian and kλ. The
+series hold as far as fast modes follow the slow one: a path may end
 on the curve as soon as they have faded, while its linearised end takes many times 1/λ.
 """
 

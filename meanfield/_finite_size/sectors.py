@@ -2,10 +2,11 @@
 
 With the left eigenvectors L a population on the way to x* ends on the side that y = L·(x - x*) tells, whose covariance
 in linear noise is Σ/N. A share b of agents who start with the memories of the attractor x_k moves y by
-Λ(0)·(x_k - x₀) b, as the noise ξ/√N = Σ^-1/2 Λ(0)·(x_k - x₀) b of unit variance does; the rate equation, started with
-it, tells where it leads. On a ray from ξ = 0 an attractor is reached between radii r and r'. With d directions, R rays
+Λ(0)·(x_k - x₀) b, as far as the noise ξ/√N = Σ^-1/2 Λ(0)·(x_k - x₀) b with ξ of unit variance; the rate equation,
+started with it, tells where it leads. On a ray from ξ = 0 an attractor is reached between radii r and r'. With d
+directions and R rays it has the probability
 
-    P = 1/R Σ [Q(d/2, N r²/2) - Q(d/2, N r'²/2)]
+    P = 1/R Σ [Q(d/2, N r²/2) - Q(d/2, N r'²/2)],
 
 with the regularised incomplete gamma function Q. The error is of order 1/√N.
 """

@@ -33,7 +33,7 @@ class AbsorbingEnd(NamedTuple):
     ending: Ending
     x: np.ndarray
     along: np.ndarray  # ξ
-    weight: float  # 1/c
+    weight: float  # l·ξ - l·Σl
     slow: str  # why there is no prefactor, or ''
 
     def strengths(self, p: Float[np.ndarray, "nodes ..."]) -> Float[np.ndarray, " nodes"]:

@@ -1,5 +1,6 @@
 """The smallest change of a policy that gives a number another value: q' ∝ q exp(μ g/m), with g and m those of q'.
 
+The weights m come from q': weights of q would leave memories free that hardly occur before the change and often after.
 An iteration takes g, m and the number at the present q', and the one μ with which the number, linearised there, is as
 wanted. Anderson's mixing finds the solution; where it does not, the wanted value is approached in steps.
 """
@@ -136,7 +137,7 @@ class LeastChange:
     def _next(self, state: Unknowns, value: float) -> tuple[Policy, Slope, Unknowns] | None:
         """The policy of a state, its slope, and the state with μ g/m at which the linearised value is as wanted.
 
-        None where there is none, and the reason.
+        None where there is none; `reason` then says why.
         """
         self.reason, q, slope = "", self._original, self.before
         if state.any():

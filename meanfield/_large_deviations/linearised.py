@@ -92,7 +92,7 @@ class Ends(NamedTuple):
     ending: Ending  # in the states of the face
     along: Face  # ξ
     at_saddle: Square | None  # C at a saddle, with one negative eigenvalue
-    weight: float  # 1/c of an extinction
+    weight: float  # l·ξ - l·Σl of an extinction
 
     def strengths(self, p: States) -> Float[np.ndarray, " nodes"]:
         """s of these momenta."""

@@ -1,9 +1,9 @@
 """The prefactor of a mean lifetime (docs/theory/rare_events.md), from the fluctuations about the path.
 
-Where agents meet in pairs they are those of the fields, |det₂(1 - K)|^-½ with K the covariance of one agent's fields:
-over a saddle the determinant is negative. Without fields they are the second derivatives Z of the action, or W = Z⁻¹
-where agents die out, from the master equation along the path (Maier and Stein, SIAM J. Appl. Math. 57, 752 (1997);
-Bouchet and Reygner, Ann. Henri Poincaré 17, 3499 (2016)).
+Where agents meet in pairs it follows from the fields, as |det₂(1 - K)|^-½ with K the covariance of one agent's fields:
+over a saddle the determinant is negative. Without fields it follows from the second derivatives Z of the action, or
+W = Z⁻¹ where agents die out, by the master equation along the path (Maier and Stein, SIAM J. Appl. Math. 57, 752
+(1997); Bouchet and Reygner, Ann. Henri Poincaré 17, 3499 (2016)).
 """
 
 from __future__ import annotations

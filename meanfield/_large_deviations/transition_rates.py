@@ -41,7 +41,7 @@ def transition_rates(
     policy
         One policy, a population, or a reaction model.
     n_agents, masses
-        As for `lifetime`.
+        As for `lifetime`; default: 48 sizes from 2 to 100,000.
     progress
         Show a progress bar.
 

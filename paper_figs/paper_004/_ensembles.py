@@ -83,7 +83,7 @@ def by_winner(table: xr.Dataset) -> xr.Dataset:
         share = wins[:, 0] / ended
         error = np.sqrt(share * (1 - share) / ended)
     modes = np.where(wins >= ENOUGH, count.argmax(-1), np.nan)
-    density = count / wins.clip(min=1)[..., None]
+    density, over = count / wins.clip(min=1)[..., None], ("n_agents", "winner", "consensus_time")
     columns = {
         "word": ("winner", table["outcome"].values[order], "word"),
         "individual": ((), table["individual"].values[strong], "probability of the strong word with an empty memory"),
@@ -91,12 +91,7 @@ def by_winner(table: xr.Dataset) -> xr.Dataset:
         "collective": ("n_agents", share, "fraction of runs with consensus that agree on the strong word"),
         "error": ("n_agents", error, "standard error of the fraction"),
         "mode": (("winner", "n_agents"), modes.T, "mode of the consensus time", "rounds"),
-        "density": (
-            ("n_agents", "winner", "consensus_time"),
-            density,
-            "share of the runs that this word wins",
-            "1/round",
-        ),
+        "density": (over, density, "share of the runs that this word wins", "1/round"),
     }
     names = ("n_agents", "consensus_time", "model", "pair")
     return labelled(columns, {**{name: table[name] for name in names}, "winner": ["strong", "weak"]})

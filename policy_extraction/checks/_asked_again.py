@@ -92,7 +92,7 @@ def asked_again(
         drawn[draw.randrange(n_prompts)] = None
     places = [divmod(number, space.n_states) for number in drawn]
     asked = [game.prompt((space.memory(state), place)) for place, state in places]
-    game.check(backend)
+    backend.check(game.trial(), words)
     log_p = np.full((2, n, len(words)), np.nan)
     with tqdm(total=2 * n, desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
 

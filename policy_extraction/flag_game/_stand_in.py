@@ -119,10 +119,8 @@ class StandIn:
             raise InputError(f"image_png: {self.name} does not know this crop")
         k = len(self.countries)
         p = np.full(k, 1 / k) if image_png is None else self._p[image_png]
-        belief, reports = (
-            p,
-            [],
-        )  # simultaneous reports (agent, country), of 'id | model | country …' lines or a JSON list
+        belief = p
+        reports = []  # simultaneous ones (agent, country), of 'id | model | country …' lines or a JSON list
         if kind == "manager":
             reports = [(number, report["country"]) for number, report in enumerate(json.loads(slots["reports"]))]
         elif kind == "decision":

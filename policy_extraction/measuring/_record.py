@@ -50,15 +50,11 @@ def make_record(
     }
     if censored is None:
         censored = np.zeros(log_probability.shape, dtype=bool)
-    dims = ("order", "state", "word")
+    dims, mass = ("order", "state", "word"), np.exp(log_probability).sum(-1)
     columns = {
         "log_probability": (dims, log_probability, "log-probability among all tokens, temperature 1"),
         "censored": (dims, censored, "whether the log-probability is an upper bound only"),
-        "captured_mass": (
-            dims[:2],
-            np.exp(log_probability).sum(-1),
-            "probability of the words together, temperature 1",
-        ),
+        "captured_mass": (dims[:2], mass, "probability of the words together, temperature 1"),
     }
     record = labelled(columns, coords)
     del record["censored"].attrs["units"]

@@ -1,4 +1,4 @@
-"""Conventions that chance ends: agents who say the word that they remember most, and err."""
+"""Conventions that chance ends, such as those of agents who say what they remember most and err; counts of ends."""
 
 from __future__ import annotations
 

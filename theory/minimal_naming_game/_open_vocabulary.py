@@ -108,6 +108,11 @@ def open_vocabulary(
             raise InputError(f"{' and '.join(wrong)} without times: expected times beside it")
     share = real_number("lead", 1 / n_words if lead is None else lead, least=0, most=1)
     minority = real_number("committed", committed, least=0, below=1)
+    when = None if times is None else real_numbers(times, "times")
+    if when is not None and (
+        when.ndim != 1 or not len(when) or not np.isfinite(when).all() or when[0] < 0 or (np.diff(when) <= 0).any()
+    ):
+        raise InputError(f"times = {times!r}: expected increasing numbers from 0 on")
     y = _equal_words(n_words, (pi, phi), rule)
     held, growth = np.arange(1, len(y) + 1), _growth_rate(y, n_words, (pi, phi), rule)
     columns: dict[str, tuple] = {
@@ -117,10 +122,7 @@ def open_vocabulary(
     }
     coords: dict[str, Any] = {"words_held": held}
     options = {"n_words": n_words, "accepts": f"{pi:g} {phi:g}", "rule": rule}
-    if times is not None:
-        when = real_numbers(times, "times")
-        if when.ndim != 1 or not len(when) or not np.isfinite(when).all() or when[0] < 0 or (np.diff(when) <= 0).any():
-            raise InputError(f"times = {times!r}: expected increasing numbers from 0 on")
+    if when is not None:
         columns |= _trajectory(when, share, minority, n_words, (pi, phi), rule, 2 * len(y) + 8)
         coords["time"] = ("time", when, {"units": "rounds"})
         options |= {"lead": share, "committed": minority}

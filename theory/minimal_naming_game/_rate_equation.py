@@ -107,7 +107,7 @@ def interactions(
     """
     check_rule(rule)
     place = {agent: k for k, agent in enumerate(agents)}
-    for speaker, hearer in product(agents, repeat=2):
+    for (one, speaker), (other, hearer) in product(enumerate(agents), repeat=2):
         for word, probability in utter(speaker.lexicon).items():
             yes = accepts[0] if word in hearer.lexicon else accepts[1]
             for success, chance in ((True, yes), (False, 1 - yes)):
@@ -115,7 +115,7 @@ def interactions(
                     stores = speaker.lexicon or stores_invented or (rule == "both" and success)
                     spoke = _after(speaker, word, success and rule == "both") if stores else speaker
                     after = (place[spoke], place[_after(hearer, word, success)])
-                    yield Interaction((place[speaker], place[hearer]), after, probability * chance, success)
+                    yield Interaction((one, other), after, probability * chance, success)
 
 
 def _after(agent: Agent, word: int, collapses: bool) -> Agent:

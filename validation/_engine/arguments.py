@@ -76,7 +76,7 @@ def name_in(data: xr.Dataset, name: str) -> str:
 
 
 def interval_column(dims: tuple[str, ...], successes: np.ndarray, trials: int, level: float) -> tuple:
-    """A column of `labelled` beside a fraction with these dims."""
+    """The Wilson interval of a fraction with these dims, as a column of `labelled`."""
     interval = np.stack(wilson_interval(successes, trials, level), -1)
     return (*dims, "bound"), interval, f"{100 * level:g} % Wilson interval of that fraction"
 

@@ -238,12 +238,8 @@ def advance(active, runs, team, rules, n_probes):
     for k in range(active.size):
         run = active[k]
         trial = run if team.anchor.shape[0] > 1 else 0
-        belief, stream, anchor, weight = (
-            runs.belief[run],
-            runs.streams[run],
-            team.anchor[trial],
-            team.crop_weight[trial],
-        )
+        belief, stream = runs.belief[run], runs.streams[run]
+        anchor, weight = team.anchor[trial], team.crop_weight[trial]
         for _ in range(n_probes):
             stopped = rules.patience > 0 and runs.unanimous[run] >= rules.patience
             if stopped or runs.steps[run] >= rules.max_steps:

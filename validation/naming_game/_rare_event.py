@@ -198,9 +198,12 @@ def _labelled(pilot: Pilot, found: list[Replication], runs: int, level: float) -
     with np.errstate(invalid="ignore"):
         error = estimates.std(ddof=1) / np.sqrt(len(found)) / probability
     width = stdtrit(len(found) - 1, (1 + level) / 2) * error
-    interval = np.minimum(probability * np.exp([-width, width]), 1.0) if probability > 0 else np.array([0.0, np.nan])
     if not pilot.levels:
         interval = np.array(wilson_interval(np.rint(probability * trials), trials, level))
+    elif probability > 0:
+        interval = np.minimum(probability * np.exp([-width, width]), 1.0)
+    else:
+        interval = np.array([0.0, np.nan])
     columns = {
         "probability": ((), probability, "probability of ending at the word"),
         "interval": ("bound", interval, f"{100 * level:g} % interval"),

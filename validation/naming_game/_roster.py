@@ -62,18 +62,21 @@ class Cast:
 
     def exact(self, n_agents: int) -> np.ndarray:
         """The numbers of agents of each kind that its shares are, shape (kinds,)."""
-        fractions = np.array(self.population.fractions)
-        bound = np.array([*self.bound.values()]) / (1 if self.committed is None else n_agents)
-        free = fractions.copy()
-        if not self.extra and self.population.meets is None:
-            free *= 1 - bound.sum()
-        elif not self.extra:
-            np.subtract.at(free, self.groups[len(fractions) :], bound)
+        fractions, bound = np.array(self.population.fractions), np.array([*self.bound.values()], float)
+        well_mixed, numbered = self.population.meets is None, self.committed is not None
+        # Where all kinds meet alike, committed agents are counted: shares would round, and ties fall another way
+        whole = n_agents if well_mixed and numbered else 1
+        bound /= n_agents if numbered and not well_mixed else 1
+        if well_mixed:
+            free = (whole - (0 if self.extra else bound.sum())) * fractions
+        else:
+            free = fractions.copy()
+            np.subtract.at(free, self.groups[len(fractions) :], 0 if self.extra else bound)
         if (free < -NOBODY).any():
             most = f"n_agents = {n_agents} in all"
             most = most if self.population.meets is None else f"{n_agents * fractions} in the kinds"
             raise InputError(f"committed = {self.committed}: expected at most {most}")
-        return n_agents * np.array([*np.where(free > NOBODY, free, 0), *bound])
+        return n_agents // whole * np.array([*np.where(free > NOBODY, free, 0), *bound])
 
     def numbers(self, n_agents: int) -> np.ndarray:
         """Numbers of agents of each kind, shape (kinds,)."""

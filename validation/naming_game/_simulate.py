@@ -230,6 +230,8 @@ def simulate(
         raise InputError(f"{asked} without a topology: expected one beside it")
     if by_node and len(sizes) > 1:
         raise InputError(f"record of 'node_word_share' with n_agents = {sizes}: expected one number of agents")
+    if graph is not None and recording.groups and isinstance(graph.graph, Graph):
+        recording.groups.of(graph.graph)
     n_words = len(cast.population.words)
     records = sum(map(math.prod, recording.shapes(n_words, len(kind_names(cast)), max(agents))))
     shared = n_words if "word_share" in recording.observables else 0

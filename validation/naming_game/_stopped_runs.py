@@ -63,7 +63,7 @@ def play_real_runs(
     runs: np.ndarray,
     curves: np.ndarray | None = None,
 ) -> Ends:
-    """Runs with the numbers `runs`, from empty memories or from consensus on `initial`.
+    """Runs with the numbers `runs`, one at least, from empty memories or from consensus on `initial`.
 
     A run depends on (seed, N, its number) only. The successes in each round are added to `curves` (run, round).
     """
@@ -74,7 +74,8 @@ def play_real_runs(
     old_word = -1 if initial is None else lazy.words.index(initial)
     limits = np.array([stop.window, stop.successes, stop.longest, ROUNDS_AVERAGED * n_agents, old_word])
     a_run = n_agents * AGENT_BYTES + 4 * max(limits[0], limits[3])
-    parts = [_play(lazy, start, limits, streams[some], curves[some]) for some in portions(len(runs), a_run)]
+    forgets = lazy is policy
+    parts = [_play(lazy, forgets, start, limits, streams[some], curves[some]) for some in portions(len(runs), a_run)]
     return Ends(*map(np.concatenate, zip(*parts, strict=True)))
 
 
@@ -91,7 +92,9 @@ def play_success_curves(
     return ends, np.where(finished, curves / n_agents, np.nan)
 
 
-def _play(policy: LazyPolicy, start: np.ndarray, limits: np.ndarray, streams: np.ndarray, curves: np.ndarray) -> Ends:
+def _play(
+    policy: LazyPolicy, forgets: bool, start: np.ndarray, limits: np.ndarray, streams: np.ndarray, curves: np.ndarray
+) -> Ends:
     """The runs of `streams`, played on whenever the policy has told the memories at which they halted."""
     runs, words = len(streams), np.arange(len(policy.words))
     states, rows = np.tile(start, (runs, 1)), np.tile(rows_at_start(policy, start), (runs, 1))
@@ -107,7 +110,7 @@ def _play(policy: LazyPolicy, start: np.ndarray, limits: np.ndarray, streams: np
         halted = np.zeros(active.size, np.bool_)
         in_threads(partial(play_some, halted, policy.answers), active.size, int(limits[2]) // INTERACTIONS_A_NUMBER)
         active = active[halted]
-        if policy.asked.memories > MOST_ANSWERS:
+        if forgets and active.size and policy.asked.memories > MOST_ANSWERS:
             policy.forget()
             rows[:, start >= 0] = -1
         find_rows(policy, active, states, rows)

@@ -22,11 +22,13 @@ def each(open_client: Callable[[], Any], jobs: Iterable[Job[T]], concurrency: in
     results: SimpleQueue[tuple[str, Any]] = SimpleQueue()
     loop = asyncio.new_event_loop()
     work = loop.create_task(_work(open_client, iter(jobs), concurrency, results))
-    begun = threading.Event()
+    begun, dropped = threading.Event(), threading.Event()
 
     def run() -> None:
         begun.set()
         end: tuple[str, Any] = ("end", None)
+        if dropped.is_set():
+            work.cancel()
         try:
             loop.run_until_complete(work)
         except asyncio.CancelledError:
@@ -52,7 +54,8 @@ def each(open_client: Callable[[], Any], jobs: Iterable[Job[T]], concurrency: in
                 return
             yield what
     finally:
-        if begun.wait(LOOK):  # an interrupt may come while the thread starts
+        dropped.set()  # an interrupt may come while the thread starts, which then drops the work itself
+        if begun.wait(LOOK):
             with suppress(RuntimeError):  # the loop is closed once the work is done
                 loop.call_soon_threadsafe(work.cancel)
             thread.join()

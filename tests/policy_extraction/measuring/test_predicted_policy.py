@@ -62,7 +62,8 @@ def test_populations_are_those_of_simulate(strength, rounds):
 
 
 @pytest.mark.parametrize(
-    ("law", "n_words"), [(follow, 3), (parity, 4), pytest.param(follow, 10, marks=pytest.mark.slow)]
+    ("law", "n_words"),
+    [(follow, 3), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((parity, 4), (follow, 10)))],
 )
 def test_shares_are_inside_their_intervals(law, n_words):
     q, game = law(n_words), Game(12, 8, 2, n_words)

@@ -369,9 +369,10 @@ def test_fit_repeats_itself_and_is_saved(fit: xr.Dataset, data: xr.Dataset, tmp_
     assert Mechanism1.of(loaded) == replace(APPENDIX_E, **found)
 
 
-def test_parameters_of_a_fit_keep_the_number_of_interactions(data: xr.Dataset) -> None:
+def test_parameters_of_a_fit_keep_the_number_of_interactions_and_few_runs_are_warned_of(data: xr.Dataset) -> None:
     short = replace(APPENDIX_E, interactions_per_agent=np.int64(2))
-    found = Mechanism1.of(mechanism1.fit(data, free=("J",), start=short, starts=0, runs=100, bootstrap=0))
+    with pytest.warns(UserWarning, match="runs = 100: with fewer than 1000 the curvature is noisy"):
+        found = Mechanism1.of(mechanism1.fit(data, free=("J",), start=short, starts=0, runs=100, bootstrap=0))
     assert found.interactions_per_agent == 2 and found.J != APPENDIX_E.J
 
 
@@ -625,11 +626,6 @@ def test_bad_input_is_named(call, message: str) -> None:
     with pytest.raises(InputError) as error:
         call()
     assert str(error.value).startswith(message)
-
-
-def test_few_runs_are_warned_of(data) -> None:
-    with pytest.warns(UserWarning, match="runs = 100: with fewer than 1000 the curvature is noisy"):
-        mechanism1.fit(data, free=("J",), starts=0, runs=100, bootstrap=0)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x89PNG\xff\xfe\x00", b'N,seeds\n"4,10'])

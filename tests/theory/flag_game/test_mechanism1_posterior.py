@@ -136,12 +136,11 @@ def test_every_parameter_has_a_prior() -> None:
     Coordinates.of(PARAMETERS, replace(APPENDIX_E)).parameters(np.array([PRIOR[name][0] for name in PARAMETERS]))
 
 
-@pytest.mark.parametrize("n_agents", [5, 6, 8])
-def test_derivatives_in_reverse_are_those_forward(n_agents: int) -> None:
+def test_derivatives_in_reverse_are_those_forward() -> None:
     """NUTS needs them; slots that no agent fills must not spoil them."""
     coordinates = Coordinates.of(["J", "mean_R"], APPENDIX_E)
     with jax.enable_x64(True):
-        draws, held = make_draws((n_agents,), 16, 1, 400), coordinates.held.theta
+        draws, held = make_draws((5, 6, 8), 16, 1, 400), coordinates.held.theta
         moments = partial(surrogate_moments, draws=draws)
         both = [
             slope(lambda at: moments(theta_at(coordinates.free, held, at)))(np.array([0.7, 0.1]))

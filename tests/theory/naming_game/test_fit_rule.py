@@ -84,7 +84,7 @@ def test_intervals_cover_and_the_true_rule_wins():
     The control are intervals of a third of the width, which cover half of the parameters.
     """
     random, wins, covered, narrow = np.random.default_rng(7), 0, [], []
-    names = [name for name in RULES for _ in range(10)]
+    names = [name for name in RULES for _ in range(3)]
     for seed, rule in enumerate(names):
         parameters = drawn(rule, random)
         counts = counted(rule_policy(rule, parameters, WORDS, memory_length=2), 300, seed)
@@ -193,12 +193,12 @@ def test_runs_are_held_out_as_a_whole():
 
 
 def test_runs_without_choices_are_in_no_fold():
-    counts = np.zeros((6, 5, 2))
-    counts[:2] = [[[5]], [[7]]]
+    counts = np.zeros((12, 21, 2))
+    counts[:5] = np.arange(5, 10)[:, None, None]
     data = xr.DataArray(counts, dims=("run", "state", "word"))
-    known = fit_rule(data[:2], folds=2, rule="imitation", collective=False)
+    known = fit_rule(data[:5], rule="imitation", collective=False)
     for seed in range(6):  # of folds of all runs most would have one that is empty
-        fit = fit_rule(data, folds=2, seed=seed, rule="imitation", collective=False)
+        fit = fit_rule(data, seed=seed, rule="imitation", collective=False)
         np.testing.assert_allclose(fit["held_out_log_likelihood"], known["held_out_log_likelihood"])
         assert np.isfinite(fit["held_out_loss_error"]).all()
 

@@ -27,9 +27,12 @@ def played(rule, parameters, memory_length, seed=1, n_agents=50, runs=60, rounds
     return validation.simulate(policy, n_agents=n_agents, runs=runs, seed=seed, **recorded)
 
 
-def check_coverage(rule: str, memory_length: int, sets: int, seed: int) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("rule, memory_length, sets", [("imitation", 1, 60), ("majority", 2, 30)])
+def test_intervals_cover(rule, memory_length, sets):
     """Intervals of 95 % cover; it fails by chance once in 10,000. The control are intervals of a third of the width."""
-    random, covered, narrow = np.random.default_rng(seed), [], []
+    seed, covered, narrow = 700, [], []
+    random = np.random.default_rng(seed)
     for number in range(sets):
         parameters = {name: random.uniform(*RANGES[name]) for name in RULES[rule].parameters}
         fit = fit_runs(played(rule, parameters, memory_length, seed + number), rule=rule, memory_length=memory_length)
@@ -40,16 +43,6 @@ def check_coverage(rule: str, memory_length: int, sets: int, seed: int) -> None:
         narrow += [*((best - (best - low) / 3 <= values) & (values <= best + (high - best) / 3))]
     least, most = binom.ppf([5e-5, 1 - 5e-5], len(covered), 0.95)
     assert sum(narrow) < least <= sum(covered) <= most
-
-
-def test_intervals_cover():
-    check_coverage("imitation", 1, sets=12, seed=500)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rule, memory_length, sets", [("imitation", 1, 60), ("majority", 2, 30)])
-def test_intervals_of_many_populations_cover(rule, memory_length, sets):
-    check_coverage(rule, memory_length, sets, seed=700)
 
 
 def test_moments_are_those_of_simulations():

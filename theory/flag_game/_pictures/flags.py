@@ -95,7 +95,7 @@ def flag_of(country: str, flags: Sequence[Flag] | None = None) -> Flag:
     Parameters
     ----------
     country, flags
-        Its name, and the pool. Default: `FLAGS`.
+        Its name, and the pool, by default `FLAGS`.
 
     Raises
     ------

@@ -19,6 +19,7 @@ from theory.flag_game.mechanism1._agents import played
 
 TOGETHER = 64  # runs with their distributions in memory
 PSEUDO_RUNS = 2.0  # half a run of each endpoint, the prior of Krichevsky and Trofimov
+# Grids find the highest likelihood everywhere, and make fits of many parts of the data sums.
 ANCHORED = np.linspace(0, 1, 101)
 BIAS = np.r_[np.linspace(-3, -1.2, 10), np.linspace(-1, 1, 21), np.linspace(1.2, 3, 10)].round(9)
 # A grid of J and βJ, the probability (1 + tanh βJ)/2 that an agent without evidence repeats what it last heard. Without

@@ -99,7 +99,7 @@ def bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.
     Parameters
     ----------
     fields, beta
-        As for `fixed_points`, and β finite.
+        As for `fixed_points`; β must be finite.
     max_J
         Largest coupling of the diagram.
 
