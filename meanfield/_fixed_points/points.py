@@ -150,7 +150,7 @@ def _searched_roots(mixture: Mixture | Groups) -> tuple[list[Root], str]:
         )
     for support in supports(mixture, MAX_SUPPORTS):
         for branch, response in enumerate(responses(mixture, support)):
-            found = simplex_roots(response, n_words, support=support)
+            found = simplex_roots(response, n_words, support)
             number = branch if len(support) > 1 else -1
             roots += [Root(number, response.composition(Q)) for Q in found.roots]
             searched.append(f"Class {branch}, {found.report}")

@@ -1,5 +1,7 @@
 """Derivatives of actions by parameters of a policy, against those of paths that are found anew."""
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -68,14 +70,13 @@ class ThreeWords(Family):
 
 CASES = [
     (Family(0, 2), None),
-    (Committed(3, 2), None),
-    (ThreeWords(0), 0),
     *(
         pytest.param(*case, marks=pytest.mark.slow)
         for case in (
-            *((Family(seed, length), start) for seed in (2, 3) for length in (2, 3) for start in (0, None)),
-            (Family(0, 3), 0),
+            (Committed(3, 2), None),
             (Committed(3, 2), 0),
+            (ThreeWords(0), 0),
+            *((Family(2, length), start) for length in (2, 3) for start in (0, None)),
         )
     ),
 ]
@@ -91,6 +92,7 @@ def along(family, found):
     return float(slope @ family.direction), float(jnp.linalg.norm(slope) * np.linalg.norm(family.direction))
 
 
+@cache
 def found_anew(family, start):
     sides = (path(family, family.theta + sign * STEP * family.direction, start) for sign in (1, -1))
     above, below = (one.attrs["barrier"] for one in sides)
@@ -109,6 +111,6 @@ def test_derivatives_are_those_of_paths_found_anew(family, start):
 
 def test_the_path_of_another_policy_has_other_derivatives():
     """The control: a bias that is larger by a third."""
-    family = Family(0, 2)
+    family, _ = CASES[0]
     slope, scale = along(family, path(family, family.theta * [1, 4 / 3, 1], None))
     assert abs(slope - found_anew(family, None)) > 10 * ERROR * scale

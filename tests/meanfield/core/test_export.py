@@ -3,9 +3,11 @@
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
 
+from meanfield._numerics.compiled import compiled
 from meanfield.core import _export
 from meanfield.core._export import exported
 
@@ -94,3 +96,14 @@ def test_a_new_process_loads_what_needs_lapack_and_leaves_the_configuration_of_j
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == here.sum().round(6)
     assert "cpu_aot_loader" not in done.stderr
+
+
+def test_loops_compile_where_no_folder_can_be_written(monkeypatch):
+    def without_folder(cache=False, **options):
+        def refuse(function):
+            raise RuntimeError("cannot cache function: no locator available for file")
+
+        return refuse if cache else numba.njit(**options)
+
+    monkeypatch.setattr("meanfield._numerics.compiled.njit", without_folder)
+    assert compiled(lambda x: x + 1)(1) == 2

@@ -164,14 +164,13 @@ def check_all(seed, decades, fraction):
 
 
 def test_fixed_points_close_to_bifurcations_are_counted_or_not_resolved():
-    resolved = check_all(0, range(3, 16), 0.05)
-    assert len(resolved) > 30 and 0.4 < np.mean(resolved) < 0.8
+    resolved = check_all(0, range(3, 16), 0.02)
+    assert len(resolved) > 10 and 0.4 < np.mean(resolved) < 0.8
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
-def test_every_bifurcation_at_every_distance(seed):
-    assert len(check_all(seed, range(3, 17), 1.0)) > 800
+def test_every_bifurcation_at_every_distance():
+    assert len(check_all(1, range(3, 17), 1.0)) > 800
 
 
 @pytest.mark.parametrize("rounding", [1e-9, 1e-18])
