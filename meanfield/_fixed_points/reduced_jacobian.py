@@ -53,8 +53,7 @@ class ReducedJacobian:
             weight, heard = (_converted(values, number) for values in (mixture.weight, mixture.heard))
             mixture = mixture._replace(weight=weight, heard=heard)
         self._voices, self._slope = mixture.voices, mixture.heard_slope(Q)
-        # What an agent says next, by what it keeps, has just said, and hears; with the probability of hearing that, and
-        # without
+        # What an agent says next, by what it keeps, has just said, and hears; `_next` with the probability of that
         then = (*q.shape[:-3], *self.shape, space.n_words, space.n_words)
         self._then = q[..., 1 + space.n_digits * first :, :].reshape(then)
         self._next = self._then * mixture.heard_from(Q)[..., None, None, :, :, None]

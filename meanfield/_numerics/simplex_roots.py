@@ -133,9 +133,7 @@ def _plausibility(index: np.ndarray, inward: bool, n_continuum: int) -> str:
     if n_continuum:
         return f"{n_continuum} starts ended on a continuum of fixed points"
     if not inward or (index == 0).any():
-        reason = (
-            "F does not point inwards on the whole boundary" if not inward else "the Jacobian at a root is singular"
-        )
+        reason = "the Jacobian at a root is singular" if inward else "F does not point inwards on the whole boundary"
         return f"Their indices can't tell whether some are missing, as {reason}"
     if index.sum() == 1:
         return "Their indices add up to 1 as they must, if none is missing"

@@ -94,14 +94,12 @@ class PairGame(Game):
 
     Examples
     --------
-    >>> import jax, numpy as np
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
-    >>> with jax.enable_x64(True):
-    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    ...     x, p = np.full(5, 0.2), np.array([0.0, 0.1, 0.0, 0.0, -0.1])
-    ...     energy = game.energy(game.fields(x * np.exp(-p), np.exp(p)) + game.constants)
-    ...     print(np.isclose(energy, game.hamiltonian(x, p)))
+    >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    >>> x, p = np.full(5, 0.2), np.array([0.0, 0.1, 0.0, 0.0, -0.1])
+    >>> energy = game.energy(game.fields(x * np.exp(-p), np.exp(p)) + game.constants)
+    >>> print(np.isclose(energy, game.hamiltonian(x, p)))
     True
     """
 
@@ -157,12 +155,10 @@ class WordGame(PairGame):
 
     Examples
     --------
-    >>> import jax, numpy as np
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])  # P(first word); H = 1
-    >>> with jax.enable_x64(True):
-    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    ...     print(core.drift(game, core.empty_memories(game)).round(2))
+    >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    >>> print(core.drift(game, core.empty_memories(game)).round(2))
     [-1.    0.36  0.24  0.24  0.16]
     """
 
@@ -265,15 +261,12 @@ class ReactionGame(PairGame):
     The arrays of a `meanfield.ReactionModel` are its `game`. An epidemic, in which infected agents recover at the rate
     0.5:
 
-    >>> import jax, numpy as np
-    >>> import meanfield
     >>> from meanfield import core
     >>> infect, recover = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 0], [0.5, 0]])
     >>> model = meanfield.ReactionModel(["S", "I"], [[1, 0]], [[0, 1]], [infect], None, recover)
     >>> names = ("own", "source", "target", "side", "rate", "classes", "encounter_rate")
-    >>> with jax.enable_x64(True):
-    ...     game = core.ReactionGame(**dict(zip(names, model.game, strict=True)))
-    ...     print(core.drift(game, np.array([0.9, 0.1])).round(3))
+    >>> game = core.ReactionGame(**dict(zip(names, model.game, strict=True)))
+    >>> print(core.drift(game, np.array([0.9, 0.1])).round(3))
     [-0.04  0.04]
     """
 
@@ -335,13 +328,12 @@ class RateGame(Game):
     --------
     Agents see all others, and say yes with the probability (1 + tanh β m)/2, where m is the majority of yes over no:
 
-    >>> import jax, numpy as np
+    >>> import jax
     >>> from meanfield import core
     >>> nobody = core.ReactionGame(np.empty((0, 2)), *np.empty((3, 0), int), np.empty(0), np.zeros(2, int), 1.0)
     >>> audience = lambda x: (1 + np.array([1, -1]) * jax.numpy.tanh(2 * (x[0] - x[1]))) / 2
-    >>> with jax.enable_x64(True):
-    ...     game = core.RateGame(nobody, np.array([1, 0]), np.array([0, 1]), audience)
-    ...     print(core.drift(game, np.array([0.6, 0.4])).round(3))
+    >>> game = core.RateGame(nobody, np.array([1, 0]), np.array([0, 1]), audience)
+    >>> print(core.drift(game, np.array([0.6, 0.4])).round(3))
     [ 0.09 -0.09]
     """
 
@@ -405,12 +397,10 @@ def word_share(game: WordGame, x: Float[Array, "*species states"]) -> Float[Arra
 
     Examples
     --------
-    >>> import jax, numpy as np
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
-    >>> with jax.enable_x64(True):
-    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    ...     print(core.word_share(game, core.empty_memories(game)))
+    >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    >>> print(core.word_share(game, core.empty_memories(game)))
     [0.6 0.4]
     """
     n_words = game.q.shape[-1]
@@ -423,12 +413,10 @@ def empty_memories(game: WordGame) -> Float[Array, "*species states"]:
 
     Examples
     --------
-    >>> import jax, numpy as np
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
-    >>> with jax.enable_x64(True):
-    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    ...     print(core.empty_memories(game))
+    >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    >>> print(core.empty_memories(game))
     [1. 0. 0. 0. 0.]
     """
     return jnp.zeros(game.q.shape[:-1], game.q.dtype).at[..., 0].set(game.share)

@@ -40,6 +40,7 @@ from jaxtyping import Float
 from meanfield.core._game import Array, Game, PairGame, RateGame, game_of
 
 TOLERANCE = 1e-7  # of a step, far below what an order of 1/N leaves out
+FIRST_STEP = 1e-2  # to have it found would compile the equations two times more
 Function = Callable[[Array], Array]
 
 
@@ -175,7 +176,7 @@ def cumulants_later(
         diffrax.Tsit5(),
         0.0,
         time,
-        None,
+        jnp.minimum(time, FIRST_STEP),
         Cumulants(*now),
         stepsize_controller=diffrax.PIDController(rtol=TOLERANCE, atol=TOLERANCE),
         max_steps=None,

@@ -96,6 +96,13 @@ def test_eigenvalues_that_lie_close_together_are_found(seed, number, dense, monk
         assert one["eigenvalue"].item() == pytest.approx(rightmost(np.asarray(columns).T), abs=1e-9)
 
 
+def test_spectrum_lies_in_the_disc_that_the_tangent_space_allows():
+    """|λ + 1| ≤ 2 for two words, so that the printed -8.50 of [004] Table S1 cannot be an eigenvalue."""
+    for seed in range(5):
+        policy, x = random_policy(seed, 2, 2, concentration=0.05), random_composition(seed, 21)
+        assert np.abs(np.linalg.eigvals(dense_reduced_jacobian(policy, x)) + 1).max() <= 2 + 1e-12
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
