@@ -53,10 +53,9 @@ def solve(
     know nothing of each other; attrs["method"] is 'mean field' or 'pair approximation'. The integrator is Tsitouras'
     method of order 5 with adaptive steps, for stiff reaction models Kvaerno's of order 5 (diffrax).
 
-    A trajectory of policies stops where max|dx/dt| < 1e-8, or at `max_time`; later times repeat its end. It may stop at
-    a saddle, for example in a population without any bias. A trajectory that is still moving at `max_time` is followed
-    for another 200 units of time, or 2000 if it has turned back at least once: `outcome` then tells a 'limit cycle'
-    from a 'slow transient'.
+    A trajectory of policies stops where max|dx/dt| < 1e-8, at a saddle too, or at `max_time`; later times repeat its
+    end. One that still moves then is followed for another 200 units of time, or 2000 if it has turned back at least
+    once: `outcome` tells a 'limit cycle' from a 'slow transient'.
 
     Parameters
     ----------

@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from meanfield.core._game import Array, Game, WordGame
-from meanfield.core._moments import game_of
+from meanfield.core._game import Array, Game, WordGame, game_of
 from meanfield.core._path_search import filled
 
 

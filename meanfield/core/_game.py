@@ -366,20 +366,6 @@ def game_of(arrays: tuple[Any, ...]) -> Game:
     return RateGame(pairs, *rates) if rates else pairs
 
 
-def after(w: Float[Array, "*species states"], n_words: int) -> Float[Array, "*species states words words"]:
-    """Values w of the states to which agents go: w[Γ(i, a, b)] for state i, word said a and word heard b.
-
-    Successors of a memory stand side by side, so this is a reshape. Full memories that differ in their oldest
-    interaction only have the same successors.
-    """
-    n_digits = n_words**2
-    rows = w[..., 1:].reshape(*w.shape[:-1], -1, n_words, n_words)
-    kept = rows.shape[-3]  # memories of at most H - 1 interactions
-    longest = rows[..., (kept - 1) // n_digits :, :, :]
-    repeats = (*(1 for _ in w.shape[:-1]), n_digits, 1, 1)
-    return jnp.concatenate([rows, jnp.tile(longest, repeats)], axis=-3)
-
-
 def keep(said: Float[Array, "*species states words"]) -> Float[Array, "*species kept words"]:
     """Sums over the states that keep the same memory: the last H - 1 interactions, or all where there are fewer."""
     n_states, n_words = said.shape[-2:]

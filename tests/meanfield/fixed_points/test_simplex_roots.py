@@ -123,28 +123,6 @@ def test_roots_next_to_corners_have_full_relative_accuracy(floor):
         np.testing.assert_allclose(np.sort(row)[:2], floor, rtol=1e-3)
 
 
-def only_words_in_memory(seed, length):
-    """Words that are not in memory are never said, so that each face of the simplex keeps to itself."""
-    policy = random_policy(seed, 3, length)
-    q, space = policy["q"].values.copy(), space_of(policy)
-    for i in range(1, space.n_states):
-        q[i, np.setdiff1d(INTERIOR, np.ravel(space.memory(i)))] = 0
-    return meanfield.make_policy(q / q.sum(1, keepdims=True), ["a", "b", "c"])
-
-
-def test_an_edge_has_the_roots_of_its_two_words():
-    policy = only_words_in_memory(5, 2)
-    space = space_of(policy)
-    small = meanfield.MemorySpace(2, 2)
-    rows = [space.state(small.memory(i)) for i in range(small.n_states)]
-    q = policy["q"].values[rows, :2]
-    two = meanfield.fixed_points(meanfield.make_policy(q / q.sum(1, keepdims=True), ["a", "b"]))
-    found = simplex_roots(response_of(policy, (0, 1)), 3, (0, 1))
-    inside = two["word_share"].values[1:-1]
-    np.testing.assert_allclose(found.roots[:, :2], inside, rtol=1e-9)
-    assert (found.roots[:, 2] == 0).all()
-
-
 def test_a_face_that_is_left_has_no_roots():
     found = simplex_roots(response_of(random_policy(1, 3, 1)), 3, (0, 1))
     assert not len(found.roots) and "other words are said" in found.report
