@@ -106,9 +106,10 @@ class ReducedJacobian:
 
         return product, transposed
 
-    def between(self, left: Numbers, right: Numbers) -> float:
-        """Re l·Br for complex vectors of float64."""
-        return float(np.real(left @ (self.apply(right.real) + 1j * self.apply(right.imag))))
+    def between(self, left: Numbers, right: Numbers) -> Numbers:
+        """Re l·Br for complex vectors of float64, one a row."""
+        image = self.apply(np.stack([right.real, right.imag]))
+        return (left * (image[0] + 1j * image[1])).sum(-1).real
 
     def shift(self, left: Numbers, right: Numbers) -> Numbers:
         """A bound of |l·δB r| for a relative change of 1 of each entry of x; l·r = 1.

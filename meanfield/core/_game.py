@@ -158,7 +158,7 @@ class WordGame(PairGame):
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])  # P(first word); H = 1
     >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    >>> print(core.drift(game, core.empty_memories(game)).round(2))
+    >>> print(np.asarray(core.drift(game, core.empty_memories(game))).round(2))
     [-1.    0.36  0.24  0.24  0.16]
     """
 

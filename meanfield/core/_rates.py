@@ -26,7 +26,7 @@ def drift(game: Flow, x: Float[Array, ...]) -> Float[Array, ...]:
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
     >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    >>> print(core.drift(game, core.empty_memories(game)).round(2))  # empty, A/A, A/B, B/A, B/B
+    >>> print(np.asarray(core.drift(game, core.empty_memories(game))).round(2))  # empty, A/A, A/B, B/A, B/B
     [-1.    0.36  0.24  0.24  0.16]
     """
     return game.drift(x)
@@ -43,7 +43,7 @@ def jacobian_product(
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
     >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
     >>> v = np.array([0.0, 1.0, 0.0, 0.0, -1.0])
-    >>> print(core.jacobian_product(game, core.empty_memories(game), v).round(2))
+    >>> print(np.asarray(core.jacobian_product(game, core.empty_memories(game), v)).round(2))
     [ 0.   -0.04 -0.16 -0.16  0.36]
     """
     return (_transposed if transpose else _along)(game, x, v)
@@ -69,7 +69,7 @@ def noise_product(game: Game, x: Float[Array, ...], w: Float[Array, ...]) -> Flo
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
     >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
     >>> w = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
-    >>> print(core.noise_product(game, core.empty_memories(game), w).round(2))
+    >>> print(np.asarray(core.noise_product(game, core.empty_memories(game), w)).round(2))
     [ 2.   -0.72 -0.48 -0.48 -0.32]
     """
 
@@ -103,7 +103,7 @@ def curvature(game: Game, x: Float[Array, ...], factors: Float[Array, "rank ..."
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
     >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
     >>> f = np.array([[0.0, 1.0, 0.0, 0.0, -1.0]])
-    >>> print(core.curvature(game, core.empty_memories(game), f).round(2))
+    >>> print(np.asarray(core.curvature(game, core.empty_memories(game), f)).round(2))
     [ 0.    0.64 -0.64 -0.64  0.64]
     """
 
@@ -126,7 +126,7 @@ def reaction_tensor(game: WordGame) -> Float[Array, "states states states"]:
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
     >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    >>> print(core.reaction_tensor(game)[:, 0, 0].round(2))
+    >>> print(np.asarray(core.reaction_tensor(game)[:, 0, 0]).round(2))
     [0.   0.36 0.24 0.24 0.16]
     """
     if game.groups is not None:

@@ -269,6 +269,7 @@ def test_exact_consensus_is_a_fixed_point():
     np.testing.assert_allclose(found.word_share[found.successful], [[1, 0], [0.5, 0.5], [0, 1]], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_derivatives_of_fixed_points():
     """The control: fixed points that stay. Entries without one have no derivatives, though log 0 is infinite."""
 

@@ -107,6 +107,7 @@ def test_those_committed_move_the_separatrix():
     assert beyond["fraction"].values.tolist() == [1.0]
 
 
+@pytest.mark.slow
 def test_limit_cycle_is_an_attractor():
     basins = meanfield.basins(oscillating_pair(), max_time=600.0)
     cycle = basins.sel(attractor=basins["outcome"].values == LIMIT_CYCLE)

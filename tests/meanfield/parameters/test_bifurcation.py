@@ -155,10 +155,20 @@ def test_each_closed_class_has_its_diagram():
     assert critical.attrs["reason"].endswith("most others say the other word at no fraction")
 
 
-def test_consensus_that_stays_one_is_said():
-    critical = meanfield.critical_mass(majority_policy(3, 1.0), word="a", old="a")
-    assert critical.attrs["transition"] == "none"
-    assert critical.attrs["reason"] == "the old state is a consensus that stays one at every fraction"
+@pytest.mark.parametrize(
+    ("policy", "word", "reason"),
+    [
+        (majority_policy(3, 1.0), "a", "the old state is a consensus that stays one at every fraction"),
+        (
+            meanfield.make_policy(np.array([0.5, 0.9, 0.8, 0.7, 0.6]), ["a", "b"]),
+            "b",
+            "without the newcomers there is no attractor at which most say 'b'",
+        ),
+    ],
+)
+def test_an_old_state_that_never_vanishes_or_is_not_there_is_said(policy, word, reason):
+    critical = meanfield.critical_mass(policy, word=word, old=word)
+    assert np.isnan(critical["critical_mass"]) and critical.attrs["reason"] == reason
 
 
 # Every point and every slice of the diagram
@@ -244,22 +254,17 @@ def test_few_may_be_left_to_commit():
 # The rate equation
 
 
-MARGIN = 0.002
-
-
-@pytest.mark.parametrize("case_name", ["fraction, committed"])
-def test_population_leaves_its_old_state_at_the_critical_mass(case_name):
+def test_population_leaves_its_old_state_at_the_critical_mass():
     """Just below, the old consensus stays near its fixed point; just above, it ends beyond the fold."""
-    population, parameter, word = CASES[case_name]
+    population, parameter, word = CASES["fraction, committed"]
     critical = meanfield.critical_mass(population, parameter=parameter, word=word, old="b")
     assert critical.attrs["transition"] == "fold"
     at, share = critical["critical_mass"].item(), critical["word_share"].values[0]
     ends = []
-    for c in (at - MARGIN, at + MARGIN):
+    for c in (at - 0.002, at + 0.002):
         there = with_parameter(population, parameter, word, c)
-        solution = meanfield.solve(
-            there, initial=meanfield.consensus(there, "b"), times=np.array([0.0, 1.0]), max_time=3000.0
-        )
+        start = meanfield.consensus(there, "b")
+        solution = meanfield.solve(there, initial=start, times=np.array([0.0, 1.0]), max_time=3000.0)
         assert solution["steady"]
         ends.append(mixture_word_share(solution["composition"].values, there.mixture)[0])
     assert share - 0.2 < ends[0] < share
@@ -421,10 +426,3 @@ def test_where_policies_respond_alike_an_equilibrium_lasts():
     critical = meanfield.critical_mass(population, parameter="fraction")
     np.testing.assert_allclose(critical["old_word_share"].values[0], expected)
     assert critical.attrs["reason"] == "the old state is an equilibrium at every fraction, and stays stable"
-
-
-def test_old_state_that_does_not_exist_is_not_replaced():
-    policy = meanfield.make_policy(np.array([0.5, 0.9, 0.8, 0.7, 0.6]), ["a", "b"])
-    critical = meanfield.critical_mass(policy, word="b", old="b")
-    assert np.isnan(critical["critical_mass"].item())
-    assert critical.attrs["reason"] == "without the newcomers there is no attractor at which most say 'b'"
