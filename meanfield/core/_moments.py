@@ -55,18 +55,16 @@ def stepped(game: Game, x: Float[Array, ...], step: Float[Array, ""]) -> Float[A
     return x + step * jnp.tensordot(jnp.asarray(LAST, x.dtype), slopes, 1)
 
 
-def moved_rows(
-    game: Game, x: Float[Array, "rows ..."], step: Float[Array, " rows"], rows: Float[Array, "rows ..."]
-) -> Array:
-    """Perturbations, the rows, each of its own x and after its own step; a few at once stay in a processor's cache."""
-    unused = -len(rows) % FEW
-    whole = jax.tree.map(lambda all: jnp.pad(all, [(0, unused)] + [(0, 0)] * (all.ndim - 1), "edge"), (x, step, rows))
+def moved_rows(game: Game, x: Array, step: Array, rows: Float[Array, "rows ..."]) -> Array:
+    """Perturbations of x, the rows, after the same step; a few at once stay in the cache of a processor."""
 
-    def moved(one: tuple[Array, Array, Array]) -> Array:
-        x, step, row = one
+    def moved(row: Array) -> Array:
         return jax.jvp(lambda x: stepped(game, x, step), (x,), (row,))[1]
 
-    return jax.lax.map(moved, whole, batch_size=FEW)[: len(rows)]
+    few = min(FEW, len(rows))
+    # A rest of other length would be compiled beside the loop
+    whole = jnp.pad(rows, [(0, -len(rows) % few)] + [(0, 0)] * (rows.ndim - 1))
+    return jax.lax.map(moved, whole, batch_size=few)[: len(rows)]
 
 
 def source_product(game: Game, x: Array, v: Array, pause: Float[Array, ""]) -> Array:
@@ -172,17 +170,17 @@ def correlation_program(
 
     `arrays` are as in `game_of`.
     """
-    game, rank, n_tests = game_of(arrays), len(rows), len(tests)
-    of = np.repeat([0, 1, 2], [rank + n_tests, n_tests, n_tests])  # the node at which each row begins
+    game, rank = game_of(arrays), len(rows)
 
     def one(state: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], tuple[Array, ...]]:
         x, rows, weights = state
         seen = (x, *observed(game, x, rows, weights, observables, pause))
         nodes, rest, shares = _nodes(game, x, step)
         fed, middles = jax.vmap(lambda node: _fed(game, node, tests, pause))(nodes)
-        moved = moved_rows(game, nodes[of], rest[of], jnp.concatenate([rows, *fed[:3]]))
+        within = jax.vmap(lambda node, rest, fed: moved_rows(game, node, rest, fed))(nodes[1:3], rest[1:3], fed[1:3])
+        factors = jnp.concatenate([moved_rows(game, x, step, jnp.concatenate([rows, fed[0]])), *within, fed[3]])
         middle = jax.scipy.linalg.block_diag(jnp.diag(weights), *(shares[:, None, None] * middles))
-        rows, weights, lost = _compressed(jnp.concatenate([moved, fed[3]]), middle, rank)
+        rows, weights, lost = _compressed(factors, middle, rank)
         return (nodes[3], rows, weights), (*seen, lost)
 
     state, seen = jax.lax.scan(one, (x, rows, weights), None, length=n_steps)
@@ -204,7 +202,7 @@ def driven_program(
         x, v = state
         nodes, rest, shares = _nodes(game, x, step)
         starts = jax.vmap(jnp.multiply)(shares, push).at[0].add(v)
-        v = moved_rows(game, nodes, rest, starts).sum(0)
+        v = jax.vmap(lambda node, rest, row: moved_rows(game, node, rest, row[None])[0])(nodes, rest, starts).sum(0)
         return (nodes[3], v), jax.vmap(lambda one: jnp.vdot(one, v))(observables)
 
     (x, v), seen = jax.lax.scan(one, (x, v), pushes)

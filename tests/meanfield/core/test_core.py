@@ -459,6 +459,6 @@ def test_one_step_is_of_order_five():
 
     errors = [np.abs(after(step, 1) - after(step, 32)).max() for step in (0.1, 0.05)]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(6, abs=0.4)
-    moved = jax.jit(moved_rows)(game, np.stack([x] * 5), np.full(5, 0.2), np.stack([other - x] * 5))
+    moved = jax.jit(moved_rows)(game, x, 0.2, np.stack([other - x] * 5))
     there, back = (jax.jit(stepped)(game, x + sign * 1e-6 * (other - x), 0.2) for sign in (1, -1))
     np.testing.assert_allclose(moved, [(there - back) / 2e-6] * 5, atol=1e-9)
