@@ -115,7 +115,7 @@ def test_kappa_is_as_asked(policy, beyond):
     assert result.attrs["residual"] < 1e-4
 
 
-def test_kappa_is_smooth_through_the_boundary(policy, to_the_boundary):
+def test_kappa_is_smooth_through_the_boundary(to_the_boundary):
     """Signed, from both sides, against its derivative: differences of order two."""
     q, random = to_the_boundary["q"].values[:, 0], np.random.default_rng(1)
     direction = q * (1 - q) * random.standard_normal(21)
@@ -130,7 +130,7 @@ def test_kappa_is_smooth_through_the_boundary(policy, to_the_boundary):
     assert (values[2] - values[0]) / 0.02 == pytest.approx(slope, rel=1e-3)
 
 
-def test_the_result_is_a_policy_that_lists_its_costs(policy, beyond, tmp_path):
+def test_the_result_is_a_policy_that_lists_its_costs(policy, beyond):
     result = beyond
     assert (np.diff(result["cost"]) <= 0).all()
     assert result["cost"].sum().item() == pytest.approx(result["total_cost"].item())
@@ -144,7 +144,6 @@ def test_the_result_is_a_policy_that_lists_its_costs(policy, beyond, tmp_path):
     expected = rel_entr(ours["q"].values, policy["q"].values).sum(1)
     np.testing.assert_allclose(ours["divergence"], expected, atol=1e-15)
     assert ours["memory"].values[space_of(policy).state([(1, 0), (0, 1)])] == "b/a a/b"
-    assert meanfield.load(meanfield.save(result, tmp_path / "changed.nc")).identical(result)
 
 
 def test_exchanging_the_words_exchanges_the_change(policy, to_the_boundary):
@@ -167,7 +166,7 @@ def test_groups_of_a_hundred_end_at_the_other_word(policy, beyond):
     assert chances[0] < 0.4 and chances[1] > 0.8
 
 
-def test_zeros_stay(policy):
+def test_zeros_stay():
     """And what can't change does not: agents without memories, and those in a tie, do all of it."""
     result = canonical_order(design(follower(0.0, empty=0.6, words="ab"), of="kappa", value=0.0), "result")
     fixed = (follower(0.0, empty=0.6, words="ab")["q"].values == 0).any(1)
@@ -176,17 +175,18 @@ def test_zeros_stay(policy):
     assert result["value_after"].item() == pytest.approx(0, abs=1e-5)
 
 
-def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
-    known = meanfield.group_size_law(policy)["kappa"].item()
-    for name, value, message in (
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
         ("MAX_ITERATIONS", 1, "1 iterations did not suffice"),
         ("DOUBLINGS", 0, "no change of the answers that have a probability above 0"),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(least_change, name, value)
-            with pytest.raises(meanfield.ConvergenceError, match=message) as raised:
-                design(policy, of="kappa", value=0.0)
-            assert raised.value.best == known
+    ],
+)
+def test_what_is_not_found_says_why_and_hands_over_kappa(policy, to_the_boundary, monkeypatch, name, value, message):
+    monkeypatch.setattr(least_change, name, value)
+    with pytest.raises(meanfield.ConvergenceError, match=message) as raised:
+        design(policy, of="kappa", value=0.0)
+    assert raised.value.best == to_the_boundary["value_before"].item()
 
 
 @pytest.mark.parametrize(
@@ -204,14 +204,7 @@ def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
             {},
             "policy has one attractor, .* not what group_size_law gives .* is the only attractor .* fixed_point = 0$",
         ),
-        *(
-            (conformist(), {"of": of, "value": value, **option}, f"^value = {value}: expected a number {span}")
-            for of, option, span in (
-                ("word_share", {"fixed_point": 0}, "between 0 and 1"),
-                ("barrier", {"fixed_point": 0}, "above 0"),
-            )
-            for value in (-1.0,)
-        ),
+        (conformist(), {"of": "word_share", "value": -1.0, "fixed_point": 0}, "^value = -1.0: .* between 0 and 1"),
         (majority(0.5), {}, "policy has no finite κ above 0: agents treat both words alike"),
         (
             follower(0.0, empty=1.0, words="ab"),
@@ -231,16 +224,14 @@ def test_marginal_policies_are_refused(published):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pair", ["woman/man", "more/less"])
-def test_published_policies(published, pair):
+@pytest.mark.parametrize(("pair", "word"), [("woman/man", "man"), ("more/less", "more")])
+def test_published_policies(published, pair, word):
     """One of the weakest and one of the strongest biases of GPT-4o. 10,000 groups: five standard errors are 0.02."""
     policy = published.sel(model="gpt-4o", pair=pair).set_index(word="word_label")
     changed = design(policy, of="kappa", value=-0.1)
     law = meanfield.group_size_law(changed, n_agents=[100])
     assert law["kappa"].item() == pytest.approx(0.1, rel=1e-3)
-    assert law["strong_word"].item() == changed["other_word"].item() == {"woman/man": "man", "more/less": "more"}[pair]
+    assert law["strong_word"].item() == changed["other_word"].item() == word
     runs = validation.simulate(changed, n_agents=100, runs=10_000, seed=1, max_rounds=60, record_rounds=60)
-    other = (runs["word_share"].sel(word=changed["other_word"].item()).isel(round=-1) > 0.5).mean().item()
+    other = (runs["word_share"].sel(word=word).isel(round=-1) > 0.5).mean().item()
     assert other == pytest.approx(law["probability"].item(), abs=0.03)
-    exact = (policy["q"] == 0) | (policy["q"] == 1)
-    assert (meanfield.validate_policy(changed)["q"].where(exact) == policy["q"].where(exact)).where(exact, True).all()

@@ -3,7 +3,6 @@
 import numpy as np
 
 import meanfield
-from _metastable import follower
 from meanfield._large_deviations.linearised import Hamiltonian
 
 
@@ -72,14 +71,3 @@ def test_without_momentum_it_is_the_rate_equation():
     for one, velocity, matrix in zip(x, h.flow(x, none).by_p, h.curvature(x, none).xp, strict=True):
         np.testing.assert_allclose(velocity, model.drift(one), atol=1e-15)
         np.testing.assert_allclose(matrix.T, model.jacobian(one), atol=1e-15)
-
-
-def test_a_face_is_a_model_of_its_own():
-    """Agents of full memories only: the others have no part in h."""
-    model = meanfield.reaction_model(follower(0.05))
-    face = np.arange(model.n_states) >= 5
-    x, p = some_points(16)
-    padded = [np.hstack([np.zeros((3, 5)), one]) for one in (x, p)]
-    np.testing.assert_allclose(
-        Hamiltonian(model, face, np.eye(model.n_states)).flow(x, p).value, whole(model).flow(*padded).value, rtol=1e-13
-    )

@@ -132,13 +132,12 @@ def test_two_states_have_no_lifetime(fitness, alone, barrier, reason):
 @pytest.mark.parametrize("committed", [{}, {"a": 0.05, "b": 0.2}], ids=len)
 def test_memories_of_one_interaction_hold_one_convention(committed):
     """Sharp policies, which would hold two if they could, as followers with H = 2 do."""
-    for seed in range(6):
+    for seed in range(3):
         policy = random_policy(seed, concentration=0.1)
         points = meanfield.fixed_points(meanfield.Population(policy, committed=committed))
         assert points.sizes["fixed_point"] <= 2
         assert (points["stability"] == "stable").sum() <= 1
-    stable = meanfield.fixed_points(follower(0.05))["stability"] == "stable"
-    assert stable.sum() == 2
+    assert (meanfield.fixed_points(follower(0.05))["stability"] == "stable").sum() == 2
 
 
 @pytest.mark.slow

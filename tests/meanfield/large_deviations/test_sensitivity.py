@@ -31,10 +31,10 @@ def value_of(policy: xr.Dataset, of: str, fixed_point: int | None = None, word: 
     return point["eigenvalue"].item() if of == "eigenvalue" else point["word_share"].values[0]
 
 
-def slope(policy: xr.Dataset, step: float, seed: int = 0, **what) -> tuple[np.ndarray, float]:
+def slope(policy: xr.Dataset, step: float, **what) -> tuple[np.ndarray, float]:
     """A random direction, and the derivative along it by central differences, of order four where they are cheap."""
     q = policy["q"].values
-    direction = q[:, 0] * q[:, 1] * np.random.default_rng(seed).standard_normal(len(q))
+    direction = q[:, 0] * q[:, 1] * np.random.default_rng(0).standard_normal(len(q))
 
     def at(shift: float) -> float:
         words = meanfield.toolbox.words_of(policy)
@@ -77,9 +77,8 @@ def test_derivatives_are_those_of_central_differences(length, dense, what, monke
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 42])
-def test_complex_eigenvalues(seed):
-    policy, what = random_policy(seed, 2, 3, 0.5), {"of": "eigenvalue", "fixed_point": 0}
+def test_complex_eigenvalues():
+    policy, what = random_policy(42, 2, 3, 0.5), {"of": "eigenvalue", "fixed_point": 0}
     assert meanfield.fixed_points(policy)["eigenvalue_imaginary"].values[0] > 0.3
     direction, difference = slope(policy, 1e-4, **what)
     assert along(sensitivity(policy, **what), direction) == pytest.approx(difference, rel=1e-6)
@@ -97,29 +96,26 @@ def size(result: xr.Dataset, policy: xr.Dataset) -> float:
         conformist(),  # H = 2
         *(
             pytest.param(one, marks=pytest.mark.slow)
-            for one in (majority(0.35, 0.98, seed=4), majority(0.95, 0.98), majority(0.55, length=5))
+            for one in (majority(0.35, 0.98, seed=4), majority(0.55, length=5))
         ),
     ],
 )
 def test_kappa(policy):
     """By differences of order two. The control: derivatives of states in another order."""
     result = sensitivity(policy, of="kappa")
-    other = result.roll(state=1)
-    for seed in (0, 1):
-        direction, difference = slope(policy, 1e-3, seed, of="kappa")
-        assert abs(along(result, direction) - difference) < 2e-4 * size(result, policy)
-        assert abs(along(other, direction) - difference) > 1e-2 * size(result, policy)
+    direction, difference = slope(policy, 1e-3, of="kappa")
+    assert abs(along(result, direction) - difference) < 2e-4 * size(result, policy)
+    assert abs(along(result.roll(state=1), direction) - difference) > 1e-2 * size(result, policy)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pair", ["woman/man", "African/White", "more/less"])
+@pytest.mark.parametrize("pair", ["woman/man", "more/less"])
 def test_kappa_of_published_policies(published, pair):
     policy = published.sel(model="gpt-4o", pair=pair)
     result = sensitivity(policy, of="kappa")
     assert result["contribution"].sum().item() == pytest.approx(result.attrs["value"], rel=0.08)
-    for seed in (0, 1):
-        direction, difference = slope(policy, 1e-3, seed, of="kappa")
-        assert abs(along(result, direction) - difference) < 2e-4 * size(result, policy)
+    direction, difference = slope(policy, 1e-3, of="kappa")
+    assert abs(along(result, direction) - difference) < 2e-4 * size(result, policy)
 
 
 @pytest.mark.usefixtures("unchecked_types")
@@ -201,7 +197,7 @@ def test_where_memory_does_not_matter_the_derivative_is_the_weight():
     np.testing.assert_allclose(result["derivative"], result["weight"], atol=1e-14)
 
 
-def test_memories_are_labelled_oldest_first(tmp_path):
+def test_memories_are_labelled_oldest_first():
     policy = majority(0.6, length=2)
     result = sensitivity(policy, of="word_share", fixed_point=0)
     space = space_of(policy)
@@ -209,13 +205,6 @@ def test_memories_are_labelled_oldest_first(tmp_path):
     assert result["memory"].values[space.state([(0, 1), (1, 1)])] == "a/b b/b"
     assert result["weight"].sum().item() == pytest.approx(1)
     assert result.attrs["option_fixed_point"] == 0
-    assert meanfield.load(meanfield.save(result, tmp_path / "sensitivity.nc")).identical(result)
-
-
-def test_defective_eigenvalues_are_refused():
-    """Who always says a has forgotten everything else after H interactions: λ = -1 in a Jordan block."""
-    with pytest.raises(meanfield.InputError, match="defective or degenerate leading eigenvalue -1"):
-        sensitivity(ALWAYS_A, of="eigenvalue", fixed_point=0)
 
 
 @pytest.mark.parametrize(
@@ -234,6 +223,8 @@ def test_defective_eigenvalues_are_refused():
             {"of": "critical_mass", "word": "a"},
             "word = 'a': expected one with a fold, but for {a, b} the old state is",
         ),
+        # Who always says a has forgotten everything else after H interactions: λ = -1 in a Jordan block
+        (ALWAYS_A, {"of": "eigenvalue", "fixed_point": 0}, "defective or degenerate leading eigenvalue -1"),
         (ALWAYS_A, {"of": "kappa"}, "has one attractor, .*: the consensus on 'b' is no fixed point.* fixed_point = 0"),
     ],
 )
