@@ -63,17 +63,6 @@ def test_distance_is_the_share_of_converts_that_turns_an_infinite_population():
         assert "ab"[int(np.argmax(share))] == word
 
 
-def test_chances_are_those_of_simulated_populations():
-    """40,000 runs of 10 rounds: within five standard errors (0.0125 at most) and 0.005 for what is left of 1/√N."""
-    policy = majority(0.53)
-    sizes = [100, 400]
-    law = group_size_law(policy, n_agents=sizes)
-    runs = validation.simulate(policy, n_agents=sizes, runs=40_000, seed=3, record_rounds=10, max_rounds=10)
-    ended = (runs["word_share"].isel(round=-1, word=0) > 0.5).mean("run")
-    assert 0.6 < ended.values[0] < ended.values[1] < 0.95, "where a wrong κ would show"
-    np.testing.assert_allclose(ended, law["probability"], atol=0.0175)
-
-
 @pytest.mark.slow
 def test_mixed_attractors_are_reserved():
     law = group_size_law(majority(0.53, fidelity=0.97))

@@ -77,7 +77,7 @@ def test_words_that_are_alike_have_the_same_chance(monkeypatch):
     every = group_size_law(follow([0, 0, 0]), n_agents=[10, 1000])
     np.testing.assert_allclose(every["word_probability"], 1 / 3, rtol=1e-12)
     assert every["strong_word"].item() == "" and every["kappa"].item() == 0
-    monkeypatch.setitem(RAYS, 2, 64)
+    monkeypatch.setitem(RAYS, 2, 48)
     law = group_size_law(follow([0, 0, -0.2]), n_agents=[2, 10, 1000])
     two = law["word_probability"].values
     np.testing.assert_allclose(two[:, 0], two[:, 1], atol=3e-3)

@@ -108,11 +108,6 @@ def test_steps_that_go_one_way_only():
     assert found["lifetime"].values[here, 0] == pytest.approx(sum(steps[51 - start :]), rel=1e-11)
 
 
-def test_what_is_never_left_lives_for_ever():
-    model = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: 0.5 * x["I"], 1.0])
-    assert lifetime(model, n_agents=[10, 100])["lifetime"].values.tolist() == [[np.inf, np.inf]]
-
-
 def random_rates(seed=0, size=5):
     return np.random.default_rng(seed).normal(scale=3, size=(size, size))
 

@@ -92,6 +92,7 @@ def test_where_rates_are_functions_the_closed_form_is_that_of_agents_who_may_mee
     assert (np.abs(off[1:]) < 0.6 * np.abs(off[:-1].values)).all()
 
 
+@pytest.mark.slow
 def test_rates_that_are_functions_end_as_their_exact_chains():
     rates = [lambda x: 2 * x["I"] + 2 * x["I"] ** 2, 1.0, 3.0]
     model = meanfield.ReactionModel.from_rules({"S": "I", "I": "R", "R": "S"}, rates)
@@ -130,6 +131,7 @@ def time_of_words(policy, n_agents):
 def test_without_a_growing_infection_nothing_lasts():
     found = lifetime(epidemic(0.999), n_agents=[10])
     assert found["composition"].sel(state="S") == 1 and "never change" in found["reason"].item()
+    assert found["lifetime"].item() == np.inf
 
 
 @pytest.mark.parametrize(

@@ -40,12 +40,6 @@ def trust(beta):
     return ReactionModel.from_rules(rules, rates, states=["A", "B", "AB"])
 
 
-def two_folds(c):
-    """Two excited agents excite a third through a pair: dx/dt has a cubic right side in x, solved for c below."""
-    rules = {"E": "X", "X": "E", "2 X": "D + X", "D": "X", "D + E": "D + X"}
-    return ReactionModel.from_rules(rules, [c, 1.0, 2.0, 1.0, 3.0])
-
-
 @pytest.fixture(scope="module")
 def waves():
     """The diagram of `waning`, with the interval in which there are waves."""
@@ -146,18 +140,6 @@ def test_lyapunov_coefficient_gives_the_size_of_waves(waves):
         last = solution.y[1, solution.t > end - 2 * np.pi / omega]
         sizes.append((last.max() - last.min()) / 2 / (predicted * abs(r[1])))
     assert abs(sizes[0] - 1) < 0.05 and abs(sizes[0] - 1) < abs(sizes[1] - 1), "better where the waves are smaller"
-
-
-@pytest.mark.slow
-def test_every_point_is_a_fixed_point_and_branches_are_found_from_any_seed():
-    found = []
-    for seed in (0, 1):
-        diagram = meanfield.bifurcation(two_folds, interval=(0.001, 0.2), seed=seed, starts=8, spacing=0.05)
-        for point in range(0, diagram.sizes["point"], 7):
-            one = diagram.isel(point=point)
-            assert np.abs(two_folds(one["parameter"].item()).drift(one["composition"].values)).max() < 1e-10
-        found.append(np.sort(at(diagram, "fold")["parameter"].values))
-    assert len(found[0]) == 2 and found[0] == pytest.approx(found[1], abs=1e-9)
 
 
 STRAINS = {"S + I": "2 I", "I": "S", "S + J": "2 J", "J": "S"}
