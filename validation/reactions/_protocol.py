@@ -60,8 +60,8 @@ def simulate(
     An interaction takes a uniformly random ordered pair of distinct agents (initiator, responder), on a graph of
     neighbours, from the states (i, j) to (i', j') with the given probability. A round is N interactions. Both methods
     play this process exactly: 'agents' plays one interaction after another; 'batches' draws the interactions of agents
-    not met before at once, and only those that meet an agent again one by one, 2·K² in K·sqrt(N) interactions (see
-    `_epochs` and `_kernel`). Source: Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
+    not met before at once, and only those that meet an agent again one by one, 2·K² in K·sqrt(N) interactions. Source:
+    Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
 
     Parameters
     ----------

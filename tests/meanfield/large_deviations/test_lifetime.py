@@ -80,11 +80,9 @@ def test_policy_has_the_lifetime_of_its_exact_chain():
     assert (np.diff(off) < 0).all()
 
 
-@pytest.mark.parametrize(
-    "game", [pytest.param(follower(0.05), marks=pytest.mark.slow), Population(follower(0.05), committed={"A": 0.04})]
-)
-def test_fields_of_words_and_of_channels_give_the_same_prefactor(game):
+def test_fields_of_words_and_of_channels_give_the_same_prefactor():
     """W² fields of words, and fields of the channels if the same agents are a reaction model."""
+    game = Population(follower(0.05), committed={"A": 0.04})
     ground = landscape(game, None)
     (way,) = ground.ways_out(0)
     words, channels = (agents_of(way, mixture, ends_of(way)) for mixture in (as_population(game).mixture, None))

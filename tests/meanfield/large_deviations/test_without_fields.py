@@ -94,9 +94,10 @@ def exact_lifetime(model, n_agents, attractor):
     return 2 * chain.first_passage(attractor, at_ridge)
 
 
+@pytest.mark.slow
 def test_two_opinions_and_doubt_live_as_long_as_in_the_exact_chain():
     """In two dimensions, with pairs of two different agents beside rates that all N agents make."""
-    (_, together), sizes = undecided(0.18), [30, 60, 120]
+    (_, together), sizes = undecided(0.18), [45, 90, 180]
     found = lifetime(together, n_agents=sizes)
     assert found.sizes["fixed_point"] == 2 and not any(found["reason"].values)
     np.testing.assert_allclose(found["lifetime"][0], found["lifetime"][1], rtol=1e-3)
@@ -129,8 +130,8 @@ def test_where_there_are_fields_both_give_the_same(game):
 
 
 def test_paths_in_many_directions_are_not_computed(monkeypatch):
-    monkeypatch.setattr(exits, "MOST_POLISHED", 1)
-    found = lifetime(undecided(0.18)[1], n_agents=50)
+    monkeypatch.setattr(exits, "MOST_POLISHED", 0)
+    found = lifetime(audience(1.5, -0.05), n_agents=50)
     assert "paths are computed in at most" in found["reason"].values[0] and found["lifetime"].isnull().all()
 
 
