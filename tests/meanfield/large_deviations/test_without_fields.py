@@ -132,7 +132,7 @@ def test_where_there_are_fields_both_give_the_same(game):
 def test_paths_in_many_directions_are_not_computed(monkeypatch):
     monkeypatch.setattr(exits, "MOST_POLISHED", 0)
     found = lifetime(audience(1.5, -0.05), n_agents=50)
-    assert "paths are computed in at most" in found["reason"].values[0] and found["lifetime"].isnull().all()
+    assert "paths are computed in at most" in found["reason"].values[0] and found["barrier"].isnull().all()
 
 
 @pytest.mark.slow
