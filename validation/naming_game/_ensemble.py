@@ -13,9 +13,8 @@ from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
 from validation._engine.arguments import OBSERVABLES
 from validation._engine.ensemble import play_to_end, portions
-from validation._engine.node_groups import NodeGroups
 from validation._engine.thresholds import word_thresholds
-from validation._engine.topology import Edges, Topology, pairs_met, placed
+from validation._engine.topology import Edges, NodeGroups, Topology, pairs_met, placed
 from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
 from validation.naming_game._kernel import advance
 from validation.naming_game._lazy_policy import AGENT_BYTES, RUNS_AT_ONCE, LazyPolicy, find_rows, rows_at_start

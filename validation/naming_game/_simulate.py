@@ -19,8 +19,7 @@ from meanfield.toolbox import LARGEST_SEED, as_population, one_of, stamp, whole_
 from theory.pairs import MATCHED, NO_EDGES
 from validation._engine.arguments import LARGEST_POPULATION, OBSERVABLES, check_ensembles, names_of, population_sizes
 from validation._engine.ensemble import collection_paused
-from validation._engine.node_groups import NodeGroups
-from validation._engine.topology import PAIRWISE, Graph, Topology
+from validation._engine.topology import PAIRWISE, Graph, NodeGroups, Topology
 from validation.naming_game._convention import Convention, convention_of
 from validation.naming_game._ensemble import OF_AGENTS, Ensemble, Plan, Recording, Rules, play_ensemble
 from validation.naming_game._lazy_policy import LazyPolicy, lazy_start
@@ -240,7 +239,7 @@ def simulate(
         told = f"n_agents = {sizes}, runs = {runs}: {interactions:.1g} interactions a round, up to {max_rounds} rounds"
         warnings.warn(f"{told} of a minute or more each; progress=True shows how far they are", stacklevel=2)
     plan = Plan(runs, seed, rule, max_rounds, recording)
-    asked_before = lazy.asked if lazy else 0
+    calls, memories = lazy.asked if lazy else (0, 0)
     if lazy:
         starts = [lazy_start(lazy, cast, n, initial) for n in sizes]
     else:
@@ -276,7 +275,10 @@ def simulate(
     options |= {"committed_nodes": graph and graph.places(), "schedule": "matching" if matched else None}
     options |= {"convention": str(convention), "committed_are_extra": committed_are_extra}
     result = stamp(result, "simulation", None if lazy else policy, **options)
-    return result.assign_attrs(lazy.provenance(asked_before)) if lazy else result
+    if lazy:
+        asked = {"function_calls": lazy.asked.calls - calls, "memories_asked": lazy.asked.memories - memories}
+        result = result.assign_attrs(memory_length=lazy.space.memory_length, **asked)
+    return result
 
 
 def _topology(

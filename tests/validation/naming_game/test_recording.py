@@ -6,7 +6,6 @@ an arbitrary seed, and has a control that the same criterion must reject. All el
 
 from __future__ import annotations
 
-import itertools
 from functools import cache
 from typing import Any
 
@@ -17,9 +16,9 @@ from scipy.stats import norm
 
 import meanfield
 import validation
-from _ensembles import ALPHA, GENERIC_Q, chi_square_p, last_interaction_policy, two_words
+from _ensembles import ALPHA, GENERIC_Q, last_interaction_policy, two_words
 from _policies import random_policy
-from meanfield import InputError, MemorySpace, Population
+from meanfield import InputError, Population
 from meanfield.toolbox import space_of
 from validation import simulate
 from validation.naming_game import LazyPolicy
@@ -95,15 +94,6 @@ def test_a_lazy_policy_says_what_its_table_does() -> None:
     xr.testing.assert_equal(table, recorded("lazy"))
 
 
-def test_portions_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = {name: recorded(name) for name in GAMES}
-    monkeypatch.setattr("validation._engine.ensemble.STATE_BYTES", 12 * 2 * 3)
-    monkeypatch.setattr("validation._engine.ensemble.INTERACTIONS_A_CALL", 100)
-    for name, whole in expected.items():
-        again = play(name, record=EVERYTHING, trajectories=True)
-        xr.testing.assert_identical(again.drop_attrs(), whole.drop_attrs())
-
-
 # --- identities that every run obeys ---
 
 
@@ -155,43 +145,6 @@ def test_before_the_first_round_nothing_is_said() -> None:
     assert games.attrs["option_record"] == "word_share said success_rate"
 
 
-def test_what_is_recorded_is_saved(tmp_path) -> None:
-    games = play("tables", record=EVERYTHING, record_rounds=3)
-    xr.testing.assert_identical(games, meanfield.load(meanfield.save(games, tmp_path / "games.nc")))
-
-
-# --- the exact distribution ---
-
-
-def law_of_said(q: np.ndarray, n: int, first: int) -> np.ndarray:
-    """P(the first word is said k times in n interactions), after `first` others from empty memories; H = 1."""
-    space = MemorySpace(2, 1)
-    populations = list(itertools.product(range(space.n_states), repeat=n))
-    number = {population: k for k, population in enumerate(populations)}
-    moves = np.zeros((3, len(populations), len(populations)))  # by how many of the two say the first word
-    for (k, population), (i, j) in itertools.product(enumerate(populations), itertools.permutations(range(n), 2)):
-        for a, b in itertools.product(range(2), repeat=2):
-            after = list(population)
-            after[i], after[j] = space.state([(a, b)]), space.state([(b, a)])
-            p = q[population[i], a] * q[population[j], b] / (n * (n - 1))
-            moves[2 - a - b, k, number[tuple(after)]] += p
-    law = np.zeros((2 * n + 1, len(populations)))
-    law[0] = np.linalg.matrix_power(moves.sum(0), first)[0]
-    for _ in range(n):
-        shifted = [np.roll(law @ move, times, axis=0) for times, move in enumerate(moves)]
-        law = np.sum(shifted, axis=0)
-    return law.sum(1)
-
-
-@pytest.mark.parametrize("played", [1, 3])
-def test_what_three_agents_say_has_the_exact_law(played: int) -> None:
-    games = simulate(GENERIC, n_agents=3, runs=50_000, seed=2, max_rounds=3, record_rounds=3, record=["said"])
-    times = (games["said"].isel(n_agents=0, word=0).sel(round=played) * 6).round().astype(int).values
-    observed = np.bincount(times, minlength=7)
-    assert chi_square_p(observed, law_of_said(two_words(GENERIC_Q), 3, 3 * (played - 1))) > ALPHA
-    assert chi_square_p(observed, law_of_said(two_words(GENERIC_Q), 3, 3 * played)) < ALPHA or played > 1
-
-
 def test_means_are_those_of_the_exact_chain() -> None:
     """The mean share of a word said in a round is the mean of Q before its interactions; agreements likewise."""
     policies = [random_policy(seed) for seed in (0, 1)]
@@ -213,18 +166,3 @@ def test_means_are_those_of_the_exact_chain() -> None:
             assert abs(values.mean().item() - mean) < limit * error
     said = games["said"].sel(round=1, word="a")
     assert abs(said.mean().item() - share[n]) > limit * said.std().item() / np.sqrt(said.size), "Q at the round's end"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"record": "said", "record_rounds": 3}, "record = 'said': expected a sequence of some of word_share, said"),
-        ({"record": ["says"], "record_rounds": 3}, r"record = \['says'\]: expected a sequence of some of"),
-        ({"record": [], "record_rounds": 3}, r"record = \[\]: expected a sequence"),
-        ({"record": 3, "record_rounds": 3}, "record = 3: expected a sequence"),
-        ({"record": ["said"]}, r"record = \['said'\] without rounds: expected record_rounds or trajectories=True"),
-    ],
-)
-def test_wrong_input_is_named(options: dict[str, Any], message: str, unchecked_types: None) -> None:
-    with pytest.raises(InputError, match=message):
-        simulate(GENERIC, n_agents=5, runs=1, seed=0, **options)
