@@ -70,12 +70,11 @@ def test_goes_on_where_it_was_stopped(error, finished: Path, tmp_path: Path, mon
         if len(written) == 5:
             raise error
 
-    full = (
-        r"stopped.zarr: .* \(No space left on device\); finished ones are kept" if isinstance(error, OSError) else None
-    )
+    full = isinstance(error, OSError)
+    told = r"stopped.zarr: .* \(No space left on device\); finished ones are kept" if full else None
     with monkeypatch.context() as patch:
         patch.setattr(_sweep, "_write", stops)
-        with pytest.raises(StorageError if isinstance(error, OSError) else KeyboardInterrupt, match=full):
+        with pytest.raises(StorageError if full else KeyboardInterrupt, match=told):
             sweep(policies(), store, **ARGUMENTS)
     assert open_sweep(store)["done"].sum() == 5
     (store / "done" / "0.partial").write_bytes(b"left by a kill")
