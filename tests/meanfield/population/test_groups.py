@@ -231,12 +231,8 @@ def test_few_agents_are_spread_as_enumerated(rule):
         meanfield.finite_size(Population(policy, **options), times=[4.0], order=2)
 
 
-def test_exact_populations_and_graphs_refuse():
+def test_too_few_agents_are_no_group():
     population = Population(policy_of(2, 1, 1), group=3)
-    with pytest.raises(InputError, match="meets in groups of 3"):
-        validation.naming_game.exact_population(population, n_agents=4)
-    with pytest.raises(InputError, match="which meets in groups"):
-        validation.simulate(population, n_agents=3, runs=1, seed=1, topology=np.array([[0, 1], [1, 2]]))
     with pytest.raises(InputError, match="n_agents = 2: too few, since 2 agents are no group of 3"):
         validation.simulate(population, n_agents=2, runs=1, seed=1)
     options = {"committed": {"A": 1}, "committed_are_extra": True, "max_rounds": 1}

@@ -13,7 +13,6 @@ import meanfield
 import validation
 from _policies import random_composition, random_policy, relabelled, relabelled_states
 from meanfield import InputError, Population
-from meanfield._fixed_points.response import responses
 from meanfield.toolbox import space_of
 
 TIMES = np.linspace(0.0, 20.0, 8)
@@ -124,22 +123,6 @@ def test_drift_is_the_double_sum_over_agents(n_words, length):
     np.testing.assert_allclose(meanfield.drift(population, x), expected, atol=1e-15)
     without = Population(policies, fractions=[0.3, 0.7])
     assert np.abs(meanfield.drift(without, x) - expected).max() > 1e-3, "the control"
-
-
-def test_fixed_points_are_the_only_ones_on_a_fine_grid():
-    """F(Q) - Q changes sign at the fixed points and nowhere else; F is here a sum over the kinds, one by one."""
-    population = two_policies({"b": 0.03})
-    grid = np.linspace(1e-4, 1 - 1e-4, 1001)
-    said = sum(
-        share * responses(Population(policy).mixture)[0](np.stack([grid, 1 - grid], 1))[:, 0]
-        for share, policy in zip(population.mixture.share, population.policies, strict=True)
-    )
-    changes = grid[np.flatnonzero(np.diff(np.sign(said - grid)))][::-1]
-    points = meanfield.fixed_points(population)
-    np.testing.assert_allclose(points["word_share"].values[:, 0], changes, atol=1e-3)
-    for x, residual in zip(points["composition"].values, points["residual"].values, strict=True):
-        assert residual < 1e-13
-        assert np.abs(brute_force_drift(population, x)).max() < 1e-13
 
 
 def test_batch_of_starts_is_solved_as_one_by_one():

@@ -66,7 +66,7 @@ def assert_same_runs(one: xr.Dataset, other: xr.Dataset) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"trajectories": True, "max_rounds": 12},
+        {"trajectories": True, "max_rounds": 12, "record": ["word_share", "said", "success_rate"]},
         {"committed": {"b": 2, "a": 1}, "record_rounds": 4},
         {"committed": {"a": 2, "b": 0}, "committed_are_extra": True, "initial": "a", "convention": "001 strict"},
     ],

@@ -75,17 +75,6 @@ def test_intervals_cover() -> None:
     assert binom.cdf(halves, 200, 0.9) < 1e-4
 
 
-def test_a_voter_wins_with_its_share() -> None:
-    """Q is a martingale of agents who say what they said or heard, so one of N wins with the probability 1/N."""
-    voter, n = meanfield.make_policy(np.array([0.5, 1, 0.5, 0.5, 0]), ["A", "B"]), 10
-    start = np.zeros(5)
-    start[[1, 4]] = 1 - 1 / n, 1 / n
-    late = {"convention": Convention(1.0, first_test=100), "max_rounds": 100}
-    rare = rare_event(voter, "B", n_agents=n, runs=50, replications=40, seed=1, initial=start, **late)
-    assert deviation(rare, 1 / n) < 4
-    assert rare.attrs["option_coordinate"] == "word share"
-
-
 # --- the coordinate ---
 
 

@@ -10,18 +10,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 import xarray as xr
 from scipy.stats import norm
 
-import meanfield
 import validation
 from _ensembles import ALPHA, GENERIC_Q, last_interaction_policy, two_words
 from _policies import random_policy
-from meanfield import InputError, Population
-from meanfield.toolbox import space_of
+from meanfield import Population
 from validation import simulate
-from validation.naming_game import LazyPolicy
 
 EVERYTHING = ("word_share", "said", "success_rate")
 BY_KIND = "kind_word_share"
@@ -30,76 +26,56 @@ THREE_WORDS = random_policy(3, 3, 2, concentration=0.3)
 MIXED = Population([random_policy(0, 3, 2), THREE_WORDS], fractions=[0.4, 0.6])
 
 
-def lazy(policy: xr.Dataset) -> LazyPolicy:
-    q, space = policy["q"].values, space_of(policy)
-    function = lambda memories: q[[space.state(m) for m in memories]]  # noqa: E731
-    return LazyPolicy(function, meanfield.toolbox.words_of(policy), space.memory_length, name="random")
-
-
 RING = np.column_stack([np.arange(7), (np.arange(7) + 1) % 7])
 # Half of the interactions, so that some runs stop early where nothing is recorded
 EASY = validation.naming_game.Convention(0.5, first_test=4)
-GAMES: dict[str, dict[str, Any]] = {
-    "tables": {"policy": MIXED, "n_agents": [7, 12]},
-    "lazy": {"policy": THREE_WORDS, "n_agents": [7, 12]},
-}
 
 
-def play(name: str, **options: Any) -> xr.Dataset:
-    games = {"runs": 40, "seed": 5, "max_rounds": 12, "committed": {"c": 2}, "convention": EASY, **GAMES[name]}
-    arguments = games | options
-    policy = arguments.pop("policy")
-    return simulate(lazy(policy) if name == "lazy" else policy, **arguments)
+def play(**options: Any) -> xr.Dataset:
+    games = {"policy": MIXED, "n_agents": [7, 12], "runs": 40, "seed": 5, "max_rounds": 12, "committed": {"c": 2}}
+    arguments = games | {"convention": EASY} | options
+    return simulate(arguments.pop("policy"), **arguments)
 
 
 @cache
-def recorded(name: str) -> xr.Dataset:
-    return play(name, record=EVERYTHING, trajectories=True)
+def recorded() -> xr.Dataset:
+    return play(record=EVERYTHING, trajectories=True)
 
 
 # --- the same runs, whatever is recorded ---
 
 
-@pytest.mark.parametrize("name", GAMES)
-def test_recording_changes_nothing_else(name: str) -> None:
-    whole = recorded(name)
+def test_recording_changes_nothing_else() -> None:
+    whole = recorded()
     for record in (None, *([one] for one in EVERYTHING)):
-        games = play(name, record=record, record_rounds=None if record is None else 9)
+        games = play(record=record, record_rounds=None if record is None else 9)
         assert set(EVERYTHING) & set(games.variables) == set(record or ())
         for variable in games.data_vars:
             rounds = slice(games.sizes.get("round"))
             xr.testing.assert_identical(games[variable], whole[variable].isel(round=rounds, missing_dims="ignore"))
     assert 0 < whole["consensus_round"].notnull().mean() < 1
-    xr.testing.assert_identical(play(name, trajectories=True)["word_share"], whole["word_share"])
+    xr.testing.assert_identical(play(trajectories=True)["word_share"], whole["word_share"])
 
 
 def test_word_shares_of_kinds_make_up_those_of_all() -> None:
     """At the start, on a graph and for one kind of agents as well; what is recorded changes no run."""
     options = {"n_agents": [7, 12], "record": [*EVERYTHING, BY_KIND], "record_rounds": 9}
-    for games in (play("tables", **options), play("tables", **options | {"n_agents": 7, "topology": RING})):
+    for games in (play(**options), play(**options | {"n_agents": 7, "topology": RING})):
         mean = (games[BY_KIND] * games["agents"]).sum("agent_kind") / games["agents"].sum("agent_kind")
         np.testing.assert_allclose(mean.transpose(*games["word_share"].dims), games["word_share"], rtol=1e-13)
         np.testing.assert_array_equal(games[BY_KIND].sel(agent_kind="committed to c", word="c"), 1)
-    games = play("tables", **options)
+    games = play(**options)
     for name in EVERYTHING:
-        xr.testing.assert_identical(games[name], recorded("tables")[name].sel(round=games["round"]))
-    alone = play("tables", policy=THREE_WORDS, committed=None, **options)
+        xr.testing.assert_identical(games[name], recorded()[name].sel(round=games["round"]))
+    alone = play(policy=THREE_WORDS, committed=None, **options)
     np.testing.assert_array_equal(alone[BY_KIND].squeeze("agent_kind"), alone["word_share"])
-    with pytest.raises(InputError, match="beside a LazyPolicy: expected no 'kind_word_share'"):
-        play("lazy", **options)
-
-
-def test_a_lazy_policy_says_what_its_table_does() -> None:
-    table = play("tables", policy=THREE_WORDS, record=EVERYTHING, trajectories=True)
-    xr.testing.assert_equal(table, recorded("lazy"))
 
 
 # --- identities that every run obeys ---
 
 
-@pytest.mark.parametrize("name", GAMES)
-def test_words_and_successes_are_counted_interaction_by_interaction(name: str) -> None:
-    games = recorded(name).isel(round=slice(1, None))
+def test_words_and_successes_are_counted_interaction_by_interaction() -> None:
+    games = recorded().isel(round=slice(1, None))
     for n, game in games.groupby("n_agents"):
         said = game["said"].squeeze("n_agents") * 2 * n
         succeeded = game["success_rate"].squeeze("n_agents") * n
@@ -112,9 +88,8 @@ def test_words_and_successes_are_counted_interaction_by_interaction(name: str) -
         assert 0.1 < game["success_rate"].mean() < 0.9
 
 
-@pytest.mark.parametrize("name", GAMES)
-def test_consensus_is_that_of_the_recorded_success_rates(name: str) -> None:
-    games = recorded(name)
+def test_consensus_is_that_of_the_recorded_success_rates() -> None:
+    games = recorded()
     n = games["n_agents"]
     last_three = (games["success_rate"] * n).round().rolling(round=3).sum()
     needed = xr.DataArray([EASY.successes_needed(int(size)) for size in n.values], n.coords)
@@ -122,16 +97,6 @@ def test_consensus_is_that_of_the_recorded_success_rates(name: str) -> None:
     first = converged.idxmax("round").where(converged.any("round"))
     assert len(np.unique(first)) > 3
     np.testing.assert_array_equal(games["consensus_round"], first.transpose("n_agents", "run"))
-
-
-def test_of_two_agents_a_committed_one_says_half() -> None:
-    """Committed agents' words are said, and their interactions count: each success is the other agent saying a too."""
-    games = simulate(
-        GENERIC, n_agents=2, runs=50, seed=1, committed={"A": 1}, record=EVERYTHING, record_rounds=9, max_rounds=9
-    )
-    after = games.isel(round=slice(1, None))
-    np.testing.assert_array_equal(after["said"].isel(word=0), 0.5 + after["success_rate"] / 2)
-    assert 0 < after["success_rate"].mean() < 1
 
 
 def test_before_the_first_round_nothing_is_said() -> None:
