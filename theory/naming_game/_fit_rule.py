@@ -356,8 +356,9 @@ def _parameter_columns(data: Data, fitted: Fitted, names: list[str], level: floa
         own = RULES[name].parameters
         places, positive = [PARAMETERS.index(one) for one in own], [one in POSITIVE for one in own]
         ends = point + ndtri((1 + level) / 2) * np.outer([0, -1, 1], error)
-        table[row, places, :3] = np.where(positive, np.exp(ends), ends).T
-        table[row, places, 3] = np.where(positive, np.exp(point), 1) * error
+        with np.errstate(over="ignore"):  # an end may be infinite
+            table[row, places, :3] = np.where(positive, np.exp(ends), ends).T
+            table[row, places, 3] = np.where(positive, np.exp(point), 1) * error
         identified[row, places] = error < KNOWN
     if data.policy is not None:
         table[..., 1:] = np.nan

@@ -36,7 +36,7 @@ def two_policies(committed=None, fractions=(0.35, 0.65)):
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.2])
-def test_mixture_of_a_policy_with_itself_changes_nothing(fraction):
+def test_mixture_of_a_policy_with_itself_changes_nothing(fraction, tmp_path):
     policy = conformist(1)
     mixture = Population([policy, policy], fractions=[fraction, 1 - fraction])
     ours, alone = meanfield.solve(mixture, **SHORT), meanfield.solve(policy, **SHORT)
@@ -54,6 +54,7 @@ def test_mixture_of_a_policy_with_itself_changes_nothing(fraction):
     assert alone.sizes["boundary"] == 1
     for name in ("separatrix", "word_share", "fraction"):
         np.testing.assert_allclose(ours[name], alone[name], atol=1e-6)
+    assert meanfield.load(meanfield.save(ours, tmp_path / "basins.nc")).identical(ours)
 
 
 def test_spectrum_of_a_mixture_with_itself_has_that_of_the_policy_and_of_differences_between_its_kinds():

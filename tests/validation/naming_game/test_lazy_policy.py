@@ -8,6 +8,7 @@ from __future__ import annotations
 import string
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 import xarray as xr
@@ -85,6 +86,22 @@ def test_comparison_covers_consensus_and_ties() -> None:
     table = validation.simulate(policy, **arguments)
     assert set(np.unique(table["consensus_word"].values.astype(str))) == {"a", "b", "c"}
     assert_same_runs(validation.simulate(lazy(policy), **arguments), table)
+
+
+def test_portions_and_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, threads, asked = random_policy(4, 3, 2), numba.get_num_threads(), []
+    arguments = {"n_agents": [5, 24], "runs": 11, "seed": 2, "max_rounds": 30, "record_rounds": 20}
+    expected = validation.simulate(policy, **arguments)
+    monkeypatch.setattr("validation._engine.ensemble.STATE_BYTES", 1)
+    monkeypatch.setattr("validation._engine.ensemble.INTERACTIONS_A_CALL", 100)
+    try:
+        for number in (1, threads):
+            numba.set_num_threads(number)
+            asked.append(lazy(policy))
+            assert_same_runs(validation.simulate(asked[-1], **arguments), expected)
+    finally:
+        numba.set_num_threads(threads)
+    assert asked[0].asked == asked[1].asked
 
 
 # --- what is asked ---

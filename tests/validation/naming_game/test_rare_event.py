@@ -177,7 +177,7 @@ def test_what_never_happens_is_told(tmp_path) -> None:
     rare = rare_event(always, "B", n_agents=5, runs=50, replications=4, seed=1)
     assert rare["probability"] == 0 and np.isnan(rare["relative_error"])
     np.testing.assert_allclose(rare["interval"], validation.comparison.wilson_interval(0, 200, 0.99))
-    assert rare.attrs["reason"] == "no run ended at 'B'"
+    assert (rare.attrs["reason"], rare.attrs["option_coordinate"]) == ("no run ended at 'B'", "word share")
     xr.testing.assert_identical(rare, meanfield.load(meanfield.save(rare, tmp_path / "rare.nc")))
     sure = rare_event(always, "A", n_agents=5, runs=50, replications=4, seed=1)
     assert sure["probability"] == 1 and sure["interval"].values[0] > 0.9 and sure.attrs["reason"] == ""
