@@ -12,16 +12,16 @@ from meanfield import InputError
 from meanfield.toolbox import canonical_order, check_memory, expect, one_or_several, whole_number, wilson_interval
 
 LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
-OBSERVABLES = (
-    "word_share",
-    "said",
-    "success_rate",
-    "kind_word_share",
-    "interface_density",
-    "group_word_share",
-    "node_word_share",
-)
-ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", *OBSERVABLES, "agents")
+RECORDED = {  # observables of a round, and their labels
+    "word_share": "probability that a random agent says the word",
+    "said": "share of the word in what is said in the round",
+    "success_rate": "share of the round's interactions that succeed",
+    "kind_word_share": "probability that a random agent of the kind says the word",
+    "interface_density": "probability that the ends of a random edge say different words",
+    "group_word_share": "probability that a random agent of the group of nodes says the word",
+    "node_word_share": "probability that the agent at the node says the word",
+}
+ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", *RECORDED, "agents")
 
 # As measured, of an ensemble and of its Dataset
 BYTES_A_RUN = 40

@@ -11,8 +11,7 @@ import xarray as xr
 
 from meanfield import InputError
 from meanfield.toolbox import shown
-from validation._engine.node_groups import NodeGroups
-from validation._engine.topology import Graph, Topology, checked_nodes, placed, places_of
+from validation._engine.topology import Graph, NodeGroups, Topology, checked_nodes, placed, places_of
 from validation.reactions._kernel import Meetings
 
 NO_GROUPS = np.empty(0, np.int64)
