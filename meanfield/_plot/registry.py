@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import xarray as xr
 
-from meanfield._plot import views
+from meanfield._plot import views as modules
 from meanfield._plot.reading import Reads, signature
 from meanfield.toolbox._errors import InputError
 
@@ -34,37 +34,32 @@ class View(NamedTuple):
     reads: Mapping[str, Reads]
 
 
-VIEWS: dict[str, dict[str, View]] = {}
+_VIEWS: dict[str, dict[str, View]] = {}
 
 
 def draws(
-    *kinds: str,
-    view: str,
-    reads: str,
-    by: tuple[str, ...] = ("model", "pair"),
-    needs: Mapping[str, str] | None = None,
-    first: bool = False,
+    *kinds: str, view: str, reads: str, by: tuple[str, ...] = ("model", "pair"), needs: Mapping[str, str] | None = None
 ) -> Callable[[Draw], Draw]:
     """Decorator: the function draws this view of these kinds of results.
 
-    The default of a result is the first view of its kind whose needs it meets. `first` puts a view before other
-    modules' views. `reads` is what it draws, in the form of `signature`: variables come with these dims, in this order.
+    The default of a result is the first view of its kind whose needs it meets, in the order of the modules. `reads` is
+    what it draws, in the form of `signature`: variables come with these dims, in this order.
     """
 
     def register(draw: Draw) -> Draw:
         for kind in kinds:
-            one, others = {view: View(view, draw, by, needs or {}, signature(reads))}, VIEWS.get(kind, {})
-            VIEWS[kind] = one | others if first else others | one
+            _VIEWS.setdefault(kind, {})[view] = View(view, draw, by, needs or {}, signature(reads))
         return draw
 
     return register
 
 
 @cache
-def _import_views() -> None:
-    """Every module of views registers them when it is imported, with matplotlib, which takes half a second."""
-    for module in iter_modules(views.__path__):
-        import_module(f"{views.__name__}.{module.name}")
+def views() -> dict[str, dict[str, View]]:
+    """All views, by kind and name; their modules register them when they are imported, with matplotlib."""
+    for module in iter_modules(modules.__path__):
+        import_module(f"{modules.__name__}.{module.name}")
+    return _VIEWS
 
 
 def view_of(result: object, name: str | None) -> View:
@@ -74,15 +69,14 @@ def view_of(result: object, name: str | None) -> View:
     """
     if not isinstance(result, xr.Dataset):
         raise InputError(f"result is a {type(result).__name__}: expected what a function of this package returned")
-    _import_views()
     kind = str(result.attrs.get("kind", ""))
-    if kind not in VIEWS:
-        nearest = ", ".join(get_close_matches(kind, VIEWS, cutoff=0))
+    if kind not in views():
+        nearest = ", ".join(get_close_matches(kind, views(), cutoff=0))
         raise InputError(
             f"result has attrs['kind'] = {kind!r}: expected one that plot draws, such as {nearest}; "
             "docs/how_to/plots.md lists them all"
         )
-    known = VIEWS[kind]
+    known = views()[kind]
     if name is not None and name not in list(known):
         raise InputError(f"view = {name!r}: expected {' or '.join(known)} for the kind {kind}")
     possible = [view for view, drawing in known.items() if all(needed in result for needed in drawing.needs)]

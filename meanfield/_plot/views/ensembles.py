@@ -9,8 +9,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from meanfield._plot.curves import draw_band, draw_groups, draw_lines, draw_sizes, each_end, tell_lines, with_runs
 from meanfield._plot.registry import draws
-from meanfield._plot.runs import draw_band, draw_groups, draw_lines, draw_sizes, each_end, tell_lines, with_runs
 from meanfield._plot.scales import last_change, show_rounds, show_shares
 from meanfield._plot.words import NEUTRAL, tinted, word_colours, words_in
 from meanfield.toolbox._errors import InputError

@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
-from meanfield._plot.curves import curve
+from meanfield._plot.curves import curve, draw_lines, tell_lines
 from meanfield._plot.registry import draws
-from meanfield._plot.runs import draw_lines, tell_lines
 from meanfield._plot.scales import show_shares, whole_bins, whole_ticks
 from meanfield._plot.words import NEUTRAL, PALETTE, model_name
 from meanfield.toolbox._errors import InputError

@@ -8,10 +8,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield._plot.curves import note
+from meanfield._plot.curves import MARKERS, each_end, ends_of, note, with_runs
 from meanfield._plot.intervals import aside, error_bars, wilson
 from meanfield._plot.registry import draws
-from meanfield._plot.runs import MARKERS, each_end, ends_of, with_runs
 from meanfield._plot.scales import (
     show_rounds,
     show_shares,

@@ -36,7 +36,7 @@ LEVEL = 0.95
 FEW_DECADES = 4
 
 
-@draws("policy", view="memories", first=True, reads="state word!: q")
+@draws("policy", view="memories", reads="state word!: q")
 def memories(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Answers in each memory, as a tree: below each memory those that go one interaction further back.
 

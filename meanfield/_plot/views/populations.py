@@ -10,10 +10,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
-from meanfield._plot.curves import note, words_drawn
+from meanfield._plot.curves import draw_band, draw_lines, note, tell_lines, words_drawn
 from meanfield._plot.intervals import error_bars, forest, limits_of, name_rows
 from meanfield._plot.registry import draws
-from meanfield._plot.runs import draw_band, draw_lines, tell_lines
 from meanfield._plot.scales import MANY_TIMES, show_rounds, show_shares, size_colours, size_label
 from meanfield._plot.words import NEUTRAL, PALETTE, in_braces, model_name, words_in
 from meanfield.toolbox._errors import InputError
