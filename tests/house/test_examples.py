@@ -61,28 +61,28 @@ def untrue(name: str, thing: Any) -> list[str]:
     return report
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_every_function_and_class_has_an_example(door: str) -> None:
-    assert [name for name in lacking(things(door)) if f"{door}.{name}" not in WITHOUT_EXAMPLE] == []
+@pytest.mark.parametrize("package", DOORS)
+def test_every_function_and_class_has_an_example(package: str) -> None:
+    assert [name for name in lacking(things(package)) if f"{package}.{name}" not in WITHOUT_EXAMPLE] == []
 
 
 def test_what_needs_no_example_is_there_and_has_none() -> None:
     for path in WITHOUT_EXAMPLE:
-        door, _, name = path.rpartition(".")
-        assert lacking(iter([(name, getattr(import_module(door), name))])) == [name]
+        package, _, name = path.rpartition(".")
+        assert lacking(iter([(name, getattr(import_module(package), name))])) == [name]
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize("door", DOORS)
-def test_the_examples_are_true(door: str, tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("package", DOORS)
+def test_the_examples_are_true(package: str, tmp_path, monkeypatch) -> None:
     """With nothing but the package: no published measurements, and nothing kept from earlier."""
     monkeypatch.chdir(tmp_path)
     for name in ("MEANFIELD_DATA", "MEANFIELD_CACHE"):
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.setitem(plt.rcParams, "backend", "Agg")
     monkeypatch.setitem(plt.rcParams, "figure.max_open_warning", 0)
-    report = [line for name, thing in things(door) for line in untrue(name, thing)]
+    report = [line for name, thing in things(package) for line in untrue(name, thing)]
     plt.close("all")
     assert not report, "".join(report)
 

@@ -68,20 +68,14 @@ def test_an_invented_number_is_found():
     assert unsaid("A share of 0.48, or 46.8 %.", "0.4671") == ["0.48", "46.8"]
 
 
-def test_every_job_is_listed_and_has_code_a_picture_and_its_pitfalls():
-    index = (DOCS / "jobs" / "index.md").read_text()
-    for page in JOBS:
-        text = page.read_text()
-        assert f"]({page.name})" in index
-        assert f"\n{page.stem}\n" in index
-        assert cells(page)
-        assert "\n    alt: " in text
-        assert "\n## What can go wrong\n" in text
+def test_every_job_is_listed():
+    index = (DOCS / "jobs" / "index.md").read_text(encoding="utf-8")
+    assert [page.name for page in JOBS if f"]({page.name})" not in index or f"\n{page.stem}\n" not in index] == []
 
 
 def test_every_error_is_explained():
-    rooms = meanfield, policy_extraction
-    errors = [f"{room.__name__}.{name}" for room in rooms for name in room.__all__ if name.endswith("Error")]
+    packages = meanfield, policy_extraction
+    errors = [f"{one.__name__}.{name}" for one in packages for name in one.__all__ if name.endswith("Error")]
     assert len(errors) == 6
     text = TROUBLE.read_text()
     assert [name for name in errors if f"`{name}`" not in text] == []

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.container import BarContainer, ErrorbarContainer
+from matplotlib.container import ErrorbarContainer
 
 
 def points(axes: Axes, label: str) -> np.ndarray:
-    """x and y of the line or the error bars with this label, the latter with their low and high ends; or heights."""
+    """x and y of the line or the error bars with this label, the latter with their low and high ends."""
     for one in axes.containers:
-        if one.get_label() == label and isinstance(one, BarContainer):
-            return np.array([bar.get_height() for bar in one])
         if one.get_label() == label and isinstance(one, ErrorbarContainer):
             ends = [segment[:, 1] if len(segment) else [np.nan] * 2 for segment in one.lines[2][0].get_segments()]
             return np.column_stack([one.lines[0].get_xydata(), ends])

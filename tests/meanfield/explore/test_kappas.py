@@ -40,6 +40,7 @@ def test_kappa_between_the_nodes_and_up_to_the_bifurcation():
         assert found(step) == pytest.approx(expected, rel=DIGITS), step
 
 
+@pytest.mark.slow
 def test_the_sign_tells_which_attractor_is_strong():
     a, b = (_kappa(majority(lean, 0.9)) for lean in (0.52, 0.48))
     assert a == pytest.approx(-b, rel=1e-6) and a > 0

@@ -276,9 +276,19 @@ def test_where_there_is_no_number_its_reason_is_told():
 
 
 def test_reaction_model_draws_the_states_that_change_most_with_its_bifurcations():
-    axes = meanfield.plot(drawn("reaction_bifurcation"))
-    found = labels(axes)
-    assert {"S", "I", "stable", "unstable", "branch point"} <= set(found) and len(found) == len(set(found))
-    marks = [line for line in axes.lines if line.get_marker() == "D" and len(line.get_xdata())]
-    assert len(marks) == 2 and all(np.allclose(mark.get_xdata(), 1) for mark in marks), "one for each state"
-    assert "fold" not in found and axes.get_xlabel() == "R0"
+    infected = np.array([0.0, 0.0, 0.5])
+    columns = {
+        "parameter": ("point", [0.5, 1.0, 2.0]),
+        "stability": ("point", ["stable", "marginal", "stable"]),
+        "bifurcation": ("point", ["", "branch point", ""]),
+        "fold": ("point", [False] * 3),
+        "arc": ("point", [0] * 3),
+        "composition": (("point", "state"), np.stack([1 - infected, infected], -1)),
+    }
+    result = xr.Dataset(columns, {"state": ["S", "I"]}, {"kind": "reaction_bifurcation", "parameter": "R0"})
+    axes = meanfield.plot(result)
+    assert sorted(labels(axes)) == ["I", "S", "branch point", "marginal", "stable"]
+    marks = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "D" and len(line.get_xdata())]
+    assert marks == [[[1, 1]], [[1, 0]]], "one for each state"
+    shown = [line.get_xydata().tolist() for line in axes.lines if len(line.get_xdata()) > 1]
+    assert [[1, 0], [2, 0.5]] in shown and axes.get_xlabel() == "R0"

@@ -7,8 +7,6 @@ from scipy.special import ndtr
 
 import meanfield
 from _drawings import labels, notes, points, ticks
-from _drawn_results import drawn
-from _labelled_calls import conformist
 from _policies import majority
 from meanfield._plot.words import PALETTE
 
@@ -112,13 +110,6 @@ def test_all_pairs_share_a_line_against_the_scaled_size():
         np.testing.assert_allclose(shown[0].get_xdata(), kappa * np.sqrt(SIZES))
 
 
-@pytest.mark.parametrize(("number", "inside"), [(6, True), (7, False)])
-def test_many_pairs_have_their_legend_beside_the_axes(number, inside):
-    axes = meanfield.plot(bias(np.linspace(0.01, 0.1, number)))
-    axes.figure.canvas.draw()
-    assert (axes.get_legend().get_window_extent().x0 < axes.bbox.x1) == inside
-
-
 def test_critical_sizes_found_and_predicted():
     columns = {
         "n_critical": ("pair", [100.0, np.nan, np.nan, 50.0]),
@@ -174,9 +165,19 @@ def test_distances_from_a_random_choice():
 # --- rare events ---
 
 
-@pytest.fixture(scope="module")
+SHARES = (("fixed_point", "word"), [[0.995, 0.005], [0.005, 0.995]])
+PLACES = {"n_agents": [5, 10, 500], "word": ["a", "b"], "fixed_point": [0, 1]}
+
+
+@pytest.fixture
 def lifetimes():
-    return meanfield.lifetime(conformist(), n_agents=[5, 10, 500])
+    columns = {
+        "lifetime": (("fixed_point", "n_agents"), [[1e3, 1e5, 1e40], [2e3, 3e5, 1e42]], {"units": "rounds"}),
+        "barrier": ("fixed_point", [0.3, 0.31]),
+        "reason": ("fixed_point", ["", ""]),
+        "word_share": SHARES,
+    }
+    return xr.Dataset(columns, PLACES, {"kind": "lifetime"})
 
 
 def test_lifetimes_are_drawn_up_to_the_longest_with_their_barriers(lifetimes):
@@ -204,18 +205,24 @@ def test_attractors_without_a_lifetime_say_why(lifetimes):
 
 
 def test_rates_and_fractions_of_time_have_a_line_for_each_attractor():
-    found = drawn("transition_rates", 1)
-    out = np.exp(found["log_rate"].isel(fixed_point=0, next_fixed_point=-1))
-    for view, expected in (("stationary", found["stationary"].isel(fixed_point=0)), ("rates", out)):
-        first, second, *_ = meanfield.plot(found, view=view).lines
-        assert first.get_label().startswith("a 0.995") and second.get_label().startswith("b 0.995")
-        np.testing.assert_allclose(first.get_ydata(), expected)
-    sizes = np.array([24, 10_000])
-    log_rate = xr.concat([found["log_rate"].isel(n_agents=0)] * 2, "n_agents") - np.array([0, 100])[:, None, None]
-    far = found.isel(n_agents=0).drop_vars(["n_agents", "log_rate", "rate"], errors="ignore")
-    rare = far.assign_coords(n_agents=sizes).assign(log_rate=log_rate.assign_coords(n_agents=sizes))
-    for line in meanfield.plot(rare, view="rates").lines[:2]:
-        assert line.get_xdata().tolist() == [24] and line.get_label().endswith("below 1e-15 from N = 10,000 on")
+    log_rate = np.full((2, 2, 3), np.nan)
+    log_rate[0, 1], log_rate[1, 0] = np.log([1e-3, 1e-5, 1e-40]), np.log([2e-3, 3e-5, 1e-42])
+    columns = {
+        "log_rate": (("fixed_point", "next_fixed_point", "n_agents"), log_rate, {"units": "log 1/round"}),
+        "reason": (("fixed_point", "next_fixed_point"), [["", ""], ["", ""]]),
+        "stationary": (("fixed_point", "n_agents"), [[0.7, 0.8, 0.9], [0.3, 0.2, 0.1]]),
+        "word_share": SHARES,
+    }
+    found = xr.Dataset(columns, {**PLACES, "next_fixed_point": [0, 1]}, {"kind": "transition_rates"})
+    first, second = meanfield.plot(found).lines
+    assert (first.get_label(), second.get_label()) == ("a 0.995", "b 0.995")
+    np.testing.assert_array_equal(first.get_ydata(), [0.7, 0.8, 0.9])
+    axes = meanfield.plot(found, view="rates")
+    for line, start, expected in zip(axes.lines, "ab", ([1e-3, 1e-5], [2e-3, 3e-5]), strict=True):
+        np.testing.assert_allclose(line.get_xydata(), np.column_stack([[5, 10], expected]))
+        told = " ".join(line.get_label().split())
+        assert told.startswith(f"{start} 0.995 to ") and told.endswith("below 1e-15 from N = 500 on")
+    assert axes.get_ylabel() == "rate (1/round)"
 
 
 @pytest.mark.parametrize(("spread", "scale"), [(2, "linear"), (10, "log")])

@@ -164,7 +164,9 @@ def ended() -> xr.Dataset:
 def test_fractions_of_runs_have_wilson_intervals():
     axes = meanfield.plot(ended().isel(n_agents=[1, 0]), view="outcomes")
     for word, wins in {"a": (3, 5), "b": (1, 0), "no consensus": (1, 0)}.items():
-        expected = [[n, won / 5, *binomtest(won, 5).proportion_ci(0.95, "wilson")] for n, won in zip(ENDS, wins)]
+        expected = [
+            [n, won / 5, *binomtest(won, 5).proportion_ci(0.95, "wilson")] for n, won in zip(ENDS, wins, strict=True)
+        ]
         np.testing.assert_allclose(points(axes, word), expected, atol=1e-12)
     axes.figure.canvas.draw()
     assert axes.get_xscale() == "log" and "100" in ticks(axes, "x")

@@ -412,70 +412,52 @@ def test_the_former_name_of_the_committed_word_warns():
 # --- what is refused ---
 
 TIMED = games({24: (5, 5, 0)})
-FLIPS = {"policy": constant(0.5), "n_agents": 10, "word": "a", "numbers": [1], "runs": 1, "seed": 1}
-HELD = {"policy": constant(0.5), "word": "a", "n_agents": 4, "runs": 1, "seed": 1}
+FEW = {"n_agents": 10, "runs": 1, "seed": 1}
+THREE_WORDS = random_policy(1, n_words=3)
+
+
+def flips(**options):
+    return committed_minority(constant(0.5), **{**FEW, "word": "a", "numbers": [1], **options})
+
+
+def held(word="a", **options):
+    return consensus_stability(constant(0.5), word, **{**FEW, **options})
 
 
 @pytest.mark.parametrize(
-    ("function", "options", "message"),
+    ("call", "message"),
     [
-        (neutrality, {"policies": []}, "policies is empty"),
+        (lambda: neutrality([]), "policies is empty"),
+        (lambda: neutrality([constant(0.5), THREE_WORDS]), r"random \{a, b, c\}: expected the same number of words"),
+        (lambda: misalignment(majority(0.6), TIMED), r"expected the result of validation\.collective_bias"),
         (
-            neutrality,
-            {"policies": [constant(0.5), random_policy(1, n_words=3)]},
-            r"random \{a, b, c\}: expected the same number of words",
-        ),
-        (misalignment, {"policies": majority(0.6), "bias": TIMED}, r"the result of validation\.collective_bias"),
-        (
-            misalignment,
-            {"policies": majority(0.6), "bias": simulated_bias(games({24: (5, 5, 0)}, model="phi_4"))},
+            lambda: misalignment(majority(0.6), simulated_bias(games({24: (5, 5, 0)}, model="phi_4"))),
             r"policies lacks phi_4 \{a, b\}, for which bias was found",
         ),
-        (simulated_bias, {"simulation": constant(0.5)}, "validation.simulate, but 'consensus_round' is missing"),
+        (lambda: simulated_bias(constant(0.5)), "expected .* validation.simulate, but 'consensus_round' is missing"),
+        (lambda: simulated_bias(TIMED.assign_attrs(option_initial="b")), "started from b: expected empty memories"),
+        (lambda: simulated_bias(TIMED, level=0), "level = 0: expected"),
+        (lambda: simulated_bias(simulate(THREE_WORDS, n_agents=4, runs=1, seed=1)), "3 words: expected 2"),
+        (lambda: consensus_times(TIMED, bin_width=0), "bin_width = 0: expected"),
+        (lambda: consensus_times(TIMED, quantiles=[0.5, 0.2]), "quantiles = .*: expected rising numbers"),
+        (lambda: consensus_times(TIMED, level=1), "level = 1: expected"),
+        (lambda: consensus_times(TIMED.isel(run=0)), "has the dims n_agents, word: expected n_agents and run"),
+        (lambda: critical_size_from_simulation(TIMED), r"expected the result of validation\.collective_bias"),
         (
-            simulated_bias,
-            {"simulation": TIMED.assign_attrs(option_initial="b")},
-            "started from b: expected empty memories",
+            lambda: critical_size_from_simulation(simulated_bias(TIMED), level=1),
+            "level = 1: expected a number between 0",
         ),
-        (simulated_bias, {"simulation": TIMED, "level": 0}, "level = 0: expected"),
-        (
-            simulated_bias,
-            {"simulation": simulate(random_policy(1, n_words=3), n_agents=4, runs=1, seed=1)},
-            "3 words: expected 2",
-        ),
-        (consensus_times, {"simulation": TIMED, "bin_width": 0}, "bin_width = 0: expected"),
-        (
-            consensus_times,
-            {"simulation": TIMED, "quantiles": [0.5, 0.2]},
-            "quantiles = .*: expected rising numbers",
-        ),
-        (consensus_times, {"simulation": TIMED, "level": 1}, "level = 1: expected"),
-        (
-            consensus_times,
-            {"simulation": TIMED.isel(run=0)},
-            "has the dims n_agents, word: expected n_agents and run",
-        ),
-        (critical_size_from_simulation, {"bias": TIMED}, r"expected the result of validation\.collective_bias"),
-        (
-            critical_size_from_simulation,
-            {"bias": simulated_bias(TIMED), "level": 1},
-            r"level = 1: expected a number between 0\.5 and 1",
-        ),
-        (committed_minority, FLIPS | {"word": "c"}, "word = 'c': expected one of a, b"),
-        (
-            committed_minority,
-            FLIPS | {"initial": "a"},
-            "initial = 'a': expected a word other than the committed one, b",
-        ),
-        (committed_minority, FLIPS | {"numbers": [11]}, "numbers = 11: expected a whole number from 0 to 10"),
-        (committed_minority, FLIPS | {"numbers": [2, 2]}, r"numbers = \[2, 2\]: expected one number"),
-        (committed_minority, FLIPS | {"rounds": 2}, "rounds = 2: expected a whole number from 3"),
-        (committed_minority, FLIPS | {"level": 1}, "level = 1: expected a number between 0 and 1"),
-        (consensus_stability, HELD | {"word": "c"}, "word = 'c': expected one of a, b"),
-        (consensus_stability, HELD | {"rounds": 2}, "rounds = 2"),
-        (consensus_stability, HELD | {"level": 0}, "level = 0: expected a number between 0 and 1"),
+        (lambda: flips(word="c"), "word = 'c': expected one of a, b"),
+        (lambda: flips(initial="a"), "initial = 'a': expected a word other than the committed one, b"),
+        (lambda: flips(numbers=[11]), "numbers = 11: expected a whole number from 0 to 10"),
+        (lambda: flips(numbers=[2, 2]), r"numbers = \[2, 2\]: expected one number"),
+        (lambda: flips(rounds=2), "rounds = 2: expected a whole number from 3"),
+        (lambda: flips(level=1), "level = 1: expected a number between 0 and 1"),
+        (lambda: held("c"), "word = 'c': expected one of a, b"),
+        (lambda: held(rounds=2), "rounds = 2"),
+        (lambda: held(level=0), "level = 0: expected a number between 0 and 1"),
     ],
 )
-def test_wrong_input_is_named(function, options, message):
+def test_wrong_input_is_named(call, message):
     with pytest.raises(InputError, match=message):
-        function(**options)
+        call()
