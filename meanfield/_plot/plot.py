@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from meanfield._plot.registry import view_of
+from meanfield._plot.registry import readable, view_of
 from meanfield.toolbox._arguments import shown
 from meanfield.toolbox._errors import InputError, reason
 
@@ -94,7 +94,6 @@ def plot(
 
     from meanfield._plot.fonts import fonts_for
     from meanfield._plot.panels import axes_for, panels_of, show_single_points, wrap_labels, write_legends, write_titles
-    from meanfield._plot.reading import readable
     from meanfield._plot.words import texts_in, word_colours, words_in
 
     panels = panels_of(readable(result, drawing.reads, drawing.by, drawing.name), drawing.by)

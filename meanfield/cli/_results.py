@@ -105,7 +105,7 @@ def explore(
 ) -> None:
     """Write a page for a browser in which anybody can explore policies: one file, no server, no network."""
     output = Output(out, forms=("html",))
-    from meanfield._explore.entries import entries_of
+    from meanfield._explore.explore import entries_of
     from meanfield._explore.page import page_of
 
     entries = entries_of(read_policies(policies, model, pair))

@@ -27,7 +27,7 @@ HOSTILE = ["</script><img src=x onerror=alert(1)>", '"{{engine}}&\u2028']
 def page_file(gallery: xr.Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The gallery without κ, which take ten seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("meanfield._explore.entries.kappas", lambda *policy: [None] * 129)
+        patch.setattr("meanfield._explore.explore.kappas", lambda *policy: [None] * 129)
         return meanfield.explore(gallery, tmp_path_factory.mktemp("explorer") / "explorer.html")
 
 
@@ -87,7 +87,7 @@ def test_policies_of_every_model_and_pair_have_an_entry(tmp_path):
 
 
 def test_temperatures_are_those_of_a_record_that_gives_the_policy(gallery, tmp_path, monkeypatch):
-    monkeypatch.setattr("meanfield._explore.entries.kappas", lambda *policy: [])  # which would take a minute
+    monkeypatch.setattr("meanfield._explore.explore.kappas", lambda *policy: [])  # which would take a minute
     one = gallery.sel(pair="his/her")
     filtered = one.assign(q=one["q"].where(one["q"] > 0.3, 0.0).where(one["q"] < 0.7, 1.0))
     censored = one.assign(censored=xr.full_like(one["log_probability"], True, dtype=bool))

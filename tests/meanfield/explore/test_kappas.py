@@ -6,7 +6,7 @@ import pytest
 
 import meanfield
 from _policies import majority, majority_policy, random_policy
-from meanfield._explore.entries import entries_of
+from meanfield._explore.explore import entries_of
 from meanfield._explore.kappas import OCTAVE, STEPS, _kappa
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
