@@ -76,16 +76,21 @@ _VIEWS: dict[str, dict[str, View]] = {}
 
 
 def draws(
-    *kinds: str, view: str, reads: str, by: tuple[str, ...] = ("model", "pair"), needs: Mapping[str, str] | None = None
+    kinds: str,
+    view: str,
+    reads: str,
+    *,
+    by: tuple[str, ...] = ("model", "pair"),
+    needs: Mapping[str, str] | None = None,
 ) -> Callable[[Draw], Draw]:
-    """Decorator: the function draws this view of these kinds of results.
+    """Decorator: the function draws this view of results of these kinds, which stand with spaces between them.
 
     The default of a result is the first view of its kind whose needs it meets, in the order of the modules. `reads` is
     what it draws, in the form of `signature`: variables come with these dims, in this order.
     """
 
     def register(draw: Draw) -> Draw:
-        for kind in kinds:
+        for kind in kinds.split():
             _VIEWS.setdefault(kind, {})[view] = View(view, draw, by, needs or {}, signature(reads))
         return draw
 

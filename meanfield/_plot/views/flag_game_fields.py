@@ -23,14 +23,14 @@ DOT, RING = 20, 7.5  # area of a dot and diameter of a ring around it, in points
 ON_FLAG = "row column channel: flag?"
 
 
-@draws("flag_game_fields", view="map", reads=f"left! top!: field; bin: low high; {ON_FLAG}")
+@draws("flag_game_fields", "map", f"left! top!: field; bin: low high; {ON_FLAG}")
 def field_map(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The field of each crop as a dot in the middle of the crop, on the flag."""
     crops = part.stack(crop=["left", "top"]).dropna("crop", subset=["field"])
     _dots(axes, crops, "field", SIGNED, _scale(part), _field_label(part), **style)
 
 
-@draws("flag_game_fields", view="distribution", reads="bin: low high probability; : surely_rival surely_truth")
+@draws("flag_game_fields", "distribution", "bin: low high probability; : surely_rival surely_truth")
 def distribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of crops by field; infinite fields have hatched bars beside the others."""
     low, high, scale = part["low"].values, part["high"].values, _scale(part)
@@ -49,7 +49,7 @@ def distribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     axes.set(xlabel=_field_label(part), ylabel="fraction of crops P(h)")
 
 
-@draws("flag_game_probe", view="difference", reads=f"crop: left top difference departs; {ON_FLAG}")
+@draws("flag_game_probe", "difference", f"crop: left top difference departs; {ON_FLAG}")
 def difference(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The measured share minus the ideal observer's probability of each crop, with rings where the two differ."""
     x, y = _dots(axes, part, "difference", SIGNED, Normalize(-1, 1), "measured - ideal", **style)
@@ -60,13 +60,13 @@ def difference(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.set_xlabel(f"{departs.sum()} of {departs.size} differ (rings, {level:g} %)")
 
 
-@draws("flag_game_probe", view="ideal", reads=f"crop: left top ideal; {ON_FLAG}")
+@draws("flag_game_probe", "ideal", f"crop: left top ideal; {ON_FLAG}")
 def ideal(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The ideal observer's probability of the truth for each crop, on the flag."""
     _dots(axes, part, "ideal", SHARE, Normalize(0, 1), f"ideal observer's p({part.attrs['truth']})", **style)
 
 
-@draws("flag_game_probe", view="measured", reads=f"crop: left top measured; {ON_FLAG}")
+@draws("flag_game_probe", "measured", f"crop: left top measured; {ON_FLAG}")
 def measured(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The measured share of answers that are the truth for each crop, on the flag."""
     _dots(axes, part, "measured", SHARE, Normalize(0, 1), f"share of answers {part.attrs['truth']}", **style)
@@ -128,18 +128,14 @@ def _phase_view(name: str) -> Draw:
         axes.figure.colorbar(mesh, ax=axes, label=PHASES[name])
 
     phase.__doc__ = f"The {PHASES[name]} by the number of agents and the coupling."
-    return draws("random_field_phase_diagram", view=name, reads=f"J! n_agents!: {name}")(phase)
+    return draws("random_field_phase_diagram", name, f"J! n_agents!: {name}")(phase)
 
 
 for _name in PHASES:
     _phase_view(_name)
 
 
-@draws(
-    "random_field_bifurcation",
-    view="branches",
-    reads="point: J m stable; fold*: fold_J fold_m; : pitchfork_J pitchfork_kind",
-)
+@draws("random_field_bifurcation", "branches", "point: J m stable; fold*: fold_J fold_m; : pitchfork_J pitchfork_kind")
 def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Solutions m against the coupling: full lines are stable, dashed ones unstable, dots are folds."""
     coupling, m, stable = part["J"].values, part["m"].values, part["stable"].values.astype(bool)
@@ -161,7 +157,7 @@ def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     axes.set(xlim=(0, most), ylim=(-1.05, 1.05), xlabel="coupling J (nat)", ylabel="truth minus rival, m")
 
 
-@draws("random_field_fixed_points", view="solutions", reads="fixed_point: stability m q")
+@draws("random_field_fixed_points", "solutions", "fixed_point: stability m q")
 def solutions(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Commitment q against m at each solution: filled where stable, open where unstable."""
     axes.axvline(0, color=NEUTRAL, linewidth=0.8)
@@ -173,7 +169,7 @@ def solutions(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     axes.set(xlim=(-1.05, 1.05), ylim=(-0.03, 1.03), xlabel="truth minus rival, m", ylabel="commitment q")
 
 
-@draws("random_field_fixed_points", view="levels", reads="fixed_point: stability m")
+@draws("random_field_fixed_points", "levels", "fixed_point: stability m")
 def levels(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Solutions m as horizontal lines, full where stable and dashed where not, for axes with m over time."""
     for status, line in LINES.items():

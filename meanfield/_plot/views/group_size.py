@@ -45,8 +45,8 @@ def _deviations(law: xr.Dataset, sizes: np.ndarray) -> np.ndarray:
 
 @draws(
     "group_size_law",
-    view="size",
-    reads="n_agents!: probability; word n_agents: word_probability?; "
+    "size",
+    "n_agents!: probability; word n_agents: word_probability?; "
     ": kappa correction? n_critical strong_word attractors?; word!: word_kappa?",
 )
 def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
@@ -85,7 +85,7 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
     axes.set_ylabel(f"probability that the {which} is ahead" if ahead else f"probability to end at the {which}")
 
 
-@draws("group_size_law", view="memory", reads="n_agents! round: still_ahead?; round: round?")
+@draws("group_size_law", "memory", "n_agents! round: still_ahead?; round: round?")
 def memory_of_majority(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability that the weak word, once ahead, is ahead some rounds later, for each number of agents."""
     if "still_ahead" not in part:
@@ -134,7 +134,7 @@ OF_PAIRS = (
 )
 
 
-@draws("collective_bias", view="size", by=(), reads=OF_PAIRS)
+@draws("collective_bias", "size", OF_PAIRS, by=())
 def bias_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of runs that end at the strong word against the number of agents, over the lines Φ(κ√N)."""
     sizes = part["n_agents"].values
@@ -147,7 +147,7 @@ def bias_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     _finish(axes, part)
 
 
-@draws("collective_bias", view="collapse", by=(), reads=OF_PAIRS)
+@draws("collective_bias", "collapse", OF_PAIRS, by=())
 def bias_collapse(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The same fractions against κ√N, where all policies with a law share the line Φ."""
     name = "κ√N - c/√N" if part.attrs.get("option_order") == 2 else "κ√N"
@@ -212,12 +212,7 @@ def _finish(axes: Axes, part: xr.Dataset) -> None:
         axes.set_title(models.pop())
 
 
-@draws(
-    "critical_size_from_simulation",
-    view="size",
-    by=(),
-    reads="pair: n_predicted n_critical n_below; pair word: word_label",
-)
+@draws("critical_size_from_simulation", "size", "pair: n_predicted n_critical n_below; pair word: word_label", by=())
 def critical_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Simulated against predicted critical sizes, with bars down to the largest size that is not enough.
 
@@ -263,9 +258,9 @@ MOST_NAMED = 15
 
 @draws(
     "misalignment",
-    view="bias",
+    "bias",
+    "pair: type individual collective strong_word model; bound=low,high pair: interval; pair word: word_label",
     by=("n_agents",),
-    reads="pair: type individual collective strong_word model; bound=low,high pair: interval; pair word: word_label",
 )
 def bias(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Collective against individual bias towards the strong word, by type of misalignment; equal on the diagonal."""
@@ -305,7 +300,7 @@ def _names(part: xr.Dataset) -> list[str]:
     return names if len(set(models)) == 1 else [f"{a} {b}" for a, b in zip(models, names, strict=True)]
 
 
-@draws("neutrality", view="distance", by=(), reads="pair: distance neutral model; pair word: word_label")
+@draws("neutrality", "distance", "pair: distance neutral model; pair word: word_label", by=())
 def distance(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The distance of agents with an empty memory from a random choice, open where they count as neutral."""
     value, neutral = part["distance"].values, part["neutral"].values

@@ -31,11 +31,11 @@ WIDTH = 30  # of a note, in letters
 
 @draws(
     "escape_path",
-    view="word_share",
+    "word_share",
+    "time!: round; time word!+ ...: word_share",
     needs={"word_share": "a policy or a population"},
-    reads="time!: round; time word!+ ...: word_share",
 )
-@draws("solution", view="word_share", reads="time!: round; time word!+ ...: word_share")
+@draws("solution", "word_share", "time!: round; time word!+ ...: word_share")
 def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Word shares by population round; several starting compositions share the words' colours."""
     rounds, curves = part["round"].values, _curves(part["word_share"], 2)
@@ -46,7 +46,7 @@ def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     show_shares(axes, "word share")
 
 
-@draws("solution", view="success_rate", reads="time!: round; time ...: success_rate")
+@draws("solution", "success_rate", "time!: round; time ...: success_rate")
 def success_rate(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability that two random agents say the same word, by population round."""
     rounds, curves = part["round"].values, _curves(part["success_rate"], 1)
@@ -55,8 +55,8 @@ def success_rate(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     show_shares(axes, "success rate")
 
 
-@draws("escape_path", view="composition", reads="time! state! ...: composition")
-@draws("reaction_solution", view="composition", by=(), reads="time! state! ...: composition")
+@draws("escape_path", "composition", "time! state! ...: composition")
+@draws("reaction_solution", "composition", "time! state! ...: composition", by=())
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of agents in each state by time; of many states only the largest are named."""
     _draw_states(axes, part, "composition", **style)
@@ -65,9 +65,9 @@ def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
 
 @draws(
     "finite_size",
-    view="word_share",
+    "word_share",
+    "n_agents! time word!+: mean variance; time: round; time word+: word_share; : attractors?",
     needs={"mean": "n_agents"},
-    reads="n_agents! time word!+: mean variance; time: round; time word+: word_share; : attractors?",
 )
 def word_share_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Mean word share among N agents with bands of ± 2 standard deviations within 0 and 1, and the rate equation.
@@ -82,7 +82,7 @@ def word_share_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
         note(axes, textwrap.fill(told, WIDTH))
 
 
-@draws("exact_moments", view="word_share", reads="interactions: round; interactions word!+: mean variance")
+@draws("exact_moments", "word_share", "interactions: round; interactions word!+: mean variance")
 def exact_word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Mean word share among N agents with bands of ± 2 standard deviations within 0 and 1, exactly."""
     size = {"n_agents": [part.attrs["option_n_agents"]]}
@@ -90,7 +90,7 @@ def exact_word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **st
     draw_by_size(axes, mean, half, part, colours, **style)
 
 
-@draws("finite_size", view="variance", reads="time: round; time word!+: word_share_variance")
+@draws("finite_size", "variance", "time: round; time word!+: word_share_variance")
 def variance(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """N times the variance of the word share, for large N."""
     _coefficient(axes, part["word_share_variance"], part, colours, **style)
@@ -98,7 +98,7 @@ def variance(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     axes.set_ylim(bottom=0)
 
 
-@draws("finite_size", view="correction", reads="time: round; time word!+: word_share_correction")
+@draws("finite_size", "correction", "time: round; time word!+: word_share_correction")
 def correction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """N times the difference of the mean word share from the rate equation, for large N."""
     axes.axhline(0, color="0.8", linewidth=0.8, zorder=0)
@@ -106,7 +106,7 @@ def correction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.set_ylabel("N · (mean - limit)")
 
 
-@draws("reaction_finite_size", view="composition", by=("n_agents",), reads="time! state!: composition mean? variance?")
+@draws("reaction_finite_size", "composition", "time! state!: composition mean? variance?", by=("n_agents",))
 def mean_composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Mean fractions of N agents in each state, bands of ± 2 standard deviations; without N the rate equation."""
     half = _half_width(part) if "mean" in part and "variance" in part else None
@@ -114,14 +114,14 @@ def mean_composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **st
     show_shares(axes, "fraction of agents")
 
 
-@draws("reaction_finite_size", view="variance", by=(), reads="time! state!: composition_variance")
+@draws("reaction_finite_size", "variance", "time! state!: composition_variance", by=())
 def composition_variance(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """N times the variance of the fraction of agents in each state, for large N."""
     _draw_states(axes, part, "composition_variance", **style)
     axes.set_ylabel("N · variance of the fraction")
 
 
-@draws("reaction_finite_size", view="correction", by=(), reads="time! state!: composition_correction")
+@draws("reaction_finite_size", "correction", "time! state!: composition_correction", by=())
 def composition_correction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """N times the difference of the mean fraction in each state from the rate equation, for large N."""
     _draw_states(axes, part, "composition_correction", **style)
@@ -165,7 +165,7 @@ def _curves(array: xr.DataArray, dims: int) -> np.ndarray:
     return array.values.reshape(*array.shape[:dims], -1)
 
 
-@draws("comparison", view="trajectories", reads="n_agents! round! word!+: simulated band; round word+: theory")
+@draws("comparison", "trajectories", "n_agents! round! word!+: simulated band; round word+: theory")
 def trajectories(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Simulated mean word shares with their confidence bands for each number of agents, and the rate equation."""
     draw_by_size(axes, part["simulated"], part["band"], part, colours, **style)
@@ -174,8 +174,8 @@ def trajectories(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
 
 @draws(
     "comparison",
-    view="outcomes",
-    reads="n_agents!: no_consensus; word! n_agents: consensus_probability; "
+    "outcomes",
+    "n_agents!: no_consensus; word! n_agents: consensus_probability; "
     "word bound=low,high n_agents: consensus_interval; bound=low,high n_agents: no_consensus_interval; "
     ": predicted_word predicted_end?",
 )
@@ -200,7 +200,7 @@ def outcomes(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     show_sizes(axes, sizes, "fraction of runs")
 
 
-@draws("comparison", view="error", reads="n_agents!: error error_uncertainty; : error_slope")
+@draws("comparison", "error", "n_agents!: error error_uncertainty; : error_slope")
 def error(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The error of theory against the number of agents where it is resolved, and a line of the order 1/N."""
     sizes, value, half = (part[name].values for name in ("n_agents", "error", "error_uncertainty"))
@@ -219,7 +219,7 @@ def error(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     axes.set_ylabel("error of theory")
 
 
-@draws("ensemble_comparison", view="p_values", reads="n_agents!: outcome_p; n_agents winner!: time_p")
+@draws("ensemble_comparison", "p_values", "n_agents!: outcome_p; n_agents winner!: time_p")
 def p_values(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """p-values of equal outcomes and times for each number of agents, times the number of tests.
 
