@@ -29,10 +29,11 @@ from meanfield.toolbox import stamp
 NUMBERED = ("component", "state", "word")
 LABELLED = re.compile(r"\b(Dataset|DataArray|Population|Policies|Labelled|Member)\b")
 UNLABELLED = {
-    *("meanfield.save", "meanfield.toolbox.labels_of"),  # keep what they are given
+    *("meanfield.save", "meanfield.toolbox.in_order", "meanfield.toolbox.labels_of"),  # take what they are given
     *("meanfield.describe_stability", "meanfield.stability_report", "meanfield.write_stability"),  # rows of a table
     # Neither states, words nor components
     *(f"validation.flag_game.{name}" for name in ("accuracy", "compare_composition", "endpoints", "simulate_gossip")),
+    "policy_extraction.norms.operation_probabilities",
 }
 
 
@@ -137,9 +138,11 @@ def test_inputs_that_older_versions_saved_give_the_same_result(name):
     assert_same_for(name, "two words", numbered)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=pytest.mark.slow) if one in COMPILED else one for one in CALLS]
-)
+def calls(*, slow: set[str]) -> list[Any]:
+    return [pytest.param(one, marks=pytest.mark.slow) if one in slow else one for one in CALLS]
+
+
+@pytest.mark.parametrize("name", calls(slow=COMPILED))
 def test_results_for_one_policy_are_selected_by_word(name):
     for array in arrays_of(result_of(name, "two words")):
         if "word" in array.dims and (name not in COLLECTIONS or array["word_label"].ndim == 1):
@@ -165,7 +168,7 @@ def test_so_do_all_calls_in_every_space(name, space):
     assert_same_for(name, space, shuffled)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", calls(slow={"policy_extraction.sample_policies"}))  # its input takes long
 def test_foreign_and_repeated_labels_are_refused(name):
     tried = 0
     for used in inputs_of(CALLS[name].__code__):

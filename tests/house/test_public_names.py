@@ -79,7 +79,7 @@ print(sum("Finished XLA compilation" in line for line in seen))
     assert second == 0 < min(first, control)
 
 
-@pytest.mark.parametrize("package", DOORS)
+@pytest.mark.parametrize("package", sorted(set(DOORS) - {"meanfield.core"}))
 def test_functions_name_neighbours_that_are_there(package):
     """Every function with parameters has a section See Also."""
     for name, thing in things(package):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -232,15 +231,6 @@ def test_each_memory_stands_below_what_it_remembers_last():
         assert (cells == policy["q"].values[state, 0]).all(), memory
     assert ticks(axes, "x") == ["a/\na", "a/\nb", "b/\na", "b/\nb"]
     np.testing.assert_allclose(image.cmap([0.0, 1.0])[:, :3], [to_rgb(PALETTE[1]), to_rgb(PALETTE[0])], atol=1e-6)
-
-
-@pytest.mark.parametrize(("width", "slanted"), [(2.0, True), (8.0, False)])
-def test_names_of_memories_without_room_are_slanted(width, slanted):
-    policy = meanfield.make_policy(np.linspace(0.1, 0.9, 5), ["woman", "man"])
-    axes = meanfield.plot(policy, plt.figure(figsize=(width, 3)).add_subplot())
-    assert (ticks(axes, "x")[1], axes.get_xticklabels()[1].get_rotation()) == (
-        ("woman/man", 30) if slanted else ("woman/\nman", 0)
-    )
 
 
 def test_three_words_have_the_colour_of_the_likeliest():

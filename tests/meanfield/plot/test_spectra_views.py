@@ -91,14 +91,6 @@ def test_several_models_are_told_apart(number):
     assert beside == ({"GPT-4o": 5, "Phi-4": 16} if number == 11 else {})
 
 
-def test_a_long_name_does_not_hide_the_legend():
-    axes = meanfield.plot(table(models=["word " * 20]))
-    axes.figure.canvas.draw()
-    title = axes._left_title.get_window_extent()
-    assert not title.overlaps(axes.get_legend().get_window_extent())
-    assert title.x1 <= axes.get_window_extent().x1
-
-
 def test_variants_have_a_row_each():
     columns = {
         "eigenvalue": (("variant", "word"), np.array([[-0.5, -0.4], [0.2, -0.4]])),
