@@ -498,13 +498,8 @@ def test_a_part_of_the_prompts_is_measured(command, monkeypatch):
     code, out, _ = command("measure", "table", *options, "--out", "policy.nc")
     told = ["wrote policy.nc: 42 prompts; enough", "word_share 0.7, 0.65 to 0.75", "strong word: not known"]
     assert (code, out.splitlines()) == (0, told) and meanfield.load_policy("policy.nc").equals(policy)
-    given = asked.call_args.kwargs
-    assert (given["words"], given["memory_length"], given["goal"], given["budget"]) == (
-        ("his", "her"),
-        2,
-        "word_share",
-        42,
-    )
+    expected = {"words": ("his", "her"), "memory_length": 2, "goal": "word_share", "temperature": 1.0, "budget": 42}
+    assert {name: asked.call_args.kwargs[name] for name in expected} == expected
 
 
 def test_costs_are_told_before_anything_is_sent(command, monkeypatch):
@@ -529,39 +524,29 @@ def test_power_is_told_and_written(command, tmp_path):
     assert code == 0 and out.splitlines() == [*validation.populations.report(expected), "wrote table.csv"]
     assert table["power"].tolist() == expected["power"].tolist()
     meanfield.save(conformist(), tmp_path / "conformist.nc")
-    code, out, _ = command("power", "conformist.nc", "-n", 24)
-    assert (code, out.splitlines()) == (
-        0,
-        validation.populations.report(validation.populations.power(conformist(), n_agents=24)),
-    )
+    _, out, _ = command("power", "conformist.nc", "-n", 24)
+    law = validation.populations.power(conformist(), n_agents=24)
+    assert out.splitlines() == validation.populations.report(law)
 
 
-def test_a_log_is_held_against_theory_as_in_python(command, monkeypatch, tmp_path):
+def test_a_log_and_a_folder_are_held_against_theory(command, monkeypatch, tmp_path):
     pairs = [(1, 2), (2, 3), (3, 1), (2, 1)]
     rows = [(step, *pairs[step % 4], "AAB"[step % 3], "B") for step in range(60)]
     log = pd.DataFrame(rows, columns=["step", "agent", "partner", "answer", "heard"])
-    log.assign(step=log["step"] / 2).to_csv(tmp_path / "log.csv", index=False, sep=";", decimal=",")
-    names = {"said": "answer", "run": None}
-    real = meanfield.datasets.from_events(log, memory_length=2, columns=names)
+    log.assign(step=log["step"] / 2).to_csv("log.csv", index=False, sep=";", decimal=",")
+    real = meanfield.datasets.from_events(log, memory_length=2, columns={"said": "answer", "run": None})
     expected = validation.populations.validate(real, draws=2, runs=10)
     monkeypatch.setattr(validation.populations, "validate", partial(validation.populations.validate, draws=2))
     line = "validate --real-populations log.csv --memory-length 2 --columns said=answer,run=None --sep ; --decimal ,"
     assert command(*line.split(), "--runs", 10, "--out", "table.csv")[0] == 0
     told = pd.read_csv("table.csv", keep_default_na=False)
     assert told["verdict"].tolist() == expected["verdict"].tolist()
-
-
-def test_real_populations_end_with_a_summary(command, monkeypatch, tmp_path):
     real = populations()
-    real.choice_counts.to_csv(tmp_path / "choice_counts.csv.gz", index=False)
-    real.runs.to_csv(tmp_path / "runs.csv", index=False)
-    few = partial(validation.populations.validate, draws=2)
-    monkeypatch.setattr(validation.populations, "validate", few)
+    real.choice_counts.to_csv("choice_counts.csv.gz", index=False)
+    real.runs.to_csv("runs.csv", index=False)
     code, out, _ = command("validate", "--real-populations", tmp_path, "--runs", 10, "--out", "table.csv")
-    assert code == 0
-    assert out.strip().splitlines()[-1].startswith("summary: ")
-    assert "m {A, B}, from_empty" in out
-    assert len(pd.read_csv(tmp_path / "table.csv")) > 5
+    assert code == 0 and "m {A, B}, from_empty" in out
+    assert out.strip().splitlines()[-1].startswith("summary: ") and len(pd.read_csv("table.csv")) > 5
 
 
 def test_small_gains_keep_their_digits(capsys):
