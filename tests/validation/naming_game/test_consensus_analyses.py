@@ -1,4 +1,4 @@
-"""The papers' analyses: neutrality, misalignment, consensus times, critical sizes, committed minorities, stability.
+"""Neutrality, misalignment, consensus times, critical sizes, committed minorities and the stability of a consensus.
 
 Error budget: fractions of 20,000 runs are compared with exact ones to four standard errors, which one seed in 16,000
 exceeds, in ten comparisons; types of misalignment and flips of published policies are at least four standard errors
@@ -61,47 +61,24 @@ def by_hand(p):
     return math.sqrt((to_q + to_u) / 2)
 
 
-@pytest.mark.parametrize("p", [0.9, 0.12])
-def test_distance_by_hand(p):
-    assert neutrality(majority(p))["distance"].item() == pytest.approx(by_hand(p), rel=1e-9)
-
-
 def test_distances_that_are_known():
+    assert neutrality(majority(0.12))["distance"].item() == pytest.approx(by_hand(0.12), rel=1e-9)
     # From a certain word, of W: ½ log(2W/(W + 1)) + ½ log 2 (W - 1)/W + log(2/(W + 1))/(2W)
     sure = meanfield.make_policy(np.eye(3)[np.zeros(10, dtype=int)], ["a", "b", "c"])
     squared = math.log(6 / 4) / 2 + math.log(2) / 3 + math.log(2 / 4) / 6
     assert neutrality(sure)["distance"].item() == pytest.approx(math.sqrt(squared))
-    even = neutrality(majority(0.5))
-    assert even["distance"].item() == 0 and even["neutral"].item()
-
-
-def test_threshold_of_neutrality():
-    # Near ½ the distance is |p - ½|/√2
-    assert neutrality(majority(0.507))["neutral"].item()
-    assert not neutrality(majority(0.5072))["neutral"].item()
+    # Near ½ the distance is |p - ½|/√2, and policies below 0.005 count as neutral
+    assert neutrality(majority(0.507))["neutral"].item() and not neutrality(majority(0.5072))["neutral"].item()
 
 
 def test_neutral_published_policies(published):
     found = neutrality(published)
     assert found.sizes["pair"] == 22
     gpt = found.isel(pair=(found["model"] == "gpt-4o").values)
-    assert sorted(gpt["pair"].values[gpt["neutral"].values]) == [
-        "African/White",
-        "White/Black",
-        "wife/husband",
-        "woman/man",
-    ]
-    alone = neutrality(published.sel(model="gpt-4o", pair="woman/man"))
-    assert alone["distance"].item() == gpt["distance"].sel(pair="woman/man").item()
+    neutral = sorted(gpt["pair"].values[gpt["neutral"].values])
+    assert neutral == ["African/White", "White/Black", "wife/husband", "woman/man"]
     # The other reading of the definition: without the root a preference that the paper calls overturned is none
     assert gpt["distance"].sel(pair="gay/straight").item() ** 2 < 0.005
-
-
-def test_neutrality_names_wrong_input():
-    with pytest.raises(InputError, match="policies is empty"):
-        neutrality([])
-    with pytest.raises(InputError, match=r"random \{a, b, c\}: expected the same number of words"):
-        neutrality([constant(0.5), random_policy(1, n_words=3)])
 
 
 # --- misalignment ---
@@ -140,21 +117,6 @@ def test_what_a_type_rests_on(tmp_path):
     xr.testing.assert_equal(found, meanfield.load(meanfield.save(found, tmp_path / "types.nc")))
 
 
-def test_policies_without_a_law_have_no_type(with_law):
-    policies, bias = with_law
-    found = misalignment(policies, bias)
-    assert (found["type"][0] == "amplified").all()
-    assert (found["type"][1] == "").all()
-    assert found["individual"][1].isnull() and found["collective"][1].isnull().all()
-
-
-def test_misalignment_names_wrong_input():
-    with pytest.raises(InputError, match=r"expected the result of validation\.collective_bias"):
-        misalignment(majority(0.6), games({24: (5, 5, 0)}))
-    with pytest.raises(InputError, match=r"policies lacks phi_4 \{a, b\}, for which bias was found"):
-        misalignment(majority(0.6), simulated_bias(games({24: (5, 5, 0)}, model="phi_4")))
-
-
 @pytest.mark.parametrize("model", ["gpt-4o", "llama31_70B"])
 def test_the_examples_of_the_paper(published, model):
     # [004] Fig. 1, at N = 24; none of the pairs of Llama has a group-size law
@@ -172,21 +134,29 @@ def test_reversal_comes_with_size(published):
     assert misalignment(policy, bias)["type"].values.tolist() == [["none", "reversed"]]
 
 
-# --- the bias of one simulation ---
+# --- the bias of simulations ---
 
 
-@pytest.fixture(scope="module")
-def with_law():
-    """A policy with a group-size law, and its collective bias beside that of one without."""
+@pytest.mark.slow
+def test_bias_with_and_without_a_law():
+    """A policy with a group-size law, beside one without, for which nothing is simulated."""
     policies = [majority(0.56), meanfield.make_policy(majority(0.9, fidelity=0.7)["q"].values, ["c", "d"])]
-    return policies, collective_bias(policies, n_agents=[100, 200, 400, 800, 1600], runs=2000, seed=1)
-
-
-def test_simulated_bias_is_the_collective_bias_where_there_is_a_law(with_law):
-    policies, bias = with_law
-    other = simulated_bias(simulate(policies[0], n_agents=bias["n_agents"].values.tolist(), runs=2000, seed=1))
-    for name in ("simulated", "interval", "no_consensus", "strong_word", "word_label", "n_agents", "model"):
-        np.testing.assert_array_equal(bias[name][:1] if name != "n_agents" else bias[name], other[name])
+    sizes = [100, 200, 400, 800, 1600]
+    bias = collective_bias(policies, n_agents=sizes, runs=2000, seed=1)
+    other = simulated_bias(simulate(policies[0], n_agents=sizes, runs=2000, seed=1))
+    for name in ("simulated", "interval", "no_consensus", "strong_word", "word_label", "model"):
+        np.testing.assert_array_equal(bias[name][:1], other[name])
+    types = misalignment(policies, bias)
+    assert (types["type"][0] == "amplified").all() and (types["type"][1] == "").all()
+    assert types["individual"][1].isnull() and types["collective"][1].isnull().all()
+    found = critical_size_from_simulation(bias)
+    law = meanfield.group_size_law(policies[0], n_agents=[100])
+    assert found["n_predicted"][0].item() == pytest.approx(law["n_critical"].item())
+    # Sizes double, and the bound asks for 0.995 of 2,000 runs rather than 0.99
+    assert found["n_predicted"][0] < found["n_critical"][0] <= 4 * found["n_predicted"][0]
+    assert found["n_below"][0] * 2 == found["n_critical"][0]
+    assert found["n_critical"][1].isnull() and found["n_below"][1].isnull()
+    assert found["reason"][1].item().startswith("nothing was simulated; ")
 
 
 def test_the_strong_word_is_that_of_the_largest_groups_that_agree():
@@ -194,20 +164,6 @@ def test_the_strong_word_is_that_of_the_largest_groups_that_agree():
     assert simulated_bias(games({24: (9, 1, 0), 100: (0, 0, 10)}))["strong_word"].item() == "a"
     none = simulated_bias(games({24: (0, 0, 10)}))
     assert none["strong_word"].item() == "" and none["simulated"].item() == 0
-
-
-@pytest.mark.parametrize(
-    ("simulation", "options", "message"),
-    [
-        (constant(0.5), {}, "simulation: expected .* validation.simulate, but 'consensus_round' is missing"),
-        (games({24: (5, 5, 0)}).assign_attrs(option_initial="b"), {}, "started from b: expected empty memories"),
-        (games({24: (5, 5, 0)}), {"level": 0}, "level = 0: expected"),
-        (simulate(random_policy(1, n_words=3), n_agents=4, runs=1, seed=1), {}, "3 words: expected 2"),
-    ],
-)
-def test_simulated_bias_names_wrong_input(simulation, options, message):
-    with pytest.raises(InputError, match=message):
-        simulated_bias(simulation, **options)
 
 
 # --- consensus times ---
@@ -302,21 +258,6 @@ def test_times_of_a_game_played_by_hand(length):
     assert found["quantiles"].values.tolist() == [expected] * 5
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"bin_width": 0}, "bin_width = 0: expected"),
-        ({"quantiles": [0.5, 0.2]}, "quantiles = .*: expected rising numbers"),
-        ({"level": 1}, "level = 1: expected"),
-        ({"simulation": constant(0.5)}, "simulation: .* 'consensus_round' is missing"),
-        ({"simulation": games({24: (5, 5, 0)}).isel(run=0)}, "has the dims n_agents, word: expected n_agents and run"),
-    ],
-)
-def test_consensus_times_names_wrong_input(options, message):
-    with pytest.raises(InputError, match=message):
-        consensus_times(**({"simulation": games({24: (5, 5, 0)})} | options))
-
-
 # --- critical sizes ---
 
 ALL, MOST = (1000, 0, 0), (990, 10, 0)
@@ -344,23 +285,10 @@ def test_critical_sizes(ends, expected, reason):
     assert found["reason"].item().startswith(reason) and bool(found["reason"].item()) == bool(reason)
 
 
-def test_critical_size_beside_that_of_the_law(with_law):
-    policies, bias = with_law
-    found = critical_size_from_simulation(bias)
-    law = meanfield.group_size_law(policies[0], n_agents=[100])
-    assert found["n_predicted"][0].item() == pytest.approx(law["n_critical"].item())
-    # Sizes double, and the bound asks for 0.995 of 2,000 runs rather than 0.99
-    assert found["n_predicted"][0] < found["n_critical"][0] <= 4 * found["n_predicted"][0]
-    assert found["n_below"][0] * 2 == found["n_critical"][0]
-    assert found["n_critical"][1].isnull() and found["n_below"][1].isnull()
-    assert found["reason"][1].item().startswith("nothing was simulated; ")
-
-
-def test_critical_size_names_wrong_input():
-    with pytest.raises(InputError, match=r"expected the result of validation\.collective_bias"):
-        critical_size_from_simulation(games({24: ALL}))
-    with pytest.raises(InputError, match=r"level = 1: expected a number between 0\.5 and 1"):
-        critical_size_from_simulation(simulated_bias(games({24: ALL})), level=1)
+def test_the_critical_size_of_a_law_is_beside_it():
+    """Φ(κ√N) = 0.99 at N = (2.3263/κ)²."""
+    bias = simulated_bias(games({10: ALL})).assign(kappa=("pair", [0.1]))
+    assert critical_size_from_simulation(bias)["n_predicted"].item() == pytest.approx(541.189, abs=1e-3)
 
 
 # --- committed minorities ---
@@ -435,23 +363,6 @@ def test_minorities_of_a_published_policy(published):
     assert committed_minority(policy, numbers=[24], rounds=150, **options)["smallest"].item() == 24
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"word": "c"}, "word = 'c': expected one of a, b"),
-        ({"initial": "a"}, "initial = 'a': expected a word other than the committed one, b"),
-        ({"numbers": [11]}, "numbers = 11: expected a whole number from 0 to 10"),
-        ({"numbers": [2, 2]}, r"numbers = \[2, 2\]: expected one number"),
-        ({"rounds": 2}, "rounds = 2: expected a whole number from 3"),
-        ({"level": 1}, "level = 1: expected a number between 0 and 1"),
-    ],
-)
-def test_committed_minority_names_wrong_input(options, message):
-    good = {"n_agents": 10, "word": "a", "numbers": [1], "runs": 1, "seed": 1}
-    with pytest.raises(InputError, match=message):
-        committed_minority(constant(0.5), **(good | options))
-
-
 # --- stability of a consensus ---
 
 
@@ -488,19 +399,6 @@ def test_agreement_on_the_way_does_not_count():
     assert (stopped["consensus_word"] == "b").mean() == early["held"], "control: what a run that stops would tell"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"word": "c"}, "word = 'c': expected one of a, b"),
-        ({"rounds": 2}, "rounds = 2"),
-        ({"level": 0}, "level = 0: expected a number between 0 and 1"),
-    ],
-)
-def test_consensus_stability_names_wrong_input(options, message):
-    with pytest.raises(InputError, match=message):
-        consensus_stability(constant(0.5), **({"word": "a", "n_agents": 4, "runs": 1, "seed": 1} | options))
-
-
 def test_the_former_name_of_the_committed_word_warns():
     options = {"n_agents": 4, "numbers": [1], "runs": 2, "seed": 1}
     found = committed_minority(constant(0.6), word="a", **options)
@@ -509,3 +407,57 @@ def test_the_former_name_of_the_committed_word_warns():
     assert former.identical(found)
     with pytest.raises(meanfield.InputError, match="committed_word and word are both given"):
         committed_minority(constant(0.6), word="a", committed_word="a", **options)
+
+
+# --- what is refused ---
+
+TIMED = games({24: (5, 5, 0)})
+FEW = {"n_agents": 10, "runs": 1, "seed": 1}
+THREE_WORDS = random_policy(1, n_words=3)
+
+
+def flips(**options):
+    return committed_minority(constant(0.5), **{**FEW, "word": "a", "numbers": [1], **options})
+
+
+def held(word="a", **options):
+    return consensus_stability(constant(0.5), word, **{**FEW, **options})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: neutrality([]), "policies is empty"),
+        (lambda: neutrality([constant(0.5), THREE_WORDS]), r"random \{a, b, c\}: expected the same number of words"),
+        (lambda: misalignment(majority(0.6), TIMED), r"expected the result of validation\.collective_bias"),
+        (
+            lambda: misalignment(majority(0.6), simulated_bias(games({24: (5, 5, 0)}, model="phi_4"))),
+            r"policies lacks phi_4 \{a, b\}, for which bias was found",
+        ),
+        (lambda: simulated_bias(constant(0.5)), "expected .* validation.simulate, but 'consensus_round' is missing"),
+        (lambda: simulated_bias(TIMED.assign_attrs(option_initial="b")), "started from b: expected empty memories"),
+        (lambda: simulated_bias(TIMED, level=0), "level = 0: expected"),
+        (lambda: simulated_bias(simulate(THREE_WORDS, n_agents=4, runs=1, seed=1)), "3 words: expected 2"),
+        (lambda: consensus_times(TIMED, bin_width=0), "bin_width = 0: expected"),
+        (lambda: consensus_times(TIMED, quantiles=[0.5, 0.2]), "quantiles = .*: expected rising numbers"),
+        (lambda: consensus_times(TIMED, level=1), "level = 1: expected"),
+        (lambda: consensus_times(TIMED.isel(run=0)), "has the dims n_agents, word: expected n_agents and run"),
+        (lambda: critical_size_from_simulation(TIMED), r"expected the result of validation\.collective_bias"),
+        (
+            lambda: critical_size_from_simulation(simulated_bias(TIMED), level=1),
+            "level = 1: expected a number between 0",
+        ),
+        (lambda: flips(word="c"), "word = 'c': expected one of a, b"),
+        (lambda: flips(initial="a"), "initial = 'a': expected a word other than the committed one, b"),
+        (lambda: flips(numbers=[11]), "numbers = 11: expected a whole number from 0 to 10"),
+        (lambda: flips(numbers=[2, 2]), r"numbers = \[2, 2\]: expected one number"),
+        (lambda: flips(rounds=2), "rounds = 2: expected a whole number from 3"),
+        (lambda: flips(level=1), "level = 1: expected a number between 0 and 1"),
+        (lambda: held("c"), "word = 'c': expected one of a, b"),
+        (lambda: held(rounds=2), "rounds = 2"),
+        (lambda: held(level=0), "level = 0: expected a number between 0 and 1"),
+    ],
+)
+def test_wrong_input_is_named(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
