@@ -19,10 +19,9 @@ from policy_extraction.measuring._answers import Answers
 from policy_extraction.measuring._cache import RecordCache
 from policy_extraction.measuring._record import record_of
 from policy_extraction.measuring._sampling import Sampling, choose
-from policy_extraction.prompts._games import check_games, one_game
+from policy_extraction.prompts._games import Game, Memory, checked_game
 from policy_extraction.prompts._orders import orders as presentation_orders
-from policy_extraction.prompts._questions import Game, Memory
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
 
 
 def lazy_policy(
@@ -105,9 +104,7 @@ def lazy_policy(
     ([[0.5, 0.5], [0.75, 0.25], [0.5, 0.5]], 4)
     """
     instance("backend", backend, Backend)
-    check_prompt(template, payoffs)
-    words = one_game(words)
-    check_games([words], memory_length)
+    words = checked_game(words, memory_length, template, payoffs)
     if MemorySpace(len(words), memory_length).n_states >= 2**63:
         raise InputError(f"memory_length = {memory_length} with {len(words)} words: expected fewer than 2^63 states")
     if orders is None or isinstance(orders, (int, np.integer)):

@@ -12,9 +12,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from policy_extraction.backends.local._load import transformers
 from policy_extraction.backends.local._packed import packs, product
 from policy_extraction.backends.local._parallel import check_awaited
+from policy_extraction.backends.local._source import transformers
 
 NAME = "meanfield_tree"
 

@@ -184,7 +184,7 @@ def test_no_batch_is_submitted_to_a_server_that_cannot_measure(tmp_path):
         extract(backend(url), cache=tmp_path, **GAME)
 
 
-@pytest.mark.parametrize("known", range(PROMPTS))
+@pytest.mark.parametrize("known", [0, 4, PROMPTS - 1])
 def test_what_is_left_of_a_measurement_begins_as_a_whole_one_does(known, tmp_path):
     """Also a lone prompt: what the service refuses, and whether it can measure, is known before there is a batch."""
     seen = behaviour()
@@ -351,13 +351,6 @@ def test_a_batch_of_another_account_is_named(tmp_path):
         journal.unlink()
         extract(backend(url), cache=tmp_path, **GAME)
     assert bill(seen) == PROMPTS
-
-
-def test_arguments():
-    with refused("poll = 0"):
-        backend("http://127.0.0.1:1/v1", poll=0)
-    with refused("batches = True: expected exact = False"):
-        backend("http://127.0.0.1:1/v1", exact=True, prefill="assistant")
 
 
 def test_the_page_shows_what_it_prints(capsys, monkeypatch, tmp_path):

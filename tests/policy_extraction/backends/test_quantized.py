@@ -15,7 +15,7 @@ import transformers
 from _tiny_models import CHAT, SHORT, letter_tokenizer
 from meanfield import MemorySpace
 from policy_extraction import extract, policy_from_record
-from policy_extraction.backends.local._chat import render
+from policy_extraction.backends.local._tokens import render
 from policy_extraction.prompts import Payoffs
 
 HIS_HER = ("his", "her")

@@ -7,10 +7,8 @@ that must fail.
 from __future__ import annotations
 
 import itertools
-import time
 import zlib
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -150,48 +148,6 @@ def test_tries_are_bounded_and_counted():
 
 
 # --- what a model of transformers writes ---------------------------------------------------------------------------
-
-
-class Even:
-    """A model for which all tokens are equally probable: a draw u chooses token ⌊u V⌋ of V."""
-
-    device = "cpu"
-
-    def __init__(self, n_tokens: int) -> None:
-        self.n_tokens = n_tokens
-
-    def forward(self, input_ids, logits_to_keep=0):
-        raise NotImplementedError
-
-    def __call__(self, input_ids, **options):
-        torch = pytest.importorskip("torch")
-        return SimpleNamespace(logits=torch.zeros(len(input_ids), 1, self.n_tokens), past_key_values=None)
-
-
-def even_texts(n_tokens: int, draws: np.ndarray, contexts: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Sampled continuations, which end before token 0."""
-    pytest.importorskip("torch", reason="language models need the extra llm")
-    from policy_extraction.backends.local._decode import continuations
-
-    return continuations(Even(n_tokens), contexts, draws, 1.0, frozenset({0}), lambda length: 16, False)
-
-
-def test_each_copy_says_what_its_own_draws_choose():
-    draws = np.random.default_rng(0).random((300, 4))
-    chosen = np.floor(draws * 5).astype(int).tolist()
-    expected = [tuple(itertools.takewhile(bool, row)) for row in chosen]
-    assert {len(text) for text in expected} == {0, 1, 2, 3, 4}
-    assert even_texts(5, draws, [(1,), (1, 2), (3,)] * 100) == expected
-
-
-def test_many_copies_that_all_say_something_else_take_time_in_proportion():
-    """0.4 s in one pass over the copies; minutes, were they gone through for each token that one of them chose."""
-    n = 100_000
-    draws = np.random.default_rng(1).random((n, 1))
-    start = time.process_time()
-    texts = even_texts(n, draws, [(1,)] * n)
-    assert time.process_time() - start < 20
-    assert texts == [(token,) if token else () for token in np.floor(draws[:, 0] * n).astype(int).tolist()]
 
 
 # --- the test of a policy ------------------------------------------------------------------------------------------

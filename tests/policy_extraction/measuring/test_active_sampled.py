@@ -18,7 +18,7 @@ from policy_extraction.measuring._active.choice import XI
 from policy_extraction.measuring._active.goals import Goal
 from policy_extraction.measuring._active.sampled import ANSWERS, SampledExploration, quantile, sites
 from policy_extraction.measuring._doubt import Tails
-from policy_extraction.measuring._samples import sampled_answers
+from policy_extraction.measuring._spoken import sampled_answers
 from policy_extraction.prompts import NAMING_GAME, Payoffs
 
 

@@ -29,7 +29,7 @@ def test_names_that_no_file_can_hold_are_refused_before_anything_is_asked(name):
     assert not behaviour.requests
 
 
-@pytest.mark.parametrize("name", ["a\0b", "a\udc80", "x" * 10**5])
+@pytest.mark.parametrize("name", ["a\0b", "x" * 10**5])
 def test_a_name_in_a_reply_that_no_file_can_hold_ends_it_at_the_check(name, monkeypatch):
     original = _openai_server._reply
     monkeypatch.setattr(_openai_server, "_reply", lambda *arguments: original(*arguments) | {"model": name})
