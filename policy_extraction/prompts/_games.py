@@ -10,7 +10,7 @@ from meanfield import InputError, MemorySpace
 from meanfield.toolbox import shown, whole_number
 from policy_extraction._toolbox.texts import check_kept, check_name
 from policy_extraction.prompts._orders import MOST_WORDS, Order, default_number
-from policy_extraction.prompts._template import Payoffs, Prompt, Template, longest
+from policy_extraction.prompts._template import Payoffs, Prompt, Template, check_prompt, longest
 
 Words = tuple[str, ...]
 LONGEST_MEMORY = 31  # interactions; with more, even two words have more than 2^63 memory states

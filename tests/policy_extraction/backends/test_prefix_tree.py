@@ -24,7 +24,7 @@ from policy_extraction.backends.local import TransformersBackend, _attention, _p
 from policy_extraction.backends.local._batches import batch_scores, repeatable
 from policy_extraction.backends.local._memory_budget import GIB, MOST_TOKENS_CPU, Footprint, footprint
 from policy_extraction.backends.local._packed import packed_linears
-from policy_extraction.backends.local._parallel import AbandonedError, check_awaited, in_order
+from policy_extraction.backends.local._parallel import in_order
 from policy_extraction.backends.local._passes import Beginning, Room, sequences_of, tree, tree_scores
 from policy_extraction.backends.local._tokens import Question, disjoint, questions
 from policy_extraction.backends.local._transformers import given
@@ -237,25 +237,6 @@ def test_work_at_a_time_comes_in_order_and_a_failure_is_raised():
         for item in in_order(work, range(20), 3):
             seen.append(item)
     assert seen == list(range(7))
-
-
-def test_work_that_nobody_waits_for_any_more_ends():
-    ended = []
-
-    def work(item: int) -> int:
-        try:
-            for _ in range(1000 if item else 1):
-                check_awaited()
-                time.sleep(0.01)
-        except AbandonedError:
-            ended.append(item)
-            raise
-        return item
-
-    waited = in_order(work, range(4), 2)
-    assert next(waited) == 0
-    waited.close()
-    assert ended
 
 
 # --- memory --------------------------------------------------------------------------------------------------------

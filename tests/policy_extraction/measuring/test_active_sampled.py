@@ -197,7 +197,8 @@ def test_a_service_without_log_probabilities_is_measured(tmp_path):
         speaking = backend(url)
         with pytest.raises(InputError, match="no logprobs"):
             measure(speaking, sampled=False, **options)
-        policy = measure(speaking, sampled=True, **options)
+        with pytest.warns(UserWarning, match="asked for sampled answers .*no logprobs"):
+            policy = measure(speaking, **options)
         asked = len(behaviour.requests)
         assert policy.identical(measure(speaking, sampled=True, **options))
     assert len(behaviour.requests) == asked
