@@ -69,12 +69,18 @@ def measured(url: str, words=HIS_HER, asked=PROMPTS, **options) -> np.ndarray:
     ("talk", "own_tokenizer"), [*((talk, True) for talk in TALKS), *((dialect, False) for dialect in DIALECTS)]
 )
 def test_a_policy_equals_the_servers_table(talk, own_tokenizer):
+    """Also of plain text, which needs no tokenizer."""
     model = KnownModel.of(FIRST_WORDS)
     behaviour = Behaviour(model, **TALKS[talk])
     tokenizer = KnownTokenizer(model.vocabulary) if own_tokenizer else None
     with serving(behaviour) as url:
         server = backend(url, exact=True, top_logprobs=3, tokenizer=tokenizer)
         policy = extract(server, words=HIS_HER, memory_length=1, temperature=1.0, cache=False)
+        plain = measured(url, prefill="text", asked=PROMPTS[:2])
+    for prompt, row in zip(PROMPTS, plain, strict=False):
+        whole = replace(prompt, answer_prefix="\n\n".join([prompt.system, prompt.user, prompt.answer_prefix]))
+        truth = [probability(model, whole, [word.encode()], "") for word in HIS_HER]
+        np.testing.assert_allclose(row, np.log(truth), rtol=0, atol=1e-12)
     table = np.array([[probability(model, prompt, [word.encode()]) for word in HIS_HER] for prompt in PROMPTS])
     np.testing.assert_allclose(policy["log_probability"].values.reshape(-1, 2), np.log(table), rtol=0, atol=1e-12)
     q = (table / table.sum(-1, keepdims=True)).reshape(2, -1, 2).mean(0)
@@ -85,17 +91,6 @@ def test_a_policy_equals_the_servers_table(talk, own_tokenizer):
     # The control: listed tokens also count the spelling with a space.
     spaced = np.array([probability(model, prompt, [b" his"]) for prompt in PROMPTS])
     assert spaced.min() > 1e-4
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_plain_text_needs_no_tokenizer(dialect):
-    model = KnownModel.of(FIRST_WORDS)
-    with serving(Behaviour(model, dialect=dialect)) as url:
-        log_p = measured(url, prefill="text")
-    for prompt, row in zip(PROMPTS, log_p, strict=True):
-        whole = replace(prompt, answer_prefix="\n\n".join([prompt.system, prompt.user, prompt.answer_prefix]))
-        truth = [probability(model, whole, [word.encode()], "") for word in HIS_HER]
-        np.testing.assert_allclose(row, np.log(truth), rtol=0, atol=1e-12)
 
 
 def test_one_request_gives_all_words_where_the_server_can():

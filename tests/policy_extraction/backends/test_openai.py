@@ -35,6 +35,7 @@ from policy_extraction.backends.api._errors import ServerError, asked_wait
 from policy_extraction.backends.api._limits import CostLimitError, Limits, Meter, Usage
 from policy_extraction.backends.api._openai import SET_HERE, OpenAIBackend
 from policy_extraction.backends.api._reply import UnusableReplyError, top_tokens_after, usage_of
+from policy_extraction.backends.api._request import GO_ON
 from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
 from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.prompts._template import Prompt
@@ -93,43 +94,28 @@ def expected(model: KnownModel, words: Sequence[str] = HIS_HER, prompts: Sequenc
 # --- probabilities ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prefill", ["none", "assistant"])
+@pytest.mark.parametrize("prefill", ["none", "assistant", "user", "text"])
 def test_probabilities_of_the_servers_model_are_recovered(prefill):
-    model = Tailed.of(FIRST_WORDS)
+    model = Tailed.of(FIRST_WORDS, obedience=float(prefill != "user"))
     behaviour = Behaviour(model)
     with serving(behaviour) as url:
         log_p, censored = scores(backend(url, prefill=prefill, top_logprobs=30))
-    np.testing.assert_allclose(np.exp(log_p), expected(model), atol=1e-6)
+    truth, asked = expected(model), behaviour.requests
+    assert {request["temperature"] for request in asked} == {1} and len(asked) == len(PROMPTS)
+    if prefill == "user":  # in a turn of its own the model may open the quotation again
+        assert asked[0]["messages"][0]["content"] == PROMPTS[0].system
+        assert asked[0]["messages"][1]["content"] == f"{PROMPTS[0].user}\n\n{GO_ON}\n{PREFIX}"
+        talks = [conversation_of(request)[0] for request in asked]
+        truth = np.array([exact(model, talk, HIS_HER, "", openings=("", " ", "'")) for talk in talks])
+    if prefill == "text":
+        texts = [f"{prompt.system}\n\nWhich one?\n\n{PREFIX}" for prompt in PROMPTS]
+        assert [request["prompt"] for request in asked] == texts
+        truth = np.array([exact(model, "", HIS_HER, text) for text in texts])
+    np.testing.assert_allclose(np.exp(log_p), truth, atol=1e-6)
     assert not censored.any()
     # The control: the same words after another conversation have other probabilities.
     others = [Prompt(f"Rules. Turn {i}.", "Which one?", PREFIX) for i in range(6)]
     assert np.abs(np.exp(log_p) - expected(model, prompts=others)).max() > 0.1
-    assert {request["temperature"] for request in behaviour.requests} == {1}
-    assert len(behaviour.requests) == len(PROMPTS)
-
-
-def test_request_to_go_on_is_part_of_the_users_message():
-    model = Tailed.of(FIRST_WORDS, obedience=0.0)
-    behaviour = Behaviour(model)
-    with serving(behaviour) as url:
-        log_p, _ = scores(backend(url, prefill="user", top_logprobs=30), PROMPTS[:1])
-    (request,) = behaviour.requests
-    system, user = (message["content"] for message in request["messages"])
-    assert system == PROMPTS[0].system
-    assert user.startswith(PROMPTS[0].user + "\n\n") and user.endswith(f":\n{PREFIX}")
-    # In a turn of its own the model may open the quotation again.
-    truth = exact(model, conversation_of(request)[0], HIS_HER, "", openings=("", " ", "'"))
-    np.testing.assert_allclose(np.exp(log_p[0]), truth, atol=1e-6)
-
-
-def test_plain_text_goes_to_the_other_interface():
-    model = Tailed.of(FIRST_WORDS)
-    behaviour = Behaviour(model)
-    with serving(behaviour) as url:
-        log_p, _ = scores(backend(url, prefill="text", top_logprobs=30), PROMPTS[:2])
-    text = f"{PROMPTS[1].system}\n\nWhich one?\n\n{PREFIX}"
-    assert behaviour.requests[1]["prompt"] == text
-    np.testing.assert_allclose(np.exp(log_p[1]), exact(model, "", HIS_HER, text), atol=1e-6)
 
 
 @pytest.mark.parametrize(("prefix", "spellings"), [(PREFIX, 2), ("{'value': ", 4)])

@@ -21,7 +21,7 @@ from _tiny_models import SHORT
 from meanfield import InputError, MemorySpace, make_policy
 from policy_extraction.checks._exact_test import count_interval, exact_test, share_interval
 from policy_extraction.checks._generation import generation_test
-from policy_extraction.measuring._spoken import answer_length, copies_needed, said, speak
+from policy_extraction.measuring._spoken import said, speak
 from policy_extraction.prompts import Payoffs
 from policy_extraction.prompts._template import Prompt
 
@@ -126,14 +126,6 @@ def test_shares_have_the_exact_interval():
 )
 def test_a_word_counts_where_it_is_expected_and_whole(text, expected):
     assert said(text, ("his", "her", "her own")) == expected
-
-
-def test_as_many_tokens_are_generated_as_the_longest_word_has():
-    backend = FakeBackend(spread_law)
-    backend.tokens = lambda words: ["7", "8 9 10"]
-    assert answer_length(backend, WORDS) == 3
-    backend.tokens = lambda words: ["7", ""]
-    assert answer_length(backend, WORDS) == 8
 
 
 def test_tries_are_bounded_and_counted():
@@ -266,13 +258,3 @@ def test_wrong_input_is_one_clear_line(policy, options, message):
     options = {name: value for name, value in options.items() if name != "attrs"}
     with refused(message):
         run(made, lambda prompt: pytest.fail("something was generated"), **options)
-
-
-def test_copies_are_asked_for_where_words_are_rare():
-    assert copies_needed(0, 0) == copies_needed(10, 10) == copies_needed(10, 5) == 1
-    assert copies_needed(100, 10) == 20 and copies_needed(10, 0) == 20
-    prompt = SHORT.prompt(WORDS, [], Payoffs())
-    backend = FakeBackend(lambda prompt: {"his": 0.05, "The": 0.95})
-    options = {"temperature": 1.0, "seed": 0, "max_tokens": 1, "max_tries": 500}
-    assert speak(backend, [prompt], [200], WORDS, **options).words == [[0] * 200]
-    assert backend.calls <= 4

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import string
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -259,18 +258,6 @@ def test_the_record_of_what_was_asked(tmp_path):
     assert "in 120 of 120 prompts the words together have a probability below 0.5" in warning
     shorter = lazy(FakeModel(mass=0.3), memory_length=2, cache=tmp_path)
     assert shorter.record().sizes["state"] == 3
-
-
-def test_a_record_names_the_versions_of_the_libraries_that_computed_it_and_no_others():
-    def versions(model):
-        function = lazy(model)
-        function(MEMORIES)
-        attrs = function.record().attrs
-        assert "option_libraries" not in attrs
-        return {name: attrs[f"version_{name}"] for name in ("torch", "pooch", "tqdm") if f"version_{name}" in attrs}
-
-    assert versions(FakeModel()) == {}
-    assert versions(FakeModel(libraries="pooch tqdm")) == {"pooch": version("pooch"), "tqdm": version("tqdm")}
 
 
 def test_progress_counts_prompts(capsys):

@@ -128,13 +128,6 @@ def test_what_is_undecided_can_go_both_ways():
     assert choose(log_p, None, Sampling(0.5, top_p=0.90, over="vocabulary")).decided.all()
 
 
-def test_without_filters_the_rest_of_the_vocabulary_makes_no_difference():
-    log_p = spread_probabilities(np.random.default_rng(3), 4)
-    everywhere = choose(log_p, None, Sampling(0.7, over="vocabulary"))
-    assert np.array_equal(everywhere.q, choose(log_p, None, Sampling(0.7)).q)
-    assert everywhere.decided.all()
-
-
 def test_equally_probable_words_share_their_fate():
     log_p = np.log(np.array([[0.3, 0.3, 0.2, 0.1], [0.4, 0.1, 0.1, 0.1]]))
     np.testing.assert_allclose(choose(log_p, None, Sampling(0.1, top_k=1)).q, [[0.5, 0.5, 0, 0], [1, 0, 0, 0]])
@@ -262,17 +255,6 @@ def test_stacks_are_sampled_as_their_parts():
     for i, record in enumerate(records):
         alone = policy_from_record(record, 0.5, top_p=0.9)
         assert np.array_equal(together["q"].values[i], alone["q"].values)
-
-
-def test_a_record_says_what_was_measured():
-    log_p = np.log(np.array([[[0.5, 0.2]] * 5, [[0.1, 0.05]] * 5]))
-    record = record_of(log_p)
-    np.testing.assert_allclose(record["captured_mass"], [[0.7] * 5, [0.15] * 5])
-    assert not record["censored"].any()
-    assert record["word_tokens"].values.tolist() == ["a", "b"]
-    numbers = make_record(log_p, ["a", "b"], [("a", "b"), ("b", "a")], ["1 2", "3"], 1, "m", dtype="float32")
-    assert numbers["word_tokens"].values.tolist() == ["1 2", "3"]
-    assert (numbers.attrs["option_dtype"], numbers.attrs["memory_length"]) == ("float32", 1)
 
 
 @pytest.mark.parametrize(
