@@ -16,16 +16,13 @@ from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._spoken import derived_seed
 from policy_extraction.prompts._games import checked_game
-from policy_extraction.prompts._template import (
-    NAMING_GAME,
-    Payoffs,
-    Prompt,
-    Template,
-    longest,
-    prompt_options,
-)
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, longest, prompt_options
 from policy_extraction.prompts._toml import packaged_toml
 
+MOST_AGENTS = 10_000
+# With quotation marks and the end of the value: a number has a token a digit, a word up to four.
+TOKENS_OF_A_VALUE = 10
+TOKENS_IN_A_LIST = 6
 PLAYERS = ("Player 1", "Player 2")
 NUMBER = re.compile(r"[+-]?\d+")
 # The answer format ends a value with a semicolon; a brace, a new line or the second key of a dict are as clear.
@@ -105,12 +102,6 @@ def _bare(text: str) -> str:
     text = text.strip()
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in QUOTATION_MARKS
     return text[1:-1] if quoted else text
-
-
-MOST_AGENTS = 10_000
-# With quotation marks and the end of the value: a number has a token a digit, a word up to four.
-TOKENS_OF_A_VALUE = 10
-TOKENS_IN_A_LIST = 6
 
 
 def comprehension(

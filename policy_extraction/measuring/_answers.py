@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 from meanfield import InputError, ModelError, StorageError
 from policy_extraction._toolbox.checksums import checksum
 from policy_extraction.backends._backend import Backend, Submitting
-from policy_extraction.measuring._sampling import Sampling, check_log_probabilities, choose
+from policy_extraction.measuring._sampling import Choice, Sampling, check_log_probabilities, choose
 from policy_extraction.prompts._games import Asked, Memory
 from policy_extraction.prompts._template import Prompt
 
@@ -134,7 +134,8 @@ class Answers:
         """`get` after asking the model for all unknown answers; raises as `ask`, for known answers too."""
         log_p, censored = self.get(asked, len(words))
         unknown = np.isnan(log_p).any(axis=1)
-        _check_decided(log_p[~unknown], censored[~unknown], sampling, backend.name)
+        if sampling is not None:
+            decided(log_p[~unknown], censored[~unknown], sampling, backend.name)
         left = [asked[number] for number in np.flatnonzero(unknown)]
         if not bar.disable:  # known answers do not count for the rate
             bar.initial += len(asked) - len(left)
@@ -186,7 +187,8 @@ class Answers:
                         written = time.monotonic()
                     self.n_asked += len(scores.numbers)
                     bar.update(len(scores.numbers))
-                    _check_decided(scores.log_probability, scores.censored, sampling, backend.name)
+                    if sampling is not None:
+                        decided(scores.log_probability, scores.censored, sampling, backend.name)
             finally:
                 write()
         left = int(np.isnan(log_p).any(axis=1).sum())
@@ -222,17 +224,16 @@ class Answers:
             ) from None
 
 
-def _check_decided(log_p: np.ndarray, censored: np.ndarray, sampling: Sampling | None, name: str) -> None:
-    """InputError if an answer leaves probabilities undecided, and this is to be an error."""
-    if sampling is None or sampling.undecided != "raise":
-        return
-    decided = choose(log_p, censored, sampling).decided
-    if not decided.all():
+def decided(log_p: np.ndarray, censored: np.ndarray, sampling: Sampling, name: str) -> Choice:
+    """The probabilities of choice; InputError if an answer leaves them undecided, and this is to be an error."""
+    choice = choose(log_p, censored, sampling)
+    if sampling.undecided == "raise" and not choice.decided.all():
         raise InputError(
             f"model = {name}: an answer does not determine the probabilities of the words (censored words, or a filter "
             "over the vocabulary); a server can list more tokens (top_logprobs, or exact=True), and undecided='bound' "
             "gives intervals"
         )
+    return choice
 
 
 def _remove_damaged(file: sqlite3.Connection, table: str) -> int:

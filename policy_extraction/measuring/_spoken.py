@@ -24,6 +24,8 @@ from policy_extraction.prompts._games import Asked, Game, Memory
 from policy_extraction.prompts._orders import orders
 from policy_extraction.prompts._template import Payoffs, Prompt, Template
 
+AT_ONCE = 64  # answers that an interrupt can lose
+MOST_TRIES = 100  # answers without a word before there is an error
 GROWTH = 4  # least factor of copies from one call to the next, while answers are missing
 RESERVE = 2  # factor of copies over the number that is expected to hold a word
 UNKNOWN_LENGTH = 8  # tokens to generate if a back end does not say how it spells the words
@@ -114,10 +116,6 @@ def copies_needed(generated: int, valid: int) -> int:
 def derived_seed(*seeds: int) -> int:
     """A seed that depends on all these numbers."""
     return int(np.random.SeedSequence(seeds).generate_state(1)[0])
-
-
-AT_ONCE = 64  # answers that an interrupt can lose
-MOST_TRIES = 100  # answers without a word before there is an error
 
 
 def sampled_answers(

@@ -13,6 +13,9 @@ from policy_extraction.prompts._orders import MOST_WORDS, Order, default_number
 from policy_extraction.prompts._template import Payoffs, Prompt, Template, check_prompt, longest
 
 Words = tuple[str, ...]
+Memory: TypeAlias = tuple[tuple[int, int], ...]
+Asked: TypeAlias = tuple[Memory, int]
+"""A memory and the number of a presentation order."""
 LONGEST_MEMORY = 31  # interactions; with more, even two words have more than 2^63 memory states
 MOST_STATES = 1_000_000
 MOST_TEXT = 2_000_000_000  # characters; all prompts of a game are in working memory together
@@ -33,17 +36,11 @@ def games_of(words: Sequence[str] | Sequence[Sequence[str]]) -> tuple[list[Words
 
 def checked_game(words: Sequence[str], memory_length: int, template: Template, payoffs: Payoffs) -> Words:
     """The words of a single game; InputError if an argument is wrong."""
-    words = one_game(words)
-    check_games([words], memory_length)
-    check_prompt(template, payoffs)
-    return words
-
-
-def one_game(words: Sequence[str]) -> Words:
-    """The words of a single game; InputError for anything else."""
     games, stacked = games_of(words)
     if stacked:
         raise InputError(f"words = {shown(words)}: expected the words of one game, as in ('his', 'her')")
+    check_games(games, memory_length)
+    check_prompt(template, payoffs)
     return games[0]
 
 
@@ -86,11 +83,6 @@ def check_text(game: Words, memory_length: int, trial: Sequence[Prompt]) -> None
             f"memory_length = {memory_length} with {len(game)} words: {number:,} prompts of up to {longest:,} "
             f"characters, expected at most {MOST_TEXT:,} characters in all; see lazy_policy"
         )
-
-
-Memory: TypeAlias = tuple[tuple[int, int], ...]
-Asked: TypeAlias = tuple[Memory, int]
-"""A memory and the number of a presentation order."""
 
 
 @dataclass(frozen=True)

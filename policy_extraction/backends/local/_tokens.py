@@ -13,6 +13,7 @@ import numpy as np
 from meanfield import InputError
 from policy_extraction.prompts._template import Prompt
 
+Tokens = tuple[int, ...]
 Tokenizer: TypeAlias = Any  # transformers.PreTrainedTokenizerBase
 
 # Beginnings of an assistant's turn that open a block of thoughts.
@@ -64,9 +65,6 @@ def plain(tokenizer: Tokenizer, prompt: Prompt) -> str:
     first = tokenizer.bos_token
     begins = first and tokenizer("")["input_ids"][:1] == [tokenizer.bos_token_id]
     return (first if begins else "") + "\n\n".join([prompt.system, prompt.user, prompt.answer_prefix])
-
-
-Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import time
 import warnings
 
 import numpy as np
@@ -223,20 +222,6 @@ def test_passes_at_a_time_give_the_same_numbers_and_leave_all_as_it_was(monkeypa
     finally:
         torch.set_num_threads(before[1])
     assert model.config._attn_implementation == before[0]
-
-
-def test_work_at_a_time_comes_in_order_and_a_failure_is_raised():
-    def work(item: int) -> int:
-        time.sleep(0.02 * (item % 3 == 0))
-        return 1 // (item - 7) if item == 7 else item
-
-    done = in_order(work, range(7), 3)
-    assert list(done) == list(range(7))
-    seen = []
-    with pytest.raises(ZeroDivisionError):
-        for item in in_order(work, range(20), 3):
-            seen.append(item)
-    assert seen == list(range(7))
 
 
 # --- memory --------------------------------------------------------------------------------------------------------

@@ -116,15 +116,6 @@ def test_probabilities_are_those_of_the_whole_record(words, memory_length, sampl
     assert function([]).shape == (0, len(words))
 
 
-@pytest.mark.slow
-def test_runs_are_those_of_the_table():
-    words = ("his", "her", "its")
-    options = {"n_agents": [8, 5], "runs": 20, "seed": 1, "max_rounds": 50}
-    by_table = validation.simulate(table(FakeModel(), words, 2, orders(words), temperature=1.5), **options)
-    by_model = simulated(lazy(FakeModel(), words, 2, temperature=1.5), **options)
-    assert by_model.drop_attrs().drop_vars("pair").identical(by_table.drop_attrs().drop_vars("pair"))
-
-
 def test_letters_reach_consensus():
     model = FakeModel(portion=5000)
     function = lazy(model)
@@ -220,23 +211,6 @@ def test_whatever_changes_the_answers_is_asked_anew(tmp_path, change):
     other = lazy(**{"model": model, "cache": tmp_path, **change})
     other(MEMORIES)
     assert other.prompts_asked == len(MEMORIES) * len(other.presented)
-
-
-def test_an_interrupt_in_the_cache_of_one_object():
-    model = FakeModel()
-    function = lazy(model)
-    score = model.score
-
-    def interrupted(prompts, words):
-        yield next(score(prompts, words))
-        raise KeyboardInterrupt
-
-    model.score = interrupted
-    with pytest.raises(KeyboardInterrupt):
-        function(MEMORIES)
-    model.score = score
-    assert np.array_equal(function(MEMORIES), lazy(FakeModel())(MEMORIES))
-    assert function.prompts_asked == len(MEMORIES) * len(function.presented)
 
 
 def test_the_record_of_what_was_asked(tmp_path):

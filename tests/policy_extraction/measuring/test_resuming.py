@@ -19,7 +19,6 @@ import xarray as xr
 import meanfield
 from meanfield import InputError, MemorySpace, ModelError, StorageError
 from policy_extraction import extract
-from policy_extraction._toolbox.checksums import checksum
 from policy_extraction.backends import Scores, TableBackend
 from policy_extraction.measuring import _answers, _cache
 from policy_extraction.measuring._answers import Answers
@@ -168,19 +167,6 @@ def test_without_a_cache_an_interrupt_says_so(capsys):
     with pytest.raises(KeyboardInterrupt):
         extract(Breaks(10, KeyboardInterrupt, ""), words=HIS_HER, memory_length=2)
     assert capsys.readouterr().err == "table: interrupted; no answer is kept on disk\n"
-
-
-def test_what_is_on_disk_is_used_and_not_measured(tmp_path):
-    options = {"words": HIS_HER, "memory_length": 2, "cache": tmp_path}
-    with pytest.raises(RuntimeError):
-        extract(Breaks(10), **options)
-    (unfinished,) = tmp_path.iterdir()
-    with sqlite3.connect(unfinished) as file:
-        file.create_function("checksum", -1, checksum)
-        file.execute("UPDATE answers SET censored = ? WHERE memory = ?", (b"\0\1", b""))
-        file.execute("UPDATE answers SET checksum = checksum(memory, place, log_probability, censored)")
-    with pytest.raises(InputError, match="undecided"):  # a censored word came from the file
-        extract(Breaks(1000), **options)
 
 
 def test_what_another_process_finished_meanwhile_is_not_asked(tmp_path):
