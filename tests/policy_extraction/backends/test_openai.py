@@ -385,7 +385,7 @@ def test_keys(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("model", ""),
+        *(("model", name) for name in ("", " ", "a\0b", "a\udc80", "x" * 1001)),
         ("poll", 0),
         ("prefill", "system"),
         *(("top_logprobs", value) for value in (0, True)),

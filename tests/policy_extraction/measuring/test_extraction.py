@@ -94,7 +94,7 @@ def test_messages_go_through_the_chat_template(chat, expected):
     assert render(letter_tokenizer(chat=chat), Prompt("S", "U", "A")) == expected
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, "many", None, True])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 10**400, "many", None, True])
 def test_payoffs_are_finite_numbers(value):
     with pytest.raises(InputError, match=r"failure = .*: expected a finite number of points"):
         Payoffs(5, value)
@@ -244,6 +244,10 @@ def test_a_damaged_record_is_measured_anew(small):
         ({"words": ("his", "his")}, "expected words that differ"),
         ({"words": tuple("ABCDEFGHIJ"), "memory_length": 5}, "can't be tabulated, .* lazy_policy"),
         ({"words": ("his", " her")}, "is no word"),
+        *(({"words": ("his", name)}, "words = ") for name in ("a\0b", "a\udc80", "x" * 10**7, " ")),
+        *(({"memory_length": length}, "memory_length = ") for length in (10**6, 10**5000, 10, 2.0)),
+        *(({"words": tuple(f"w{i}" for i in range(n)), "memory_length": h}, ".") for n, h in ((1000, 5), (255, 1))),
+        ({"words": ("a" * 1000, "b" * 1000), "memory_length": 9}, "expected at most .* characters in all"),
         ({"words": [("a", "b"), ("a", "b", "c")]}, "sets of equal size"),
         ({"words": [("a", "b"), ("a", "b")]}, "twice"),
         ({"memory_length": 0}, "memory_length = 0: expected a whole number from 1 to"),
