@@ -28,8 +28,8 @@ BEGIN = f"""
 import json, resource, sys, time
 import numpy as np
 from policy_extraction.prompts import NAMING_GAME, Payoffs
-from policy_extraction.backends.local._load import load
-from policy_extraction.prompts._questions import Game
+from policy_extraction.backends.local._source import load
+from policy_extraction.prompts._games import Game
 from policy_extraction.backends.local._source import SMOLLM2, find
 from policy_extraction.backends.local._transformers import TransformersBackend
 import torch
@@ -74,7 +74,7 @@ seconds = time.perf_counter() - begin
     "lm-evaluation-harness": """
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
-from policy_extraction.backends.local._chat import render
+from policy_extraction.backends.local._tokens import render
 step = 1
 harness = HFLM(pretrained=model, tokenizer=loaded.tokenizer, backend="causal", batch_size=BATCH, device="cpu")
 texts = [render(loaded.tokenizer, prompt) for prompt in asked]

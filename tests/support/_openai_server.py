@@ -80,7 +80,6 @@ class Behaviour:
     continues: bool = True
     returns_prefill: bool = False
     most_logprobs: int | None = None
-    list_drawn: bool = False  # the token drawn takes the place of the last one listed
     delay: float = 0.0
     gather: int = 0  # answer none before so many have been in flight together
     failures: list[str] = field(default_factory=list)  # one for each request to come
@@ -300,9 +299,7 @@ def _reply(seen: Behaviour, body: dict[str, Any], number: int, path: str) -> dic
 def _position(seen: Behaviour, p: np.ndarray, drawn: int, asked: int) -> dict[str, Any]:
     with np.errstate(divide="ignore"):
         log_p = np.maximum(np.log(p), -9999.0)
-    order = list(np.argsort(-p, kind="stable")[:asked])
-    if seen.list_drawn and drawn not in order:
-        order[-1] = drawn
+    order = np.argsort(-p, kind="stable")[:asked]
 
     def entry(i: int) -> dict[str, Any]:
         token = seen.model.vocabulary[i]
