@@ -157,6 +157,7 @@ NAMED = [
     *(("meanfield", "save", "dataset", value) for value in ("None", "'x'")),
     *(("meanfield.toolbox", "words_of", "policy", value) for value in ("None", "[]")),
     *(("meanfield", "solve", name, "10**400") for name in ("max_time", "times")),
+    *(("meanfield", name, "n_agents", "'10'") for name in ("finite_size", "group_size_law", "transition_rates")),
     *(("meanfield", "lifetime", name, "'x'") for name in ("masses", "n_agents")),
     *(("meanfield", "basins", "starts", value) for value in ("10**400", "2**63 - 1")),
     ("meanfield", "Population", "committed", "'x'"),
@@ -181,23 +182,8 @@ def test_refused_before_anything_is_spent(door: str, names: str, parameter: str,
         calls(Public(door, names), parameter, value, None)
 
 
-SIZED = ("finite_size", "group_size_law", "lifetime", "transition_rates")
-
-
-@pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize("names", SIZED)
-def test_a_text_in_place_of_a_number_is_seen_to_be_one(names: str) -> None:
-    with refused("n_agents = '10': expected"):
-        calls(Public("meanfield", names), "n_agents", "'10'", None)
-
-
-def cases() -> Iterator[Any]:
-    for one in public():
-        if one.door not in ELSEWHERE:
-            yield pytest.param(one, marks=pytest.mark.slow, id=f"{one.door}.{one.names}")
-
-
-@pytest.mark.parametrize("one", list(cases()))
+@pytest.mark.slow
+@pytest.mark.parametrize("one", [one for one in public() if one.door not in ELSEWHERE], ids=".".join)
 def test_every_parameter(one: Public) -> None:
     if fuzz(partial(make_example, one), 1, allowed=(), deadline=200, memory=5, may_write=True):
         pytest.skip("not called in its example")

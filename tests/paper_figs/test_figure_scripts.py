@@ -15,12 +15,6 @@ from _policies import random_policy
 
 FOLDER = Path(paper_figs.__file__).parent
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
-FILES = {
-    "group_size_collapse": 2,
-    "mean_field_dynamics": 2,
-    "table_s1": 2,
-    "theory_and_simulation": 2,
-}
 
 
 @pytest.fixture
@@ -35,23 +29,13 @@ def run(monkeypatch):
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_a_script_without_arguments_says_what_it_takes(run, script):
-    with pytest.raises(SystemExit) as end:
-        run(script)
-    # What is no number is printed, and the exit code is 1
-    assert str(end.value.code).startswith(f"usage: python -m paper_figs.{script} ")
-    assert "\n" not in end.value.code
-
-
-@pytest.mark.parametrize(("script", "number"), FILES.items())
-def test_only_the_right_number_of_files_is_taken(run, script, number, tmp_path):
-    names = [tmp_path / f"missing-{k}.nc" for k in range(number + 1)]
-    for given in (names[: number - 1], names):
-        with pytest.raises(SystemExit, match=f"^usage: python -m paper_figs.{script} "):
+def test_only_two_files_are_taken(run, script, tmp_path):
+    names = [tmp_path / f"missing-{k}.nc" for k in range(3)]
+    for given in ([], names[:1], names):
+        with pytest.raises(SystemExit, match=rf"^usage: python -m paper_figs.{script} [^\n]*$"):
             run(script, *given)
-    with pytest.raises(SystemExit, match=r"^error: .*missing-0.nc") as end:
-        run(script, *names[:number])
-    assert "\n" not in end.value.code
+    with pytest.raises(SystemExit, match=r"^error: [^\n]*missing-0.nc[^\n]*$"):
+        run(script, *names[:2])
     assert not any(name.exists() for name in names)
 
 
@@ -60,12 +44,3 @@ def test_a_script_writes_its_figure(run, tmp_path):
     meanfield.save(solution, tmp_path / "solution.nc")
     run("mean_field_dynamics", tmp_path / "solution.nc", tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_errors_of_other_kinds_keep_their_traceback(run, tmp_path, monkeypatch):
-    def broken(name: str) -> None:
-        raise RuntimeError(name)
-
-    monkeypatch.setattr(meanfield, "load", broken)
-    with pytest.raises(RuntimeError, match=r"result.nc"):
-        run("table_s1", "result.nc", tmp_path / "table.csv")

@@ -12,7 +12,7 @@ import xarray as xr
 import meanfield
 from meanfield import InputError
 from paper_figs import _publish
-from paper_figs._item import chosen, items
+from paper_figs._item import chosen
 from paper_figs._study import Study, part, together
 from paper_figs.paper_002 import _sources, mechanism2, population
 from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS
@@ -39,13 +39,6 @@ def study(data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def _closed():
     yield
     plt.close("all")
-
-
-def test_every_item_of_002_is_registered_once():
-    found = [item for item in items() if item.paper == "002"]
-    assert [item.number for item in found] == [*map(str, range(1, 10)), "Eq. 8", "Table 1"]
-    assert [item.number for item in found if item.reason] == ["7", "Table 1"]
-    assert [item.name for item in found[-2:]] == ["eq_8", "table_1"]
 
 
 # --- tables against the text ---

@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["mesa==3.3.1"]
+# ///
 """Mesa: agents are objects, and a step of the model is a round of N interactions."""
 
 from contract import TASK, answer, phase

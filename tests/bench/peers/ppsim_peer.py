@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["ppsim==1.0.2"]
+# ///
 """ppsim: rules for ordered pairs of states; runs after the first reuse what was set up."""
 
 from contract import TASK, answer, phase
