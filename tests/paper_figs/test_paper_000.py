@@ -89,7 +89,6 @@ def test_biased_minimal_naming_games(study, monkeypatch):
 
 
 def test_without_runs_items_say_so(study, monkeypatch, tmp_path):
-    monkeypatch.setattr(_real, "_READ", {})
     monkeypatch.setenv("MEANFIELD_DATA", str(tmp_path / "none"))
 
     def refuse(*_: object) -> None:

@@ -34,8 +34,14 @@ from _scripted_norms import (
 from meanfield import InputError, ModelError
 from meanfield.toolbox import UnparsedError
 from paper_figs.norm_society import NormOperations
-from paper_figs.norm_society._language_model import MAX_TOKENS
-from paper_figs.norm_society._replies import parse_abstract, parse_norm, parse_norms, parse_text, parse_themes
+from paper_figs.norm_society._language_model import (
+    MAX_TOKENS,
+    parse_abstract,
+    parse_norm,
+    parse_norms,
+    parse_text,
+    parse_themes,
+)
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.norms import NORMS_003, probe_operations
 from policy_extraction.norms._prompts import NormPrompts
