@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,28 +12,73 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 import meanfield
-from meanfield.toolbox import model_name
+from meanfield.toolbox import labelled, model_name
 from paper_figs._item import item, not_drawn
 from paper_figs._study import Study, part, together
 from paper_figs._style import legend_below, no_legend
-from paper_figs.paper_002._sources import (
-    MODELS,
-    TRIALS,
-    UPTAKES,
-    by_protocol,
-    by_uptake,
-    mechanism2_fit,
-    rewrites,
-    teams,
-)
-from validation.flag_game import accuracy, sample_crops, simulate_gossip
+from theory.flag_game.mechanism2 import fit as fit_mechanism2
+from validation.flag_game import accuracy, compare_composition, predict_composition, sample_crops, simulate_gossip
 
+MODELS = ("gpt-4o", "gpt-5.4")
+OBSERVERS = {"4o agents": "GPT-4o", "5.4 agents": "GPT-5.4", "4 5.4 + 4 4o agents": "mixed"}
+UPTAKES = [0.0, 0.25, 0.5, 0.75, 1.0]  # of the sweeps, [002] Figs. 1c and 9
+TRIALS = 1000
 PROTOCOLS = {"pairwise": ("pairwise", "#56b4e9"), "broadcast": ("broadcast", "#e69f00"), "org": ("manager", "#009e73")}
 CONDITIONS = (("weak", "compatible"), ("weak", "incompatible"), ("strong", "incompatible"))  # evidence and relation
 ENTRIES = 8  # in a memory
 N_AGENTS = 16  # in pairs, [002] Appendix C
 LOOKS = {"poster_alpha_sweep": ("o", "#0072b2"), "corrected_phase_sweep": ("s", "#d55e00")}
 APART = 0.012  # of the points of two sweeps
+
+
+def by_protocol(study: Study) -> xr.Dataset:
+    """Accuracies of N = 8 agents by protocol and models, the best first."""
+    table = study.flag_game("protocols_n8").sort_values("final_accuracy_mean", ascending=False, kind="stable")
+    over = ("condition",)
+    columns = {
+        "initial": (over, table["initial_accuracy_mean"].to_numpy(), "initial mean accuracy"),
+        "collective": (over, table["final_accuracy_mean"].to_numpy(), "collective mean accuracy"),
+        "error": (over, table["final_accuracy_sem"].to_numpy(), "standard error of the collective mean accuracy"),
+        "protocol": (over, table["protocol"].to_numpy(str), "protocol"),
+        "trials": (over, table["n_trials"].to_numpy(), "number of trials"),
+    }
+    return labelled(columns, {"condition": [_team(row) for row in table.to_dict("records")]})
+
+
+def _team(row: Mapping[Hashable, str]) -> str:
+    """The models of a condition; of a manager's also the manager."""
+    observers = OBSERVERS[row["observer_group"]]
+    if row["protocol"] != "org":
+        return observers
+    manager = row["condition_name"].removeprefix("manager_").removeprefix("all_")
+    return f"{'GPT-5.4' if manager.startswith('gpt_5_4') else 'GPT-4o'} manages {observers}"
+
+
+def by_uptake(study: Study) -> xr.Dataset:
+    """Accuracies of pairs in both measured sweeps."""
+    names = {"final_mean": "collective mean accuracy", "initial_mean": "initial mean accuracy"}
+    names |= {"final_mean_ci_low": "lower end of its 95 % interval", "final_mean_ci_high": "upper end"}
+    rows = study.flag_game("pairwise_alpha").set_index(["source", "alpha"])[list(names)].to_xarray()
+    return labelled({name: (rows[name].dims, rows[name].values, text) for name, text in names.items()}, rows.coords)
+
+
+def mechanism2_fit(study: Study) -> xr.Dataset:
+    """Mechanism 2 fitted to the memory-conflict probe, with the similarity of countries."""
+    table, options = study.flag_game("memory_conflict_probe"), {"similarity": None, "progress": study.progress}
+    return study.kept("mechanism2_fit", fit_mechanism2, table, **options)
+
+
+def rewrites(study: Study) -> dict[str, float]:
+    """γ of each model in messages with reasons, where a crop leaves several countries."""
+    gamma = mechanism2_fit(study)["rewrite"].sel(evidence="weak", bandwidth=3)
+    return {model: float(gamma.sel(model=model)) for model in MODELS}
+
+
+def teams(study: Study) -> xr.Dataset:
+    """Broadcasting teams of both models by composition and uptake: predicted from their rewrites, and measured."""
+    measured = study.flag_game("broadcast_alpha_composition")
+    options = {"uptake": UPTAKES, **study.effort(TRIALS)}
+    return compare_composition(study.kept("teams", predict_composition, rewrites(study), **options), measured)
 
 
 @item("002 2", by_protocol)

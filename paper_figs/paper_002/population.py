@@ -14,14 +14,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 import meanfield
-from meanfield.toolbox import labelled, model_name
+import theory
+from meanfield.toolbox import labelled, model_name, stamp, wilson_interval
 from paper_figs._item import item
 from paper_figs._study import NotAtHandError, Study, part, together
 from paper_figs._style import SHARE, legend_below, no_legend
-from paper_figs.paper_002._sources import by_protocol, by_size, mechanism1_fit, teams
-from paper_figs.paper_002.mechanism2 import protocols
+from paper_figs.paper_002.mechanism2 import by_protocol, protocols, teams
 from theory import flag_game
-from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS
+from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, read_counts
 from theory.flag_game.random_field import FieldLaw, fixed_points
 from validation.flag_game import endpoints, simulate, simulate_gossip
 
@@ -43,6 +43,10 @@ FAILURES = ["wrong_consensus", "polarization", "fragmentation"]
 COUNTRIES = ("#0072b2", "#d55e00", "#e69f00", "#009e73", "#cc79a7")
 OTHERS = "0.45"
 
+# Fits of Mechanism 1
+FEWEST_RUNS = 1000  # with fewer it gives a warning
+FIT_RUNS = 4000  # as in [002] Appendix E
+
 # Fig. 5: truth and rival of the published probe
 MEASURED = ("Yemen", "Austria")
 
@@ -50,6 +54,31 @@ MEASURED = ("Yemen", "Austria")
 RUNS = 1000
 END, PLAYED = APPENDIX_E.interactions_per_agent, 64  # in interactions per agent; runs are played beyond their end
 NOISE = 0.01  # of the ideal observer, so that fields are finite
+
+
+def by_size(study: Study) -> xr.Dataset:
+    """The sweep over N as accuracies and endpoints; initial accuracies are published without errors."""
+    table = study.flag_game("population_scaling_gpt4o")
+    counts = read_counts(table)
+    interval = np.stack(wilson_interval(counts.counts, counts.seeds[:, None], 0.95), axis=-1)
+    over, by_end = ("n_agents",), ("n_agents", "endpoint")
+    columns = {
+        "initial_accuracy": (over, table["initial_mean"].to_numpy(), "mean accuracy of isolated answers"),
+        "initial_accuracy_se": (over, np.full(len(table), np.nan), "its standard error"),
+        "collective_accuracy": (over, counts.accuracy, "mean accuracy at the end"),
+        "collective_accuracy_se": (over, counts.standard_error, "its standard error"),
+        "endpoint_fraction": (by_end, counts.counts / counts.seeds[:, None], "fraction of runs"),
+        "endpoint_interval": ((*by_end, "bound"), interval, "Wilson interval, 0.95"),
+        "seeds": (over, counts.seeds, "number of runs"),
+    }
+    coords = {"n_agents": counts.n_agents, "endpoint": list(ENDPOINTS), "bound": ["low", "high"]}
+    return stamp(labelled(columns, coords), "flag_game_accuracy", None, level=0.95)
+
+
+def mechanism1_fit(study: Study) -> xr.Dataset:
+    """Mechanism 1 fitted to the sweep of GPT-4o over N."""
+    options = study.effort(FIT_RUNS) | {"runs": max(FEWEST_RUNS, study.runs(FIT_RUNS)), "bootstrap": 0}
+    return study.kept("mechanism1_fit", theory.fit_mechanism1, study.flag_game("population_scaling_gpt4o"), **options)
 
 
 def crops_of(runs: int, n_agents: int, seed: int) -> tuple[np.ndarray, xr.DataArray]:

@@ -7,13 +7,18 @@ that are compared with those of the same generator.
 from __future__ import annotations
 
 import json
+import re
+import warnings
 from collections import Counter
 from dataclasses import replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
+import xarray as xr
 
+from _norm_societies import ordinary
 from _refusals import refused
 from _scripted_norms import (
     BOB,
@@ -33,7 +38,7 @@ from _scripted_norms import (
 )
 from meanfield import InputError, ModelError
 from meanfield.toolbox import UnparsedError
-from paper_figs.norm_society import NormOperations
+from paper_figs.norm_society import NormOperations, simulate_society
 from paper_figs.norm_society._language_model import (
     MAX_TOKENS,
     parse_abstract,
@@ -44,8 +49,8 @@ from paper_figs.norm_society._language_model import (
 )
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.norms import NORMS_003, probe_operations
-from policy_extraction.norms._prompts import NormPrompts
-from theory.norms import AGENTS, BEHAVIOURS
+from policy_extraction.norms._prompts import QUESTIONS, NormPrompts
+from theory.norms import AGENTS, BEHAVIOURS, NormRates
 
 BOTH = (NO_SMOKING, TIP)
 
@@ -385,3 +390,93 @@ def test_replies_that_are_not_as_asked_for_are_refused(parse, text, n, problem):
     with pytest.raises(ReplyError) as error:
         parse(text, n)
     assert problem in str(error.value)
+
+
+# A society whose decisions and texts are a model's
+
+RATES = NormRates(10, 20, 20, other_utility_entrepreneur=0, other_utility_ordinary=0)
+SOCIETY = {"agents": AGENTS[-6:], "encounters": 50, "seed": 4, "rates": RATES}
+CONTENTS = (
+    *("Take your cigarettes outside.", "Nobody smokes at the table.", "Talk quietly.", "Voices stay low."),
+    *("Guests leave tips.", "A tip is part of the price.", "Wash your hands."),
+)
+IF_NO = ("Does the list already hold", "Does the new norm say the opposite")
+
+
+class Author(Scripted):
+    """Answers and writes as a function of the prompt and the seed; one norm or list in eight is of no use."""
+
+    def __init__(self) -> None:
+        super().__init__(self.probabilities)
+
+    def probabilities(self, prompt):
+        """What makes the operation true is the more probable."""
+        yes = 0.5 + 0.4 * crc32(f"{prompt.system}{prompt.user}".encode()) / 2**32
+        return (0.9 - yes, yes) if any(text in prompt.user for text in IF_NO) else (yes, 0.9 - yes)
+
+    def generate(self, prompts, *, max_tokens, temperature=1.0, seed=0):
+        (prompt,) = prompts
+        self.written.append((prompt, {"seed": seed}))
+        return [self.text(prompt, rng(seed)).removeprefix(prompt.answer_prefix)]
+
+    def text(self, prompt, random):
+        def norm(content):
+            return {"content": str(content), "kind": "injunctive", "utility": int(random.integers(70, 101))}
+
+        begins, asked = prompt.system.startswith, prompt.user
+        if prompt.answer_prefix and random.random() < 0.125:
+            return "I'd rather not say."
+        if number := re.search(r"Write (\d+) different social norms", asked):
+            return json.dumps([norm(one) for one in random.permutation(CONTENTS)[: int(number[1])]])
+        if begins("You put social norms"):
+            return json.dumps(norm(random.choice(CONTENTS)))
+        if begins("You sort norms"):
+            numbers = re.findall(r"^(\d+)\. ", asked.rpartition("Norms:")[2], re.MULTILINE)
+            return "\n".join(f"{k}: {'care' if int(k) % 2 else 'quiet'}" for k in numbers)
+        if begins("You sum up norms"):
+            number = int(re.findall(r"^(\d+) norms about", asked, re.MULTILINE)[-1])
+            told = norm(f"Be kind {random.integers(1000)}.") | {"weights": random.integers(1, 5, number).tolist()}
+            return json.dumps({key: value for key, value in told.items() if key != "utility"})
+        return f"I mind the others {random.integers(1000)}."
+
+
+def test_the_society_asks_all_that_a_model_can_be_asked():
+    author = Author()
+    operations = NormOperations(author)
+    run = simulate_society(operations, **SOCIETY)
+    kept = operations.exchanges
+    assert {one["operation"] for one in kept} == (set(QUESTIONS) | set(MAX_TOKENS)) - {
+        "comply_in_plan",
+        "comply_in_action",
+    }
+    assert [one["prompt"]["user"] for one in kept if "problem" in one] == [one.user for one, _ in author.written]
+    asked = {user for one in kept if "p_yes" in one for user in (one["prompt"]["user"], one["user_no_first"])}
+    assert asked == {one.user for one in author.scored}
+    assert any(one.get("problem") for one in kept)  # a text that was refused is kept too
+    assert int(run["unparsed"].sum()) == 0
+    assert all(int(run[name].isel(event=-1).sum()) > 0 for name in ("conflicts", "thoughts", "chats"))
+    for name in ("accepted", "complying", "informed"):
+        assert float(run[name].max("event").sum()) > float(run[name].isel(event=0).sum())
+    assert any("parts" in norm for row in json.loads(run.attrs["databases"]).values() for norm in row["norms"])
+    xr.testing.assert_identical(simulate_society(NormOperations(Author()), **SOCIETY), run)
+    other = simulate_society(NormOperations(Author()), **SOCIETY | {"seed": 5})
+    assert other.attrs["databases"] != run.attrs["databases"]
+
+
+def test_norms_for_nobody_are_named():
+    """A name with a slip in it, and an agent who is no entrepreneur. Too many norms are refused."""
+    norms = [{"content": f"Rule {k}.", "kind": "injunctive", "utility": 80} for k in range(2)]
+
+    def start(*names: str, agents=(BOB, SAM), n_created: int = 2) -> xr.Dataset:
+        operations = NormOperations(Author(), created=dict.fromkeys(names, norms))
+        return simulate_society(operations, agents, ["smoking"], encounters=1, seed=1, n_created=n_created)
+
+    with pytest.warns(UserWarning, match="norms for Bob Jonson, Sam Moore: expected them for .* society, Bob Johnson$"):
+        start("Bob Johnson", "Bob Jonson", "Sam Moore")
+    with pytest.warns(UserWarning, match="norms for Bob Johnson: expected them for .* society, which has none$"):
+        start("Bob Johnson", agents=ordinary((BOB, SAM)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        start("Bob Johnson")
+    with pytest.raises(InputError, match="create of Bob Johnson answered 2 norms: expected 1 at most"):
+        start("Bob Johnson", n_created=1)
