@@ -22,14 +22,14 @@ REWRITES = {"gpt-4o": 0.02, "gpt-5.4": 0.22}  # as fitted, which takes seconds
 
 
 @pytest.fixture
-def study(data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+def study(data_folder: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     """The published tables, and a few runs."""
     monkeypatch.setenv("MEANFIELD_DATA", str(data_folder))
     monkeypatch.setattr(mechanism2, "TRIALS", 200)
     monkeypatch.setattr(mechanism2, "rewrites", lambda study: REWRITES)
     monkeypatch.setattr(population, "RUNS", 200)
     monkeypatch.setattr(population, "SEEDS", 210)
-    return Study(None, tmp_path / "numbers", quick=True)
+    return Study(None, folder, quick=True)
 
 
 @pytest.fixture(autouse=True)

@@ -21,11 +21,11 @@ NUMBERS = {item.number: item.numbers for item in items() if item.paper == "003"}
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+def study(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     """Few runs, and a society of a quarter of a day."""
     monkeypatch.setattr(emergence, "RUNS", 300)
     monkeypatch.setattr(society, "ENCOUNTERS", 1200)
-    return Study(None, tmp_path / "numbers", quick=True)
+    return Study(None, folder, quick=True)
 
 
 def test_norms_emerge_as_the_text_says(study: Study):

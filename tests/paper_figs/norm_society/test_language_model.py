@@ -459,8 +459,6 @@ def test_the_society_asks_all_that_a_model_can_be_asked():
         assert float(run[name].max("event").sum()) > float(run[name].isel(event=0).sum())
     assert any("parts" in norm for row in json.loads(run.attrs["databases"]).values() for norm in row["norms"])
     xr.testing.assert_identical(simulate_society(NormOperations(Author()), **SOCIETY), run)
-    other = simulate_society(NormOperations(Author()), **SOCIETY | {"seed": 5})
-    assert other.attrs["databases"] != run.attrs["databases"]
 
 
 def test_norms_for_nobody_are_named():

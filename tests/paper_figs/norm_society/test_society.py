@@ -225,11 +225,11 @@ def test_time_and_start_are_those_of_the_model() -> None:
 
 
 def test_runs_are_reproducible_and_saved(tmp_path: Path) -> None:
-    one, other = (simulate_society(TableOperations(), encounters=100, seed=seed) for seed in (7, 8))
-    xr.testing.assert_identical(one, simulate_society(TableOperations(), encounters=100, seed=7, progress=True))
-    assert (one["accepted"].isel(event=slice(0, 90)) != other["accepted"].isel(event=slice(0, 90))).any()
+    one, other = (simulate_society(TableOperations(), encounters=50, seed=seed) for seed in (7, 8))
+    xr.testing.assert_identical(one, simulate_society(TableOperations(), encounters=50, seed=7, progress=True))
+    assert (one["accepted"].isel(event=slice(0, 50)) != other["accepted"].isel(event=slice(0, 50))).any()
     xr.testing.assert_identical(meanfield.load(meanfield.save(one, tmp_path / "run.nc")), one)
-    part = simulate_society(TableOperations(), encounters=60, seed=7)
+    part = simulate_society(TableOperations(), encounters=30, seed=7)
     xr.testing.assert_equal(one.isel(event=slice(0, part.sizes["event"]))["accepted"], part["accepted"])
     assert simulate_society(TableOperations(rates=FAST), encounters=2, seed=1).attrs["option_plans_per_day"] == 6
     own = simulate_society(TableOperations(rates=FAST).__call__, encounters=2, seed=1).attrs
