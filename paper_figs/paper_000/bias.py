@@ -241,8 +241,7 @@ def origin_table(found: xr.Dataset) -> pd.DataFrame:
     Choices of Llama 3.1 with no, one and two interactions in memory; 5 of 8 memories favour M at the third.
 
     The same answers. A row 'all' has the mean over the memories listed, as printed, and the mean over all by their
-    weights, the probabilities of memories. The listed memories of the third interaction carry 98.3 % of them, not
-    99.2 % as in [000]. The exact test of 549 of 1,000 gives .002, not .001. [001] prints 0.0951 for .951.
+    weights, the probabilities of memories. [001] prints 0.0951 for .951.
     """
     table = found.to_dataframe()
     whole, printed = table["memory"] == "all", table["memory"].map(P_STRONG)

@@ -89,10 +89,9 @@ def draw_protocols(found: xr.Dataset) -> Figure:
     each protocol and team of GPT-5.4 and GPT-4o, by descending accuracy.
 
     (a) is not drawn: it holds no numbers. (b) is the published table, with 63 trials of each condition where the paper
-    has 60; mixed teams are four of each model. GPT-5.4 managers reach 0.571 to 0.603 (printed: 0.57 to 0.60), GPT-4o
-    managers 0.460 to 0.476 (printed: 0.46 to 0.48). GPT-4o does better than GPT-5.4 in pairs by 0.532 against 0.530,
-    far within standard errors of 0.05, and worse in broadcasts by 0.456 against 0.558. There is no prediction: these
-    prompts set no uptake α, and the theory gives a manager no model.
+    has 60; mixed teams are four of each model. GPT-4o does better than GPT-5.4 in pairs by far less than a standard
+    error, and worse in broadcasts. There is no prediction: these prompts set no uptake α, and the theory gives a
+    manager no model.
     """
     figure, axis = plt.subplots(figsize=(7, 4))
     protocols(axis, found)
@@ -123,10 +122,10 @@ def draw_teams(found: xr.Dataset) -> Figure:
 
     (b) and (c) are not drawn: answers of single agents to crops are not published. The paper does not name the uptake
     of (a); here are all five of the published table, with 10 trials of each composition and 35 at α = 1, where Appendix
-    C has 30. The best team is mixed at every α. Mixed teams together gain 0.01 to 0.06 over pure ones, less than one
-    standard error at each α. The prediction has α from the prompt, γ from the probe of Fig. 8 (m = 3, weak evidence),
-    ideal observers and 1,000 trials. It falls evenly with the number of GPT-5.4 agents, so γ alone gives mixed teams no
-    gain; the paper says that it predicts one. At α = 1 the prediction is too high, see Fig. 1c.
+    C has 30. The best team is mixed at every α, but mixed teams together gain less than one standard error over pure
+    ones. The prediction has α from the prompt, γ from the probe of Fig. 8 (m = 3, weak evidence), ideal observers and
+    1,000 trials. It falls evenly with the number of GPT-5.4 agents, so γ alone gives mixed teams no gain; the paper
+    says that it predicts one. At α = 1 the prediction is too high, see Fig. 1c.
     """
     uptakes = found["uptake"].values
     figure, axes = plt.subplots(1, len(uptakes), figsize=(2.0 * len(uptakes) + 0.6, 3.2), sharey=True)
@@ -164,10 +163,8 @@ def draw_whole_probe(found: xr.Dataset) -> Figure:
     Points are the published counts of GPT-4o and GPT-5.4, 12 trials each (36 in three conditions), with 95 % intervals;
     counts of Claude Haiku 4.5 and Sonnet 4.6 are not published. Lines are Mechanism 2 (Eqs. 10 and 11), which the paper
     does not fit: α, the leak ε, the similarity σ and, under weak evidence, the number of compatible countries are
-    common to both models in a condition, γ is each model's own. Under weak evidence γ is 0.00 for GPT-4o and 0.26 for
-    GPT-5.4 at m = 1, 0.02 and 0.22 at m = 3. Under strong evidence σ is 0.02 and γ of both goes to 1. The paper says
-    that both largely hold firm under strong evidence; with eight social entries of eight they answer the target in 6
-    and 4 of 12 trials at m = 1.
+    common to both models in a condition, γ is each model's own. The paper says that both largely hold firm under strong
+    evidence; with eight social entries of eight they answer the target in half of the trials or less.
     """
     return _answers(found, [1, 3], CONDITIONS)
 
@@ -212,9 +209,8 @@ def draw_pairs(found: xr.Dataset) -> Figure:
     Collective mean accuracy of GPT-4o pairs against the uptake α of the prompt, with an optimum at 0.75.
 
     The published table has two sweeps, 28 trials at each α; bars are its 95 % intervals, open points are initial
-    accuracies. Both are highest at 0.75, with 0.801 and 0.643. In the second one the optimum is not resolved: it is
-    0.634 at 0.25 and 0.614 at 1. Gossip of 16 ideal observers with GPT-4o's γ, m = 3 and 1,000 trials, rises with α to
-    0.97 and has no optimum.
+    accuracies. Both are highest at 0.75, but the second one does not resolve the optimum. Gossip of 16 ideal observers
+    with GPT-4o's γ, m = 3 and 1,000 trials, rises with α to 0.97 and has no optimum.
     """
     figure, axis = plt.subplots(figsize=(5, 3.4))
     measured, predicted = part(found, "measured"), part(found, "predicted")
