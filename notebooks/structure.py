@@ -109,8 +109,9 @@ summary.round(2)
 # on the effect of memory changes its sign with the network: with a hub in the middle, and where everybody meets
 # everybody, longer memories make groups agree a little faster; in small worlds and above all on a cycle they take
 # longer. Agents who remember more follow an average of their neighbours, which defends the border of a domain. Where a
-# hub talks to all, there are no borders. The rate equation (dashed) is for groups in which all meet all;
-# [theory by pairs of neighbours](../docs/how_to/networks.md) also knows how many neighbours an agent has.
+# hub talks to all, there are no borders. The rate equation (dashed) is for groups in which all meet all.
+# [Agents on a network](../docs/how_to/networks.md) has the theory of neighbours who meet again, and of groups of
+# thousands, whose critical masses shrink where neighbours are few.
 
 # %%
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")

@@ -48,10 +48,10 @@ class Fault(NamedTuple):
 
 def few_and_many(cases: Iterable[tuple[Case, int, int]]) -> pytest.MarkDecorator:
     """Parametrises a test over (case, number, seed): a few inputs of each case and, as a slow test, many others."""
-    each = [(one, pytest.param(one[0], one[2], 1, marks=pytest.mark.slow)) for one in cases]
-    return pytest.mark.parametrize(
-        ("case", "number", "seed"), [row for (case, few, _), many in each for row in ((case, few, 0), many)]
-    )
+    rows = []
+    for case, few, many in cases:
+        rows += [(case, few, 0), pytest.param(case, many, 1, marks=pytest.mark.slow)]
+    return pytest.mark.parametrize(("case", "number", "seed"), rows)
 
 
 def fuzz(
