@@ -92,7 +92,7 @@ def _wins(runs: pd.DataFrame, models: list[str], words: list[str]) -> np.ndarray
 
 
 def _alone(real: RealPopulations, model: str) -> tuple[float, float, int]:
-    """Of answers with an empty memory the share of the strong word, the p-value and the number."""
+    """The share of the strong word among answers with an empty memory, the p-value and the number of answers."""
     try:
         counts = asked_alone(real, model, "Q M")
     except NotAtHandError:

@@ -74,7 +74,7 @@ SIZES = {1: 100, 2: 100, 3: 100, 5: 20}  # policies of each memory length
 
 
 def printed(code: str, name: str, length: int, **options: object) -> list:
-    """What a process that runs `code` tells of this call with memories of this length."""
+    """The list that a process prints which runs `code` with this call and memories of this length."""
     source = code.format(policies=POLICIES.format(length=length), call=CALLS[name], **options)
     told = subprocess.run(
         [sys.executable, "-c", source], check=True, stdout=subprocess.PIPE, text=True, env=importing(), cwd=ROOT

@@ -71,7 +71,7 @@ def test_naming_game() -> None:
 
 
 def protocol_speed(n: int, method: str, budget: float) -> float:
-    """Of the two-word minimal naming game, interactions a second."""
+    """Interactions a second of the two-word minimal naming game."""
     agents = theory.minimal_naming_game.two_word_agents()[:3]
     table = theory.minimal_naming_game.interactions(agents, lambda held: {word: 1 / len(held) for word in held})
     threads = numba.get_num_threads()

@@ -1,4 +1,4 @@
-"""What tests of figures share."""
+"""Fixtures of the tests of figures."""
 
 from pathlib import Path
 

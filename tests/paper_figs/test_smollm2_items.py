@@ -1,4 +1,4 @@
-"""Figs. S1 to S3 of [004] with a back end whose answers have a known law."""
+"""Figs. S1 to S3 of [004] with a back end whose answers have a known distribution."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAYS = {"more": 0.5, "less": 0.2, "1": 0.3}
 ONE, OTHER = Prompt("a", "b", "c"), Prompt("d", "e", "f")
 
 
-def law(prompt: Prompt) -> dict[str, float]:
+def answers(prompt: Prompt) -> dict[str, float]:
     """Prefers the word that its history has more of."""
     lean = prompt.system.count("Player 1': 'more") - prompt.system.count("Player 1': 'less")
     more = 1 / (1 + np.exp(-lean - 0.5))
@@ -28,12 +28,12 @@ def law(prompt: Prompt) -> dict[str, float]:
 
 
 def policy():
-    """The policy of `law` at T = 0.5, H = 2."""
+    """The policy of `answers` at T = 0.5, H = 2."""
     space, words = MemorySpace(2, 2), ("more", "less")
     q = []
     for state in range(space.n_states):
         memory = [(words[a], words[b]) for a, b in space.memory(state)]
-        says = law(NAMING_GAME.prompt(list(words), memory, Payoffs()))
+        says = answers(NAMING_GAME.prompt(list(words), memory, Payoffs()))
         q.append(says["more"] ** 2 / (says["more"] ** 2 + says["less"] ** 2))
     attrs = {"option_temperature": 0.5}
     return meanfield.make_policy(np.array(q), words, model="fake", attrs=attrs)
@@ -47,7 +47,7 @@ def study(tmp_path: Path) -> Study:
 @pytest.fixture
 def backend(monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
     """In the place of the model, with its policy."""
-    fake = FakeBackend(law)
+    fake = FakeBackend(answers)
     monkeypatch.setattr(_smollm2, "ANSWERS", 500)
     monkeypatch.setattr(language_model, "model", lambda: fake)
     monkeypatch.setattr(language_model, "policy_of", lambda pair: policy())

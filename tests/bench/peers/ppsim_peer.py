@@ -11,8 +11,8 @@ with phase("import"):
 
 def protocol_rule():
     rule = {}
-    for i, j, new_i, new_j, chance in TASK["transitions"]:
-        rule.setdefault((i, j), {})[new_i, new_j] = chance
+    for i, j, new_i, new_j, probability in TASK["transitions"]:
+        rule.setdefault((i, j), {})[new_i, new_j] = probability
     return rule
 
 

@@ -249,8 +249,8 @@ def test_an_action_shows_the_standard_that_it_is_found_to_keep_to(shows):
 def test_an_action_is_normative_where_a_norm_that_is_planned_by_asks_for_it():
     follows = {NO_SMOKING.content, "Superseded."}
     given = {"behaviour": SMOKING, "norms": (NO_SMOKING, QUIET), "plan": "I stay in.", "follows": follows}
-    for law, normative in ((YES, True), (NO, False)):
-        operations = NormOperations(Scripted(law, [CIGARETTE]))
+    for answers, normative in ((YES, True), (NO, False)):
+        operations = NormOperations(Scripted(answers, [CIGARETTE]))
         assert operations("act", SAM, given, rng())["normative"] is normative
         written, shown, asked = operations.exchanges
         assert (shown["operation"], asked["operation"]) == ("action_follows", "is_normative")
@@ -410,7 +410,7 @@ class Author(Scripted):
         super().__init__(self.probabilities)
 
     def probabilities(self, prompt):
-        """What makes the operation true is the more probable."""
+        """The answer that makes the operation true is the more probable one."""
         yes = 0.5 + 0.4 * crc32(f"{prompt.system}{prompt.user}".encode()) / 2**32
         return (0.9 - yes, yes) if any(text in prompt.user for text in IF_NO) else (yes, 0.9 - yes)
 

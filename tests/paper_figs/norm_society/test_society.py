@@ -167,11 +167,11 @@ def test_utilities_of_all_behaviours_count_for_synthesis() -> None:
     few = member_at({"smoking": held, "noise": held, "tipping": NormState("ordinary", "for")}, operations)
     assert all(after == few for _, after in Branches().all(society, lambda: society.synthesis(few)))
     enough = member_at({"smoking": held, "noise": held, "tipping": held}, operations)
-    law: dict = defaultdict(float)
+    found: dict = defaultdict(float)
     for weight, after in Branches().all(society, lambda: society.synthesis(enough)):
-        law[tuple(state_of(after, b).level for b in BEHAVIOURS)] += weight
-    assert len(law) == 8
-    for levels, weight in law.items():
+        found[tuple(state_of(after, b).level for b in BEHAVIOURS)] += weight
+    assert len(found) == 8
+    for levels, weight in found.items():
         assert weight == pytest.approx(np.prod([0.6 if level == "superseded" else 0.4 for level in levels]))
 
 
