@@ -72,8 +72,8 @@ def from_events(
     Parameters
     ----------
     events
-        A table, or a file that ends in .csv, .tsv, .txt, .jsonl, .ndjson or .json (a list of objects), also with .gz;
-        or in .parquet or .xlsx, with pyarrow or openpyxl installed. Columns:
+        A table, as from `pandas.read_excel` or `pandas.read_parquet`, or a file that ends in .csv, .tsv, .txt, .jsonl,
+        .ndjson or .json (a list of objects), also with .gz. Columns:
 
         - `run`, the name or whole number of the run;
         - `step`, a number that orders the interactions of a run. Several pairs may have one step: if no agent is in two
@@ -371,12 +371,12 @@ def _check_memories(complaints: Complaints, log: pd.DataFrame, rows: np.ndarray,
     """Columns of memories against what the events before leave in them."""
     if not {*MEMORIES} & {*log.columns}:
         return
-    remembered = memories_of(runs)[0]
+    state, texts, *_ = memories_of(runs)
     for side, name in enumerate(MEMORIES):
         if name not in log:
             continue
         expected = pd.Series("", index=log.index, dtype=object)
-        expected.iloc[rows] = remembered.texts[remembered.number[:, side]]
+        expected.iloc[rows] = texts[state[:, side]]
         # In files an empty memory is often a missing value
         told = pd.Series(["" if is_missing(cell) else cell for cell in log[name].tolist()], dtype=object)
         wrong = np.zeros(len(log), dtype=bool)
