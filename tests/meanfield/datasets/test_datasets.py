@@ -53,15 +53,16 @@ def test_published_table(published):
     assert not ((filtered > 1e-12) & (filtered < 0.0504)).any(), "the mark of the nucleus filter"
 
 
-def test_models_and_pairs_are_taken_by_name_and_others_listed(published, data_folder):
+@pytest.mark.usefixtures("unchecked_types")
+def test_models_and_pairs_are_taken_by_name_and_others_listed(published, data_folder, tmp_path):
     one, other = llm_group_size(data_folder, model="gpt-4o", pair="woman/man"), smollm2(pair="his/her")
     assert one["word"].values.tolist() == ["woman", "man"]
     xr.testing.assert_identical(one, meanfield.validate_policy(published.sel(model="gpt-4o", pair="woman/man")))
     xr.testing.assert_identical(other, meanfield.validate_policy(smollm2().sel(pair="his/her")))
     with pytest.raises(InputError, match=r"pair = 'her/his': expected one of his/her, gay/straight, .*wife/husband$"):
         smollm2(pair="her/his")
-    with pytest.raises(InputError, match=r"model = 'gpt4o': expected one of gpt-4o, llama31_70B"):
-        llm_group_size(data_folder, model="gpt4o")
+    with pytest.raises(InputError, match=r"model = 'phi': expected one of phi_4$"):
+        llm_group_size(archive(tmp_path, EVEN), model="phi")
 
 
 def test_a_download_that_is_too_long_ends_and_leaves_nothing(tmp_path, monkeypatch):

@@ -110,7 +110,7 @@ NAMED = pd.DataFrame(
         (events(), {"decimal": None}, "decimal = None: expected '.' or ','"),
         (events(), {"n_agents": {4: 5, "4": 9}}, "n_agents: run = '4': expected each run once"),
         (events(TWICE), {}, "two agents meet twice in a step in rows 0, 4: expected one row for each interaction"),
-        (pairs("A", "  "), {}, "'Rome': 'Rome'}, and missing=[…] lists texts that are no answer"),
+        (pairs(["A", "  "]), {}, "'Rome': 'Rome'}, and missing=[…] lists texts that are no answer"),
         (pairs(["A\0", "A"], "BA"), {}, "said = 'A\\x00' in row 0: expected a word, not all blanks, without '_'"),
         (events([(0, 0, 1, 1, "A", "A")]), {}, "expected another partner; words = ['A']: expected at least two"),
         (events(), {"words": ["A", "C"]}, "said = 'B' in row 3: expected one of A, C"),

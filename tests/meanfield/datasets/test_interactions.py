@@ -70,7 +70,7 @@ def test_without_steps_the_first_messages_belong_together_and_then_the_second():
 )
 def test_a_row_for_each_player_with_both_words(said, heard, expected):
     both = messages(MESSAGES[:4]).assign(said=said, heard=heard)
-    assert interactions(both)[["said", "heard"]].values.tolist() == [[*pair] for pair in expected]
+    assert rows(interactions(both)[["said", "heard"]]) == [[*pair] for pair in expected]
 
 
 def test_a_missing_partner_is_one_complaint():
