@@ -60,8 +60,8 @@ def one_policy(
 
     Parameters
     ----------
-    populations
-        Runs in order: `meanfield.datasets.ai_norms(ordered=True)` or `meanfield.datasets.from_events`.
+    populations, progress
+        As in `cross_validate`.
     imitations
         Imitations for each of the two hypotheses, ≥ 1. The least p-value is 1 / (imitations + 1).
     period
@@ -70,8 +70,6 @@ def one_policy(
         Confidence of a verdict: 'disagrees' where the p-value is at most 1 - level.
     seed
         0 to 2^63 - 1. The result of a policy does not depend on the others.
-    progress
-        Show a progress bar.
 
     Returns
     -------

@@ -34,7 +34,7 @@ def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFr
     Parameters
     ----------
     populations
-        Runs in order: `meanfield.datasets.ai_norms(ordered=True)` or `meanfield.datasets.from_events`.
+        As in `cross_validate`.
     level
         Probability of each interval.
 

@@ -59,13 +59,6 @@ def test_upstream_is_where_the_data_say(data_folder):
     assert {(t.upstream, t.commit, t.sha256) for t in source.TABLES.values() if t.upstream} == listed
 
 
-def test_counts_of_the_population_sweep_add_up(data_folder):
-    sweep = source.flag_game("population_scaling_gpt4o", data_folder)
-    assert sweep["N"].tolist() == [4, 8, 16, 32, 64, 128]
-    ends = [f"{end}_count" for end in ("correct_consensus", "wrong_consensus", "polarization", "fragmentation")]
-    assert (sweep[ends].sum(axis=1) == sweep["seeds"]).all()
-
-
 def test_places_are_searched_in_order(data_folder, tmp_path, monkeypatch):
     nothing_local(monkeypatch, tmp_path, "http://127.0.0.1:9")
     monkeypatch.setenv("MEANFIELD_DATA", str(data_folder))

@@ -11,9 +11,9 @@ from contextlib import closing
 import pytest
 
 from meanfield import InputError
-from meanfield.datasets import from_events, interactions, read_messages
+from meanfield.datasets import interactions, read_messages
 
-LONG = "After all that I have heard from the others so far, I say M."
+LONG = "After all that I have heard from the others so far,\u2028I say M."  # one line of JSON
 ANSWER = r"\b[QM]\b"
 EXPECTED = [["ada", "bob", "Q", "M"], ["bob", "ada", "M", "Q"]]  # of all files here
 
@@ -38,11 +38,12 @@ def mesa_llm() -> str:
     said = [(1, "ada", "bob", "Q."), (1, "bob", "ada", LONG), (2, "bob", "ada", "M"), (2, "ada", "bob", "Q!")]
     told = [event(step, a, "message", {"message": text, "recipient_ids": [b]}) for step, a, b, text in said]
     told.insert(1, event(1, "ada", "plan", {"data": "win"}))
+    told.insert(1, event(1, "ada", "message", {"message": "M", "recipient_ids": []}))
     return json.dumps({"metadata": {}, "events": told, "agent_summaries": {}})
 
 
 def lines(rows: list[dict]) -> str:
-    return "".join(f"{json.dumps(row)}\n" for row in rows)
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
 SAID = [("ada", "Q"), ("bob", LONG), ("bob", "M"), ("ada", "I stay with Q")]
@@ -71,7 +72,7 @@ def actions() -> str:
     ("content", "left_out"),
     [
         (concordia(), {"step": 1}),
-        (mesa_llm(), {"plan": 1}),
+        (mesa_llm(), {"message without recipients": 1, "plan": 1}),
         (autogen(), {"user": 1}),
         (langgraph(), {"human": 1}),
         (actions(), {"observe": 1}),
@@ -83,15 +84,7 @@ def test_text_files_of_frameworks_become_runs(content, left_out, tmp_path):
     path.write_bytes(gzip.compress(content.encode()) if content == autogen() else content.encode())
     messages = read_messages(path, answer=ANSWER)
     assert messages.attrs["left_out"] == left_out
-    found = interactions(messages)
-    assert found[["agent", "partner", "said", "heard"]].values.tolist() == EXPECTED
-    real = from_events(found, memory_length=1)
-    assert real.choice_counts[["state", "choice", "count"]].values.tolist() == [
-        ["", "M", 1],
-        ["", "Q", 1],
-        ["M,Q", "M", 1],
-        ["Q,M", "Q", 1],
-    ]
+    assert interactions(messages)[["agent", "partner", "said", "heard"]].values.tolist() == EXPECTED
 
 
 @pytest.fixture
@@ -126,8 +119,6 @@ def test_answers_that_are_none_are_missing_and_partners_are_not_guessed(tmp_path
     assert messages["partner"].isna().all()
     with pytest.raises(InputError, match="partner = None in rows 0, 1, 2, 3: expected a name"):
         interactions(messages)
-    found = interactions(messages.assign(partner=["bob", "ada", "dan", "cy"]))
-    assert found["agent"].tolist() == ["ada", "cy"]
 
 
 @pytest.mark.parametrize("answer", ["(Q)|(M)", "say (Q)|M|Q", "((Q)|(M))"])
@@ -166,13 +157,6 @@ def test_answers_that_are_whole_numbers_or_nothing_that_is_text(tmp_path):
     assert messages.attrs["left_out"] == {"dict without text": 1, "list without text": 1}
 
 
-def test_a_message_to_nobody_is_left_out(tmp_path):
-    log = json.loads(mesa_llm())
-    log["events"][0]["content"]["recipient_ids"] = []
-    (tmp_path / "log").write_text(json.dumps(log))
-    assert read_messages(tmp_path / "log").attrs["left_out"] == {"message without recipients": 1, "plan": 1}
-
-
 def test_a_post_of_oasis_is_one_choice_of_its_author(oasis):
     with closing(sqlite3.connect(oasis)) as database:
         database.executescript(
@@ -197,12 +181,6 @@ def test_users_of_oasis_with_one_name_are_two(oasis):
         database.execute("UPDATE user SET user_name = 'ada'")
         database.commit()
     assert read_messages(oasis)["agent"].tolist() == ["1 ada", "2 ada", "2 ada", "1 ada"]
-
-
-def test_a_line_ends_where_json_says_so(tmp_path):
-    rows = [{"source": "ada", "content": "Q\u2028or"}, {"source": "bob", "content": "M"}]
-    (tmp_path / "log").write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
-    assert read_messages(tmp_path / "log")["said"].tolist() == ["Q\u2028or", "M"]
 
 
 @pytest.mark.usefixtures("unchecked_types")

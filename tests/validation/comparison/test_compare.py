@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import xarray as xr
-from rich.console import Console
 from scipy.integrate import solve_ivp
 from scipy.stats import binomtest
 
@@ -64,12 +63,7 @@ def made_up(share: np.ndarray, words: tuple[str, ...] = ("A", "B")) -> tuple[xr.
             "consensus_word": (("n_agents", "run"), outcome, {"missing": ""}),
             "consensus_round": (("n_agents", "run"), np.tile(np.arange(1.0, runs + 1), (n, 1))),
         },
-        coords={
-            "n_agents": 10 * np.arange(1, n + 1),
-            "run": np.arange(runs),
-            "round": np.arange(share.shape[2]),
-            **coords,
-        },
+        coords={"n_agents": 10 * np.arange(1, n + 1), "run": np.arange(runs), "round": np.arange(rounds), **coords},
     )
     return solution, simulation
 
@@ -88,7 +82,8 @@ def test_large_populations_follow_the_rate_equation(case: Case) -> None:
     comparison = validation.compare(case.solution, case.large, level=LEVEL)
     assert comparison["trajectory_agrees"].all() and comparison["predicted_word"] == "African"
     assert comparison["band"].max() < 0.01  # narrow enough to mean something
-    assert f"follows theory over {ROUNDS} rounds" in line_of(comparison) and "5,000" in line_of(comparison)
+    text = str(validation.comparison.comparison_table(comparison))
+    assert f"follows theory over {ROUNDS} rounds" in text and "5,000" in text
     wrong = validation.compare(case.solution, case.large, time_per_round=1.0, level=LEVEL)
     assert not wrong["trajectory_agrees"].any() and np.abs(wrong["z"]).max() > 50, "a time that is not doubled"
 
@@ -96,7 +91,7 @@ def test_large_populations_follow_the_rate_equation(case: Case) -> None:
 def test_small_populations_do_not_and_end_as_predicted(case: Case, tmp_path: Path) -> None:
     comparison = validation.compare(case.solution, case.small, level=LEVEL)
     assert not comparison["trajectory_agrees"].any()
-    assert "24" in line_of(comparison) and "leaves theory in round" in line_of(comparison)
+    assert "leaves theory in round" in str(validation.comparison.comparison_table(comparison))
     loaded = meanfield.load(meanfield.save(comparison, tmp_path / "comparison.nc"))
     xr.testing.assert_equal(comparison, loaded)
     assert loaded.attrs["kind"] == "comparison" and loaded.attrs["option_level"] == LEVEL
@@ -107,26 +102,6 @@ def test_small_populations_do_not_and_end_as_predicted(case: Case, tmp_path: Pat
     assert comparison["consensus_probability"].isel(word=0) == won
     assert 0.5 < low < won < high < low + 0.09 and comparison["consensus_agrees"]
     assert comparison["consensus_probability"].sum() + comparison["no_consensus"] == pytest.approx(1)
-
-
-def line_of(comparison: xr.Dataset) -> str:
-    """The only line of a table of one size."""
-    console = Console(width=160, record=True)
-    console.print(validation.comparison.comparison_table(comparison))
-    (line,) = (line for line in console.export_text().splitlines() if line.startswith("│"))
-    return line
-
-
-@pytest.mark.slow
-def test_mixed_attractor(published: xr.Dataset) -> None:
-    """Llama 3.1 {more, less} stops converging at large N, as mean field says. [004] Fig. 3."""
-    policy = published.sel(model="llama31_70B", pair="more/less")
-    simulation = validation.simulate(policy, n_agents=[2, 2000], runs=40, seed=1, max_rounds=60, record_rounds=20)
-    comparison = validation.compare(meanfield.solve(policy), simulation, level=LEVEL)
-    assert (comparison["predicted_word"], comparison["predicted_end"]) == ("more", "mostly more (0.89)")
-    assert comparison["consensus_agrees"].values.tolist() == [True, True]
-    assert comparison["consensus_probability"].sel(n_agents=2, word="more") == 1, "the word that most agents say"
-    assert comparison["no_consensus"].sel(n_agents=2000) == 1
 
 
 def test_the_leading_word_of_theory_is_compared_with_that_of_the_runs() -> None:
@@ -171,32 +146,9 @@ def test_a_wrong_time_differs_for_many_agents(by_size: tuple[xr.Dataset, xr.Data
     assert comparison["limit_verdict"] == "differs"
 
 
-@pytest.mark.slow
-def test_error_of_a_published_policy_goes_as_one_over_n(published: xr.Dataset) -> None:
-    policy = published.sel(model="gpt-4o", pair="African/White")
-    sizes = [24, 100, 400, 1600]
-    runs = validation.simulate(policy, n_agents=sizes, runs=1000, seed=5, max_rounds=15, trajectories=True)
-    comparison = validation.compare(meanfield.solve(policy), runs, level=LEVEL)
-    assert comparison["limit_verdict"] == "agrees" and comparison["limit_band"].max() < 0.015
-    assert float(comparison["error_slope"]) == pytest.approx(-1.1, abs=0.25)
-    assert (np.diff(comparison["error"]) < 0).all()
-    text = " ".join(str(validation.comparison.comparison_table(comparison)).split())
-    assert "over these N the error goes as N^-1." in text
-
-
 def test_runs_whose_variance_does_not_fall_are_not_extrapolated() -> None:
     share = np.concatenate([noisy(np.random.default_rng(seed), runs=400) for seed in range(2)])
     assert validation.compare(*made_up(share))["limit_verdict"] == "sizes too small"
-
-
-@pytest.mark.slow
-def test_runs_that_still_choose_are_not_extrapolated(published: xr.Dataset) -> None:
-    """GPT-4o {woman, man}: at N = 1,600 every seventh run ends at the weak word."""
-    policy = published.sel(model="gpt-4o", pair="woman/man")
-    runs = validation.simulate(policy, n_agents=[400, 1600], runs=300, seed=1, max_rounds=15, trajectories=True)
-    comparison = validation.compare(meanfield.solve(policy), runs)
-    assert comparison["limit_verdict"] == "sizes too small"
-    assert float(np.abs(comparison["limit"]).max()) > float(comparison["limit_band"].min())
 
 
 def as_printed(policy: xr.Dataset, end: float) -> xr.Dataset:
@@ -416,29 +368,22 @@ def test_a_policy_is_solved_and_simulated_here() -> None:
         ({"n_agents": 10, "runs": 1}, "runs = 1: expected a whole number of at least 2"),
         ({"n_agents": 10, "rounds": 9, "max_rounds": 8}, "rounds = 9: expected a whole number from 1 to 8"),
         ({"n_agents": 1}, "n_agents = 1"),
+        ({"solution": made_up(noisy(np.random.default_rng(0)))[0], "n_agents": 10}, "simulation = None"),
+        (
+            {"simulation": made_up(noisy(np.random.default_rng(0)))[1], "n_agents": 10, "seed": 0},
+            "n_agents = 10, seed = 0: expected None beside a simulation",
+        ),
     ],
 )
 def test_a_policy_needs_a_plan(options: dict, message: str) -> None:
     with pytest.raises(InputError) as error:
-        validation.compare(random_policy(3, memory_length=1), **options)
+        validation.compare(**{"solution": random_policy(3, memory_length=1)} | options)
     assert str(error.value).startswith(message)
-    solution, simulation = made_up(noisy(np.random.default_rng(0)))
-    with pytest.raises(InputError, match="simulation = None"):
-        validation.compare(solution, n_agents=10)
-    plan = {"n_agents": 10, "runs": 400, "seed": 0, "rounds": 5, "max_rounds": 9}
-    with pytest.raises(InputError, match=r"n_agents = 10, runs = 400, .* max_rounds = 9: expected None beside a sim"):
-        validation.compare(solution, simulation, **plan)
-    for name, value in plan.items():
-        with pytest.raises(InputError, match=f"{name} = {value}: expected None beside a simulation"):
-            validation.compare(random_policy(3, memory_length=1), simulation, **{name: value})
 
 
 def test_the_table_prints_as_text() -> None:
     table = validation.comparison.comparison_table(validation.compare(*made_up(noisy(np.random.default_rng(0)))))
     assert "Simulation against mean field" in str(table) and repr(table) == str(table)
     assert max(map(len, str(table).splitlines())) <= 80
-
-
-def test_table_of_something_else_is_refused() -> None:
     with pytest.raises(InputError, match=r"expected the result of validation\.compare, but attrs\['kind'\] = "):
         validation.comparison.comparison_table(xr.Dataset())

@@ -16,13 +16,12 @@ from _real_populations import WORDS, N, joined, ordered_populations, real_log, t
 from meanfield import InputError, MemorySpace
 from meanfield.datasets import RealPopulations, from_events
 from validation.populations import choice_scores, cross_validate, report
-from validation.populations._choice_scores import constant_law, majority_law, minimal_naming_game_law, policy_law
+from validation.populations._choice_scores import LAWS
 from validation.populations._choices import Choices
 from validation.populations._conditions import conditions, read_runs, with_lengths
 from validation.populations._experiment import Experiment
 
 QUICK = {"draws": 5, "runs": 60}
-OUTCOMES = ["fold", "experiment", "quantity", "n_committed"]
 
 
 @pytest.fixture(scope="module")
@@ -155,15 +154,14 @@ def known_choices(q=None, runs=30, seed=1) -> Choices:
 def test_laws_are_those_that_a_person_would_write():
     choices = known_choices(runs=4)
     share = (np.bincount(choices.chosen) + 0.5) / (len(choices.chosen) + 1)
-    assert constant_law(choices)(choices) == pytest.approx(np.log(share[choices.chosen]))
+    assert LAWS["constant frequencies"](choices)(choices) == pytest.approx(np.log(share[choices.chosen]))
     states = choices.states()
-    policy = policy_law(choices)
-    assert policy is not None
+    policy = LAWS["policy"](choices)
     same = [policy(choices)[(states == s) & (choices.chosen == w)] for s in np.unique(states) for w in (0, 1)]
     assert max(np.ptp(one) for one in same if len(one)) == 0
-    for law, certain in ((majority_law, by_majority), (minimal_naming_game_law, by_inventory)):
+    for law, certain in (("majority", by_majority), ("minimal naming game", by_inventory)):
         plain = np.array(list(certain(choices)))
-        chances = np.exp(law(choices)(choices))
+        chances = np.exp(LAWS[law](choices)(choices))
         # p = (1 - ε) plain + ε/2 for one ε
         error = np.linalg.lstsq((0.5 - plain)[:, None], chances - plain, rcond=None)[0].item()
         assert 0 < error < 1
@@ -279,8 +277,7 @@ def test_intervals_of_scores_hold_the_scores_of_other_runs():
         true = []
         for _, tested in one.folds("run", 2, seed):
             known = one.choices.of(~tested[one.run_of])
-            policy, law = policy_law(known), majority_law(known)
-            assert policy is not None
+            policy, law = (LAWS[name](known) for name in ("policy", "majority"))
             true.append((policy(fresh) - law(fresh)).mean())
         inside.append(row["gain_low"] <= np.mean(true) <= row["gain_high"])
         misplaced.append(
