@@ -5,7 +5,6 @@ import pytest
 
 from _real_populations import N, counts_table, ordered_populations
 from meanfield import InputError, MemorySpace, make_policy
-from validation.naming_game import simulate
 from validation.naming_game._stopped_runs import Stop, play_real_runs, play_success_curves
 from validation.populations import choice_scores, empirical_policy, success_curves, validate
 from validation.populations._back_off import BackOffPolicy
@@ -147,7 +146,6 @@ def test_draws_are_policies_that_remember_their_answers():
     np.testing.assert_allclose(together, [first.function([memory])[0] for memory in memories], rtol=0, atol=1e-12)
     np.testing.assert_array_equal(together, policy.sample(1, 7)[0].function(memories))
     assert np.abs(second.function(memories) - together).max() > 0.01
-    assert simulate(first, n_agents=6, runs=2, seed=1, max_rounds=20)["consensus_round"].shape == (1, 2)
 
 
 def test_draws_lie_around_the_truth_as_they_should():
