@@ -157,12 +157,6 @@ class Experiment:
         """(run,), numbers of groups of runs that began alike; by default whatever the number of committed agents."""
         return self.runs.groupby(names, sort=True).ngroup().to_numpy()
 
-    def periods(self, period: int | None) -> np.ndarray:
-        """(interaction,), numbers of all periods of so many interactions; by default numbers of the runs."""
-        if period is None:
-            return self.run
-        return np.unique([self.run, self.step // period], axis=1, return_inverse=True)[1]
-
     def past(self, lags: Iterable[int]) -> np.ndarray:
         """(lag, choice), the slots of the agent's interactions so many ago; UNSAID where the run was younger."""
         ago = past_slots(self.players, self.round)

@@ -110,16 +110,6 @@ def test_other_tables_are_refused(tmp_path):
 # --- the probe ---
 
 
-def test_counts_of_the_probe(table, counts):
-    assert counts.sizes == {"crop": 128, "country": 2}
-    assert counts["country"].values.tolist() == ["Yemen", "Austria"]
-    assert (counts.sum("country") == ANSWERS).all()
-    row = table.query("left == 14 and top == 10").index[0]
-    assert counts.sel(country="Yemen").values[row] == 44
-    assert (counts["left"].values[row], counts["top"].values[row]) == (14, 10)
-    assert (counts.attrs["crop_width"], counts.attrs["canvas_height"]) == (6, 16)
-
-
 def dispersion(probe):
     """Pearson's χ² of answers against the mean of their picture, and its degrees of freedom."""
     square, freedom = 0.0, 0

@@ -9,7 +9,6 @@ from _real_populations import counts_table
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import policy_hash
 from validation.populations import empirical_policy, sample_policies
-from validation.populations._choices import Choices
 from validation.populations._empirical_policy import why_not_tabulable
 
 
@@ -174,15 +173,3 @@ def test_ten_words_and_five_interactions_cannot_be_tabulated():
     table = FEW.assign(options="_".join("ABCDEFGHIJ"), memory_length=5)
     with pytest.raises(InputError, match=r"10,101,010,101 memory states.*cannot be tabulated"):
         empirical_policy(table)
-
-
-def test_published_counts_back_off_beats_frequencies(data_folder):
-    table = meanfield.datasets.ai_norms(data_folder).choice_counts
-    table = table.query("model == 'llama3' and options == 'F_J' and memory_length == 4")
-    random = np.random.default_rng(0)
-    half = table.assign(count=random.binomial(table["count"], 0.5))
-    other = table.assign(count=table["count"] - half["count"])
-    seen, held_out = (Choices.of_table(t).counts() for t in (half, other))
-    estimated = empirical_policy(half)["q"].values
-    raw = (seen + 0.5) / (seen.sum(1, keepdims=True) + 1)
-    assert (held_out * np.log(estimated)).sum() > (held_out * np.log(raw)).sum() + 20
