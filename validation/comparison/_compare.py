@@ -16,6 +16,7 @@ from meanfield.toolbox import (
     canonical_order,
     check_level,
     expect,
+    labelled,
     real_number,
     shown,
     stamp,
@@ -190,19 +191,16 @@ def compare_trajectories(share: xr.DataArray, theory: np.ndarray, level: float, 
     comparisons = theory.size
     band = student.ppf(1 - (1 - level) / (2 * comparisons), runs - 1) * uncertainty
     within = (np.abs(mean - theory) <= band).all(-1)
-    units = {"units": "1"}
-    trajectories = xr.Dataset(
-        {
-            "simulated": (trajectory, mean, {"long_name": f"simulated {name}, mean over runs", **units}),
-            "standard_error": (trajectory, standard_error, {"long_name": "standard error of the mean", **units}),
-            "theory": ((when, what), theory, {"long_name": f"mean-field {name}", **units}),
-            "z": (trajectory, (mean - theory) / uncertainty, {"long_name": "difference in standard errors", **units}),
-            "band": (trajectory, band, {"long_name": "half-width of the confidence band", **units}),
-            "within_band": (trajectory[:2], within),
-            "trajectory_agrees": ("n_agents", within.all(-1)),
-        },
-        coords={key: c for key, c in share.coords.items() if key != "run"},
-    )
+    columns = {
+        "simulated": (trajectory, mean, f"simulated {name}, mean over runs"),
+        "standard_error": (trajectory, standard_error, "standard error of the mean"),
+        "theory": ((when, what), theory, f"mean-field {name}"),
+        "z": (trajectory, (mean - theory) / uncertainty, "difference in standard errors"),
+        "band": (trajectory, band, "half-width of the confidence band"),
+        "within_band": (trajectory[:2], within, "theory within the band"),
+        "trajectory_agrees": ("n_agents", within.all(-1), f"theory within the band in each {when}"),
+    }
+    trajectories = labelled(columns, {key: c for key, c in share.coords.items() if key != "run"})
     return trajectories.merge(error_in_n(share, theory, level, theory_error))
 
 

@@ -128,8 +128,5 @@ def _verdict(sizes: np.ndarray, share: np.ndarray, limit: np.ndarray, band: np.n
 
 
 def _weights_at_zero(points: np.ndarray) -> np.ndarray:
-    """Weights of the values at these points in the value at 0 of the polynomial through them (Lagrange)."""
-    apart = points[None] - points[:, None] + np.eye(len(points))
-    factors = points[None] / apart
-    np.fill_diagonal(factors, 1)
-    return factors.prod(1)
+    """Weights of the values at these points in the value at 0 of the polynomial through them."""
+    return np.linalg.solve(np.vander(points, increasing=True).T, np.eye(len(points))[0])
