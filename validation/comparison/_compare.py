@@ -172,15 +172,8 @@ def compare(
 def compare_trajectories(share: xr.DataArray, theory: np.ndarray, level: float, theory_error: float) -> xr.Dataset:
     """The part of `compare` about trajectories, for numbers of any kind.
 
-    Parameters
-    ----------
-    share
-        Simulated numbers, dims (n_agents, when, what, run) with any names for the middle two, named in
-        attrs["long_name"].
-    theory
-        Shape (when, what).
-    level, theory_error
-        As for `compare`.
+    `share` has the dims (n_agents, when, what, run), with any names for the middle two, and attrs["long_name"] names
+    what it holds; `theory` has (when, what).
     """
     when, what = map(str, share.dims[1:3])
     trajectory = ("n_agents", when, what)
