@@ -91,7 +91,7 @@ def test_renamed_words_give_the_same_policy():
 
 
 def test_names_of_words_matter_where_the_choices_say_so():
-    choices = few_choices(n=3000)
+    choices = few_choices(n=1500)
     first = choices.memory[:, -1, 0] == NOTHING
     policy = BackOffPolicy(choices._replace(chosen=np.where(first, 2, choices.chosen)))
     empty = np.full((1, 5, 2), NOTHING)
@@ -116,7 +116,7 @@ def test_with_much_data_it_is_the_tabulated_estimate():
 
 
 def test_lazy_runs_are_those_of_a_table():
-    policy = BackOffPolicy(few_choices(n=3000, n_words=3, length=2))
+    policy = BackOffPolicy(few_choices(n=1000, n_words=3, length=2))
     space = MemorySpace(3, 2)
     for lazy in (policy.lazy(), *policy.sample(1, 3)):
         table = make_policy(lazy.function([space.memory(state) for state in range(space.n_states)]), WORDS[:3])
@@ -186,7 +186,7 @@ def test_rare_choices_keep_the_probability_that_their_number_leaves_open(errors)
 
 
 def test_words_that_were_never_said_stay_possible():
-    choices = few_choices(n=2000)
+    choices = few_choices(n=1000)
     policy = BackOffPolicy(choices.of(choices.chosen != 4))
     empty = np.full((1, 5, 2), NOTHING)
     assert 0 < policy.probabilities(empty)[0, 4] < 0.05
