@@ -67,14 +67,15 @@ NOTHING_LABELLED = {
         validation.naming_game: open_sweep
     """,
     "arrays by position": """
-        meanfield.toolbox: all_roots copy_to in_threads summed wilson_interval
+        meanfield.toolbox: all_roots copy_to exact_interval in_threads increasing_times past_slots summed
+        meanfield.toolbox: wilson_interval
     """,
     "what the rooms share": """
         meanfield.toolbox: PrintedTable number_hint
         meanfield.toolbox: check_memory read_csv column_numbers ResumableLog check_level is_number real_number shown
             in_order shortened whole_number real_numbers one_of one_or_several instance labelled stability
             stability_columns expect column_whole_numbers labels_of label_of renamed word_coords word_number
-            UnparsedError in_braces model_name
+            UnparsedError in_braces model_name check_columns different names_of
     """,
     "rows of a table": """
         meanfield: write_stability describe_stability stability_report
