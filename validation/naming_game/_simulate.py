@@ -15,9 +15,9 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, Population
 from meanfield.core import HEARS
-from meanfield.toolbox import LARGEST_SEED, as_population, one_of, stamp, whole_number, word_coords
+from meanfield.toolbox import LARGEST_SEED, as_population, names_of, one_of, stamp, whole_number, word_coords
 from theory.pairs import MATCHED, NO_EDGES
-from validation._engine.arguments import LARGEST_POPULATION, RECORDED, check_ensembles, names_of, population_sizes
+from validation._engine.arguments import LARGEST_POPULATION, RECORDED, check_ensembles, population_sizes
 from validation._engine.ensemble import collection_paused
 from validation._engine.topology import PAIRWISE, Graph, NodeGroups, Topology
 from validation.naming_game._convention import Convention, convention_of

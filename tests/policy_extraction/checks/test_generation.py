@@ -19,7 +19,7 @@ from _fake_backend import FakeBackend
 from _refusals import refused
 from _tiny_models import SHORT
 from meanfield import InputError, MemorySpace, make_policy
-from policy_extraction.checks._exact_test import count_interval, exact_test, share_interval
+from policy_extraction.checks._exact_test import count_interval, exact_test
 from policy_extraction.checks._generation import generation_test
 from policy_extraction.measuring._spoken import said, speak
 from policy_extraction.prompts import Payoffs
@@ -96,12 +96,6 @@ def test_the_number_of_events_has_the_binomial_interval_where_all_are_equally_li
     assert (low, high) == binom.interval(0.99, 85, 0.05)
     assert count_interval(np.zeros(9), 0.99) == (0, 0)
     assert count_interval(np.ones(9), 0.99) == (9, 9)
-
-
-def test_shares_have_the_exact_interval():
-    counts = np.array([0, 3, 20])
-    expected = [binomtest(k, 20, 0.5).proportion_ci(0.95, "exact") for k in counts.tolist()]
-    np.testing.assert_allclose(share_interval(counts, 20, 0.95), expected, rtol=1e-9)
 
 
 # --- what is said --------------------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ def test_refusals() -> None:
         open_vocabulary(1)
     with pytest.raises(InputError, match="lead and committed without times: expected times beside it"):
         open_vocabulary(5, lead=0.1, committed=0.1)
-    with pytest.raises(InputError, match=r"times = .*: expected increasing numbers from 0 on"):
+    with pytest.raises(InputError, match=r"times = .*: expected increasing times from 0 on"):
         open_vocabulary(5, times=[2, 1])
     with pytest.raises(InputError, match=r"n_words = 1000000 .* expected 3000 at most"):
         open_vocabulary(10**6, accepts=(0.1, 0))

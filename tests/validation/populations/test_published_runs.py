@@ -1,4 +1,4 @@
-"""The committed minorities of [001] Fig. 3B: one policy and several against the real runs of Llama 3.1."""
+"""The published runs in order: one policy or several, also against the committed minorities of [001] Fig. 3B."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import meanfield
 import validation
 from meanfield import MemorySpace
 from meanfield.datasets import RealPopulations
-from validation.populations import empirical_policy, sample_policies
+from validation.populations import empirical_policy, mixture, one_policy, sample_policies, sharpness
 from validation.populations._experiment import Experiment
 from validation.populations._mixture import Mixture, _best, _observed
 
@@ -20,15 +20,42 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("unchecked_types")]
 
 
 @pytest.fixture(scope="module")
-def real(data_folder) -> RealPopulations:
-    """Llama 3.1 {M, Q}, H = 5."""
-    published = meanfield.datasets.ai_norms(data_folder, ordered=True)
-    runs, events, counts = published.runs, published.events, published.choice_counts
-    assert events is not None
-    words = runs["options"].isin(["M Q", "Q M"])
-    runs = runs[words & (runs["model"] == "llama31") & (runs["memory_length"] == 5)]
-    of_it = (counts["model"] == "llama31") & (counts["options"] == "M_Q") & (counts["memory_length"] == 5)
-    return RealPopulations(counts[of_it], runs, events[events["run"].isin(runs["run"])])
+def published(data_folder) -> RealPopulations:
+    return meanfield.datasets.ai_norms(data_folder, ordered=True)
+
+
+def of(published: RealPopulations, model: str, words: str, experiments: str) -> RealPopulations:
+    """The runs of one model, of two words in any order, and H = 5."""
+    options = "_".join(words.split())
+    runs, counts = (table[table["memory_length"] == 5] for table in (published.runs, published.choice_counts))
+    runs = runs[(runs["model"] == model) & runs["options"].isin([words, " ".join(words.split()[::-1])])]
+    runs = runs[runs["experiment"].str.fullmatch(experiments)]
+    counts = counts[(counts["model"] == model) & (counts["options"] == options)]
+    assert published.events is not None
+    return RealPopulations(counts, runs, published.events[published.events["run"].isin(runs["run"])])
+
+
+@pytest.fixture(scope="module")
+def real(published) -> RealPopulations:
+    return of(published, "llama31", "M Q", ".*")
+
+
+def test_llama3_followed_one_policy(published):
+    xy = of(published, "llama3", "X Y", "from_empty")
+    assert (one_policy(xy, imitations=99)["p_value"] < 0.02).sum() <= 2, "19 tests; 0.2 expected"
+    assert mixture(xy, most=2).numbers.set_index("components")["chosen"].tolist() == [True, False]
+
+
+def test_llama31_mq_changed_its_policy_but_its_agents_are_alike(published):
+    fresh = of(published, "llama31", "M Q", "from_empty")
+    table = one_policy(fresh, imitations=99).set_index(["compared", "direction"])["p_value"]
+    assert table["runs", "policy"] == table["order of runs", "sharpness"] == 0.01
+    assert table["time in a run", "words"] == table["next choice, same memory", "words"] == 0.01
+    assert table["agents", "words"] > 0.05 and table["interaction H + 1", "words"] > 0.05
+    runs = sharpness(fresh).query("of == 'run'")["sharpness"].to_numpy()
+    assert runs[:10].min() > 1.1 > runs[10:].mean()
+    one = mixture(fresh, period=20, most=2).numbers.set_index("components")
+    assert one.loc[2, "gain"] > 3 * one.loc[2, "gain_error"]  # 58 ± 15
 
 
 def first_flip(said: np.ndarray) -> float:
@@ -66,8 +93,8 @@ def test_one_policy_cannot_foretell_the_flips_beside_four_agents(real):
 def test_policies_that_change_in_runs_foretell_the_flips(real):
     (one,) = Experiment.all_of(real)
     observed = _observed(one, PERIOD)
-    mixture = _best(observed, 3, np.random.default_rng(0))[0]
-    chances = np.array([changing_flips(mixture, number, 1000) for number in NUMBERS])
+    found = _best(observed, 3, np.random.default_rng(0))[0]
+    chances = np.array([changing_flips(found, number, 1000) for number in NUMBERS])
     assert (tails(real_flips(real), chances) > 0.01).all()
 
 
@@ -77,17 +104,17 @@ def tails(flips: list[int], chances: np.ndarray, runs: int = 10) -> np.ndarray:
     return np.minimum(1, 2 * np.minimum(low, high))
 
 
-def changing_flips(mixture: Mixture, number: int, runs: int) -> float:
+def changing_flips(found: Mixture, number: int, runs: int) -> float:
     """Fraction of runs that flip if the policy is kept or drawn anew after each period."""
     random, space, rows = np.random.default_rng(number), MemorySpace(2, 5), np.arange(runs)
-    first, successors = mixture.q[:, :, 0], space.successors()  # of words M, Q
+    first, successors = found.q[:, :, 0], space.successors()  # of words M, Q
     memory = np.full((runs, N_AGENTS), space.consensus_state(0))
-    policy = random.choice(len(mixture.shares), runs, p=mixture.shares)
+    policy = random.choice(len(found.shares), runs, p=found.shares)
     said = np.empty((ROUNDS * N_AGENTS, runs, 2), dtype=int)
     for step in range(len(said)):
         if step and step % PERIOD == 0:
-            anew = random.random(runs) < mixture.change
-            policy[anew] = random.choice(len(mixture.shares), anew.sum(), p=mixture.shares)
+            anew = random.random(runs) < found.change
+            policy[anew] = random.choice(len(found.shares), anew.sum(), p=found.shares)
         one = random.integers(N_AGENTS, size=runs)
         two = (one + random.integers(1, N_AGENTS, size=runs)) % N_AGENTS
         pair = np.stack([one, two], axis=1)
