@@ -11,7 +11,6 @@ import json
 import math
 import re
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -35,12 +34,10 @@ from policy_extraction.flag_game import (
     load_prompts,
     play,
     probe_memory_conflict,
-    susceptibility_line,
 )
-from policy_extraction.flag_game._asking import Call, CallLog, parse_reply
+from policy_extraction.flag_game._asking import parse_reply
 from policy_extraction.flag_game._prompts import SLOTS, TASKS
 from theory.flag_game import FLAGS, crop_compatibility, flag_of, png, render_crop
-from validation.flag_game import endpoints
 
 AB = ("Austria", "Bahamas")
 POOL = tuple(flag.country for flag in FLAGS)
@@ -109,19 +106,13 @@ def test_the_bandwidth_sets_the_schema_and_nothing_else(kind):
         assert sorted(task.keys(m)) == sorted(["country", *more, *own])
 
 
-@pytest.mark.parametrize(("bound", "below", "above"), [
-    (0.2, "Rely mostly", "Give somewhat more weight to your own"),
-    (0.4, "Give somewhat more weight to your own", "Balance"),
-    (0.6, "Balance", "Give somewhat more weight to "),
-    (0.8, "Give somewhat more weight to ", "Treat "),
-])  # fmt: skip
-@pytest.mark.parametrize("protocol", ["pairwise", "broadcast"])
-def test_a_bound_of_the_susceptibility_ladder_belongs_to_the_range_below(protocol, bound, below, above):
-    lines = [susceptibility_line(alpha, protocol) for alpha in (bound, math.nextafter(bound, 1))]
-    assert lines[0].startswith(below)
-    assert lines[1].startswith(above)
-    assert lines[0] != lines[1]
-    assert len({susceptibility_line(alpha, protocol) for alpha in (0, 0.3, 0.5, 0.7, 1)}) == 5
+@pytest.mark.parametrize("task", ["message", "decision"])
+def test_a_bound_of_the_susceptibility_ladder_belongs_to_the_range_below(task):
+    line = getattr(FLAG_GAME_002, task).line
+    lines = [line(alpha) for alpha in (0, 0.3, 0.5, 0.7, 1)]
+    assert len(set(lines)) == 5 and line(None) == ""
+    for k, bound in enumerate((0.2, 0.4, 0.6, 0.8)):
+        assert [line(bound), line(math.nextafter(bound, 1))] == lines[k : k + 2]
 
 
 @pytest.mark.parametrize("protocol", ["pairwise", "broadcast"])
@@ -131,7 +122,7 @@ def test_without_alpha_nothing_is_said_about_social_evidence(protocol):
         play([agent] * 3, [A, A, B], AB, protocol=protocol, alpha=alpha, rounds=1, seed=1)
         return [call["user"] for call in agent.asked]
 
-    line = susceptibility_line(0.9, protocol) + "\n"
+    line = (FLAG_GAME_002.message if protocol == "pairwise" else FLAG_GAME_002.decision).line(0.9)
     plain, told = asked(None), asked(0.9)
     assert [text.replace(line, "") for text in told] == plain
     assert sum(line in text for text in told) == (len(told) if protocol == "pairwise" else 3)
@@ -193,8 +184,6 @@ def test_a_missing_slot_is_named(own, kind, slot):
     with pytest.raises(InputError) as error:
         load_prompts(own((task.user, without)))
     assert str(error.value) == f"prompts mine/1: {kind}.user lacks the slot ${slot}"
-    with pytest.raises(InputError, match=f"{kind}.user lacks the slot"):
-        replace(FLAG_GAME_002, **{kind: replace(task, user=without)})
 
 
 LAST = '    "Treat transcript memory as strong evidence and update readily toward it.",\n'
@@ -208,26 +197,15 @@ FIRST = '{"country": "<one allowed country>"}'
         (("$memory\n$", "$memory $model\n$"), "message.user has the slot $model; expected $allowed, $memory, $schema"),
         (("You only see", "For 5$ you see"), "statement.user has a $ that starts no slot; a dollar sign is written $$"),
         (("You are one player", "$memory"), "message.system has the slot $memory; expected none"),
-        (("mine/1", " "), "prompts: name = ' ': expected text"),
         ((LAST, ""), "susceptibility.message has 4 lines; expected 5"),
         (("[0.2, 0.4,", "[0.4, 0.2,"), "susceptibility.bounds = [0.4, 0.2, 0.6, 0.8]; expected rising numbers"),
-        (("0.8]", "1.0]"), "expected rising numbers between 0 and 1"),
-        (("0.8]", "nan]"), "expected rising numbers between 0 and 1"),
         ((f"    '{FIRST}',\n", ""), "message.schemas has 2 texts; expected 3"),
         (('"country": "<one allowed country>", "clue"', '"clue"'), "message.schemas, m = 2: it has the keys clue;"),
-        (('"model_identity": "<your model identity>", ', ""), "statement.schemas, m = 1: it has the keys country;"),
-        ((', "clue": "<short clue or reason>"', ""), "expected country and one more, each once"),
         ((FIRST, '{"country": 1, "country": 2}'), "message.schemas, m = 1: it has the keys country, country;"),
-        ((FIRST, "{}"), "message.schemas, m = 1: it has the keys none;"),
         (('retry = "', 'again = "'), "the file lacks retry"),
-        (("[observer]", "[watcher]"), "the file lacks observer"),
-        (("bounds = ", "limits = "), "the file lacks susceptibility.bounds"),
-        (("lists_countries = true\n", ""), "the file lacks message.lists_countries"),
         (("lists_countries = true", "lists_countries = 1"), "message.lists_countries = 1, expected true or false"),
         (("bounds = [0.2", "bounds = ['0.2'"), "susceptibility.bounds = ['0.2', 0.4, 0.6, 0.8], expected a list"),
         (("[message]", "[message]\ntemperature = 1"), "message.temperature is no key of the file; expected mess"),
-        (("[message]", "[extra]\n[message]"), "extra is no key of the file; expected name, retry, susceptibility"),
-        (('name = "', 'name = 3 # "'), "name = 3, expected text"),
         (('name = "mine', "name = mine"), "this is no TOML file"),
     ],
 )  # fmt: skip
@@ -248,49 +226,18 @@ def test_an_answer_may_have_its_keys_in_any_order():
     assert list(found.items()) == list(GOOD.items())
 
 
-@each_protocol
-def test_what_others_are_told_does_not_depend_on_the_order_of_keys(protocol):
-    class Writer:
-        name = "writer"
-
-        def __init__(self, order: int) -> None:
-            self.order, self.asked = order, []
-
-        def complete(self, system, user, **options):
-            self.asked.append(user)
-            answer = json.loads(OBSERVER.complete(system, user, **options))
-            return json.dumps(dict(list(answer.items())[:: self.order]))
-
-    asked = []
-    for order in (1, -1):
-        team = [Writer(order), Writer(order)]
-        manager = {"manager": team[0]} if protocol == "manager" else {}
-        play(team, [A, B], AB, protocol=protocol, m=3, rounds=2, seed=1, **manager)
-        asked.append([one.asked for one in team])
-    assert asked[0] == asked[1]
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("Austria", "not one JSON object"),
-        ("", "not one JSON object"),
         (f"```json\n{json.dumps(GOOD)}\n```", "not one JSON object"),
-        (json.dumps(GOOD) * 2, "not one JSON object"),
-        (json.dumps([GOOD]), "not one JSON object"),
         ("[" * 100_000, "not one JSON object"),
-        ("[" + "9" * 10_000 + "]", "not one JSON object"),
-        (json.dumps({"country": "Austria", "influential_agent_ids": []}), "keys"),
         (json.dumps({**GOOD, "confidence": 1}), "keys"),
         ('{"country": "Bahamas", ' + json.dumps(GOOD)[1:], "a key twice"),
         (json.dumps({**GOOD, "country": "austria"}), "not one of the allowed"),
-        (json.dumps({**GOOD, "country": ["Austria"]}), "expected text"),
         (json.dumps({**GOOD, "reason": " "}), "expected text"),
-        (json.dumps({**GOOD, "reason": "\ud800"}), "expected text"),
         (json.dumps({**GOOD, "influential_agent_ids": [0, 2, 3, 4]}), "at most 3"),
         (json.dumps({**GOOD, "influential_agent_ids": [1]}), "other agents"),
         (json.dumps({**GOOD, "influential_agent_ids": [0, 0]}), "different"),
-        (json.dumps({**GOOD, "influential_agent_ids": ["0"]}), "numbers"),
         (json.dumps({**GOOD, "influential_agent_ids": [True]}), "numbers"),
     ],
 )
@@ -371,12 +318,6 @@ def test_agents_that_repeat_what_they_hear_are_the_voter_model():
     assert abs(accuracy["social_uplift"]) < norm.isf(5e-4) * accuracy["social_uplift_se"]
 
 
-def test_observers_of_sure_crops_stay_polarised():
-    result = play([OBSERVER] * 4, [A, A, B, B], AB, rounds=3, seed=1)
-    assert endpoints(result["final_report"], "Austria")["endpoint"].item() == "polarization"
-    assert result["final_report"].values.tolist() == [["Austria", "Austria", "Bahamas", "Bahamas"]]
-
-
 @pytest.mark.parametrize(("uptake", "answer"), [(0.33, "Austria"), (0.34, "Bahamas")])
 def test_the_stand_in_updates_as_the_equations_say(uptake, answer):
     """With p = (0.6, 0.4), a message for the second country turns the answer at α = 1/3."""
@@ -417,7 +358,7 @@ def test_a_message_is_remembered_by_its_listener_and_forgotten_after_eight_more(
     assert {call["image_png"] for call in agents[2].asked} == {B}
 
 
-@pytest.mark.parametrize(("protocol", "steps"), [("pairwise", 15), ("broadcast", 5), ("manager", 5)])
+@pytest.mark.parametrize(("protocol", "steps"), [("pairwise", 15), ("manager", 5)])
 def test_a_game_ends_after_five_unanimous_probes(protocol, steps):
     head = StandIn({}, AB, uptake=1.0) if protocol == "manager" else None
     options = {"protocol": protocol, "manager": head, "seed": 2}
@@ -500,18 +441,6 @@ def test_the_initial_accuracy_is_that_of_the_ideal_observer(yemen):
     assert abs(z(countries.sel(country="Yemen").values)) > norm.isf(5e-4)  # another observer
 
 
-def test_the_likeliest_answer_is_right_where_the_truth_is_likeliest(yemen):
-    p, crops = yemen
-    agent = StandIn(dict(zip(crops, p.values, strict=True)), POOL, uptake=0.5)
-    result = play([agent] * len(crops), crops, POOL, protocol="broadcast", rounds=1, seed=1, truth="Yemen")
-    ties = np.isclose(p.values, p.max("country").values[:, None])
-    truth = POOL.index("Yemen")
-    right = result["initial_report"].values[0] == "Yemen"
-    assert right[ties[:, truth] & (ties.sum(1) == 1)].all()
-    assert not right[~ties[:, truth]].any()
-    assert 0 < right.sum() < len(right)
-
-
 # Logs
 
 
@@ -579,17 +508,6 @@ def test_logs_of_something_else_are_refused_and_half_a_first_line_is_begun_anew(
     assert log.read_text() == content
 
 
-def test_logs_that_were_written_before_can_be_read(tmp_path):
-    calls = tmp_path / "calls.jsonl"
-    calls.write_text(
-        '{"flag_game": 1, "countries": ["C\\u00f4te", "Togo"]}\n'
-        '{"role": "probe", "step": 2, "agent": 1, "attempt": 0, "system": "s", "user": "u", "answer": "\\u2028a"}\n'
-    )
-    log = CallLog(calls, {"countries": ["Côte", "Togo"]})
-    assert log.recall(Call("probe", 2, 1, 0), "s", "u") == "\u2028a"
-    assert log.recall(Call("probe", 2, 0, 0), "s", "u") is None
-
-
 def test_a_game_can_be_saved(tmp_path):
     game = play([PARROT] * 2, [A, A], AB, rounds=8, seed=1, truth="Austria")
     save(game, tmp_path / "game.nc")
@@ -618,11 +536,6 @@ def test_a_conflicting_memory_names_the_lure_as_often_as_it_should():
     for k in (2, 4, 6):
         assert binomtest(int(lure[k]), 60, k / 8).pvalue > 1e-3 / 3
     assert binomtest(int(lure[4]), 60, 0.9).pvalue < 1e-3
-
-
-def test_strong_evidence_holds_against_any_memory():
-    result = probe_memory_conflict(OBSERVER, A, AB, target="Austria", lure="Bahamas", trials=3, seed=1)
-    assert (result["target_count"] == 3).all()
 
 
 # A vision model behind an API
@@ -696,9 +609,8 @@ GAME: dict[str, Any] = {"agents": [PARROT] * 2, "crops": [A, B], "countries": AB
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"protocol": "telepathy"}, "protocol = 'telepathy': expected one of pairwise, broadcast, manager"),
-        *(({"m": m}, f"m = {m}: expected a whole number from 1 to 3") for m in (0, 4, 2.0)),
-        *(({"alpha": alpha}, f"alpha = {alpha}: expected a number from 0 to 1") for alpha in (1.01, -0.1, math.nan)),
+        ({"m": 4}, "m = 4: expected a whole number from 1 to 3"),
+        ({"alpha": math.nan}, "alpha = nan: expected a number from 0 to 1"),
         ({"alpha": 0.5, "protocol": "manager", "manager": PARROT}, "no such line in the manager protocol"),
         ({"agents": [PARROT], "crops": [A]}, "agents: there are 1, expected at least 2"),
         ({"agents": [PARROT, "gpt-4o"]}, "agent 1 = 'gpt-4o': expected a name and a method complete"),
@@ -710,10 +622,8 @@ GAME: dict[str, Any] = {"agents": [PARROT] * 2, "crops": [A, B], "countries": AB
         ({"protocol": "manager"}, "manager = None: expected one agent more"),
         ({"manager": PARROT}, "manager = parrot: expected None in the pairwise protocol"),
         ({"protocol": "broadcast", "probe_every": 2}, "probe_every = 2"),
-        *(({name: 0}, f"{name} = 0") for name in ("probe_every", "rounds", "patience", "memory_length")),
-        *(({name: 0}, f"{name} = 0") for name in ("max_tokens", "max_tries", "concurrency")),
-        *(({"temperature": t}, f"temperature = {t}") for t in (-0.1, math.inf)),
-        ({"seed": -1}, "seed = -1"),
+        *(({name: 0}, f"{name} = 0") for name in ("rounds", "patience", "memory_length", "max_tries")),
+        ({"temperature": -0.1}, "temperature = -0.1"),
         ({"truth": "Prussia"}, "truth = 'Prussia': expected one of Austria, Bahamas"),
     ],
 )
@@ -730,8 +640,6 @@ def test_bad_input_is_named(change, message):
         ({"lure": "Austria"}, "expected another country than the target"),
         ({"m": 3}, "reasons = None: expected one for Austria and one for Bahamas with m = 3"),
         ({"reasons": {"Austria": "x", "Bahamas": "y"}}, "expected None with m = 1"),
-        ({"m": 2, "reasons": {"Austria": "x"}}, "reasons = "),
-        ({"entries": 0}, "entries = 0"),
     ],
 )
 def test_bad_input_of_the_probe_is_named(change, message):
@@ -741,16 +649,15 @@ def test_bad_input_of_the_probe_is_named(change, message):
     assert message in str(error.value)
 
 
-def test_bad_input_of_a_stand_in_is_named():
-    with pytest.raises(InputError, match=r"uptake = 1\.5"):
-        StandIn(SEEN, AB, uptake=1.5)
-    with pytest.raises(InputError, match=r"sum 0\.9"):
-        StandIn({A: (0.5, 0.4)}, AB, uptake=1)
-    with pytest.raises(InputError, match="answers = 'loud'"):
-        StandIn(SEEN, AB, uptake=1, answers="loud")
-    with pytest.raises(InputError, match="does not know this crop"):
-        PARROT.complete("", FLAG_GAME_002.message.text(AB, 1, memory="[]"), image_png=dot(9))
-    with pytest.raises(InputError, match="reads prompts of the flag game only"):
-        PARROT.complete("", "Hello", image_png=A)
-    with pytest.raises(InputError, match=r"protocol = |no such line"):
-        susceptibility_line(0.5, "manager")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: StandIn({A: (0.5, 0.4)}, AB, uptake=1), "sum 0.9"),
+        (lambda: StandIn(SEEN, AB, uptake=1, answers="loud"), "answers = 'loud'"),
+        (lambda: PARROT.complete("", FLAG_GAME_002.message.text(AB, 1, memory="[]"), image_png=dot(9)), "this crop"),
+        (lambda: PARROT.complete("", "Hello", image_png=A), "reads prompts of the flag game only"),
+    ],
+)
+def test_bad_input_of_a_stand_in_is_named(call, message):
+    with refused(re.escape(message)):
+        call()

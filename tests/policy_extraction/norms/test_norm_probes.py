@@ -60,15 +60,12 @@ def probed() -> tuple[xr.Dataset, Scripted]:
     return probe_operations(backend, AGENTS, BEHAVIOURS, cache=False), backend
 
 
-def test_no_prompt_has_two_right_answers():
-    assert max(len(right) for right in right_answers().values()) == 1
-
-
-def test_every_yes_or_no_operation_is_probed_in_scenes_that_differ(probed):
+def test_every_yes_or_no_operation_is_probed_in_scenes_that_differ_and_have_one_right_answer():
     assert {scene.operation for scene in SCENES} == set(QUESTIONS)
     assert len({name_of(scene) for scene in SCENES}) == len(SCENES)
     cell = cells_of(AGENTS, list(BEHAVIOURS.values()))[0]
     assert len({scene.asked(cell, NORMS_003) for scene in SCENES}) == len(SCENES)
+    assert max(len(right) for right in right_answers().values()) == 1
 
 
 def test_a_model_that_knows_the_answers_agrees_with_them(probed):
@@ -141,7 +138,6 @@ def test_probes_ask_what_the_operations_ask():
     ("agents", "behaviours", "message"),
     [
         (AGENTS[:1], BEHAVIOURS, "agents = ['Isabella Rodriguez']: expected two or more with different names"),
-        ((SAM, SAM), BEHAVIOURS, "expected two or more with different names"),
         (AGENTS, [SMOKING], "behaviours = ['smoking']: expected two or more"),
         (AGENTS, [SMOKING, replace(NOISE, name="song")], "behaviours have 'song': expected some of smoking, noise"),
         ((SAM, replace(BOB, prefers={})), BEHAVIOURS, "Bob Johnson prefers nothing in 'smoking'"),
@@ -232,6 +228,8 @@ def test_what_has_no_probe_is_given_or_asked_for(numbered):
     assert table["abstract"].attrs["source"] == "given"
     assert {name for name in table if table[name].attrs["source"] == "given"} == {"abstract"}
     assert {name for name in table if table[name].attrs["source"] == "probed"} == set(SOURCES) - {"abstract"}
+    with pytest.raises(InputError, match=r"probes: expected .*policy_extraction.norms.probe_operations"):
+        operation_probabilities(given, given)
     with pytest.raises(InputError, match="unprobed lacks 'abstract'"):
         operation_probabilities(numbered, given.drop_vars("abstract"))
 
@@ -246,12 +244,6 @@ def test_agents_that_are_not_there_have_no_probe():
     np.testing.assert_allclose(table["decide_to_talk"][1], 0.75)
     assert table["detect_conflict"].attrs["source"] == "probed, given: descriptive"
     assert table["detect_conflict"].values.tolist() == pytest.approx([0.75, given["detect_conflict"].values[1]])
-
-
-def test_what_are_no_probes_is_named():
-    for wrong in (default_operations(), 3):
-        with pytest.raises(InputError, match=r"probes: expected .*policy_extraction.norms.probe_operations"):
-            operation_probabilities(wrong, default_operations())
 
 
 def test_the_reaction_model_takes_them(probed):
@@ -273,6 +265,7 @@ def test_the_reaction_model_takes_them(probed):
 # Real models
 
 
+@pytest.mark.slow
 def test_a_model_of_transformers_is_asked():
     pytest.importorskip("torch")
     from _tiny_models import tiny

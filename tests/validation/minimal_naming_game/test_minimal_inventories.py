@@ -11,19 +11,18 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
-from itertools import combinations, permutations
+from itertools import permutations
 from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.stats import chi2_contingency, chisquare, ks_2samp
+from scipy.stats import chisquare, ks_2samp
 
 import meanfield
-import theory
 from theory.streams import seed_streams
-from validation import minimal_naming_game, reactions
+from validation import minimal_naming_game
 from validation.minimal_naming_game._inventories_kernel import draw_word, n_held, number_of, play_round
 
 ALPHA = 1e-5
@@ -49,7 +48,7 @@ def draw_many(mask, stream, n):
     return words
 
 
-@pytest.mark.parametrize("held", [[3, 17, 63], [0, 1, 2, 5, 9, 40, 62], [*range(64)]])
+@pytest.mark.parametrize("held", [[3, 17, 63], [*range(64)]])
 def test_words_are_drawn_evenly(held: list[int]) -> None:
     mask = np.uint64(sum(1 << word for word in held))
     drawn = Counter(draw_many(mask, seed_streams(1, len(held), np.arange(1))[0], 20_000).tolist())
@@ -171,15 +170,12 @@ class ExactLaw:
         return chisquare(observed, expected).pvalue > ALPHA
 
 
-RUNS = 40_000
+RUNS = 20_000
 LAWS = [
     # N, W, committed, rule, stores invented words
     (3, 2, False, "both", True),
     (4, 3, True, "listener", True),
-    (4, 10, False, "both", True),
     (4, 3, False, "both", False),  # inventions that are not stored make many more states
-    (4, 26, True, "both", True),
-    (4, 3, False, "listener", False),
     (4, 64, False, "listener", True),
 ]
 
@@ -209,80 +205,11 @@ def test_consensus_times_of_a_few_agents(n: int, n_words: int, committed: bool, 
         assert (simulation["consensus_word"] == simulation["word_label"].values[-1]).all()
 
 
-# --- tables of meetings ---
-
-
-def by_table(n: int, n_words: int, utter: Callable, rule: str, committed: int, runs: int) -> xr.Dataset:
-    """The same game as a protocol, from empty inventories; `committed` agents say the last word."""
-    words = range(n_words)
-    held = [frozenset(lexicon) for size in range(n_words + 1) for lexicon in combinations(words, size)]
-    agents = [
-        *map(theory.minimal_naming_game.Agent, held),
-        theory.minimal_naming_game.Agent(frozenset({n_words - 1}), True),
-    ]
-    rows = [event[:3] for event in theory.minimal_naming_game.interactions(agents, utter, rule)]
-    counts = [n - committed, *[0] * (len(held) - 1), committed]
-    result = reactions.simulate(rows, counts, runs=runs, seed=9, max_rounds=2, record_rounds=2, method="agents")
-    single = [[k for k, agent in enumerate(agents) if agent.lexicon == {word}] for word in words]
-    return xr.concat([result["count"].isel(state=places).sum("state") for places in single], "word")
-
-
-def same_law(first: np.ndarray, second: np.ndarray) -> bool:
-    """χ² of two samples of integer vectors, the rare ones in one class."""
-    numbers = [Counter(map(tuple, sample.tolist())) for sample in (first, second)]
-    kinds = {kind for kind, number in (numbers[0] + numbers[1]).items() if number >= 20}
-    table = [[number[kind] for kind in kinds] + [len(first) - sum(number[k] for k in kinds)] for number in numbers]
-    table = np.array(table)[:, np.sum(table, axis=0) > 0]
-    return chi2_contingency(table).pvalue > ALPHA
-
-
-def uniformly(n_words: int, p: float = 0.5) -> Callable:
-    def utter(held: frozenset[int]) -> dict[int, float]:
-        if n_words == 2 and len(held) == 2:
-            return {0: p, 1: 1 - p}
-        return dict.fromkeys(held or range(n_words), 1 / (len(held) or n_words))
-
-    return utter
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n_words", "p", "rule", "committed"), [(2, 0.7, "both", 1), (3, 0.5, "listener", 0), (4, 0.5, "both", 1)]
-)
-def test_same_law_as_a_table_of_meetings(n_words: int, p: float, rule: str, committed: int) -> None:
-    """The numbers of agents with each single word after one and two rounds."""
-    n, runs = 6, 20_000
-    options = {"runs": runs, "seed": 3, "max_rounds": 2, "record_rounds": 2, "method": "agents"}
-    simulation = minimal_naming_game.simulate(
-        n, n_words=n_words, p=p, committed={n_words - 1: committed}, rule=rule, **options
-    )
-
-    def observed(counts: xr.DataArray) -> np.ndarray:
-        return counts.sel(round=[1, 2]).transpose("run", ...).values.reshape(runs, -1)
-
-    def table(utter: Callable, rule: str) -> np.ndarray:
-        counts = by_table(n, n_words, utter, rule, committed, runs).transpose("run", "round", "word")
-        return observed(counts)
-
-    counts = np.rint(observed(simulation["single_share"]) * n).astype(int)
-    right = uniformly(n_words, p)
-    assert same_law(counts, table(right, rule))
-    assert not same_law(counts, table(lambda held: {min(held): 1.0} if held else right(held), rule))
-    assert not same_law(counts, table(lambda held: right(held) if held else {0: 0.4, **rest(n_words, 0.6)}, rule))
-    assert not same_law(counts, table(right, "both" if rule == "listener" else "listener"))
-
-
-def rest(n_words: int, share: float) -> dict[int, float]:
-    """The other words, equally often; for two words so that the first is invented less often than it should be."""
-    return dict.fromkeys(range(1, n_words), share / (n_words - 1))
-
-
 # --- many words ---
 
 
-@pytest.mark.parametrize("n_words", [10, 26])
-def test_words_win_equally_often(n_words: int) -> None:
-    arguments = {"n_words": n_words, "runs": 10_000, "seed": 1, "max_rounds": 1000}
+def test_words_win_equally_often() -> None:
+    arguments = {"n_words": 26, "runs": 10_000, "seed": 1, "max_rounds": 1000}
 
     def wins(**more) -> np.ndarray:
         simulation = minimal_naming_game.simulate(24, **arguments, **more)
@@ -291,7 +218,7 @@ def test_words_win_equally_often(n_words: int) -> None:
         return np.array([*counts.values()])
 
     assert chisquare(wins()).pvalue > ALPHA
-    assert chisquare(wins(initial=[1, *[0] * (n_words - 1)])).pvalue < ALPHA
+    assert chisquare(wins(initial=[1, *[0] * 25])).pvalue < ALPHA
 
 
 def test_every_word_can_be_committed_to() -> None:
@@ -307,17 +234,6 @@ def test_every_word_can_be_committed_to() -> None:
     assert (first != last).any()
     assert ks_2samp(first, last).pvalue > ALPHA
     assert ks_2samp(last, more).pvalue < ALPHA
-
-
-@pytest.mark.parametrize("n_words", [7, 64])
-def test_committed_agents_of_different_words_never_agree(n_words: int) -> None:
-    arguments = {"n_words": n_words, "runs": 20, "seed": 1, "max_rounds": 60, "record_rounds": 60}
-    last = n_words - 1
-    apart = minimal_naming_game.simulate(20, committed={1: 1, last: 2}, **arguments)
-    assert apart["consensus_round"].isnull().all()
-    assert (apart["single_share"].isel(word=[1, last]).min(["run", "round"]) >= np.array([0.05, 0.1]) - 1e-12).all()
-    together = minimal_naming_game.simulate(20, committed={last: 2}, **arguments)
-    assert together["consensus_round"].notnull().any()
 
 
 def test_half_of_the_agents_invent_a_word() -> None:
@@ -336,9 +252,8 @@ def test_half_of_the_agents_invent_a_word() -> None:
     assert different.mean(0)[-1] < peak / 2
 
 
-@pytest.mark.parametrize("n_words", [4, 10])
-def test_success_at_consensus(n_words: int) -> None:
-    simulation = minimal_naming_game.simulate(24, n_words=n_words, runs=200, seed=1, max_rounds=300, record_rounds=300)
+def test_success_at_consensus() -> None:
+    simulation = minimal_naming_game.simulate(24, n_words=10, runs=200, seed=1, max_rounds=300, record_rounds=300)
     success, consensus = simulation["success_rate"], simulation["consensus_round"]
     later = success["round"] >= consensus + 1
     assert later.any("round").all()
@@ -373,7 +288,7 @@ def test_runs_do_not_depend_on_threads_portions_or_later_runs(monkeypatch: pytes
     assert not whole.equals(minimal_naming_game.simulate(15, n_words=10, runs=60, seed=6, max_rounds=14))
 
 
-@pytest.mark.parametrize("n_words", [7, 8, 9, 16, 17, 32, 33, 64])
+@pytest.mark.parametrize("n_words", [7, 9, 17, 33, 64])
 def test_any_number_of_words(n_words: int, tmp_path: Path) -> None:
     """Every width of inventory, filled from the first to the last word."""
     even = minimal_naming_game.simulate(
