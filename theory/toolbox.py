@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from theory.minimal_naming_game._rate_equation import checked_answers as checked_answers
     from theory.minimal_naming_game._rate_equation import lexicons as lexicons
     from theory.minimal_naming_game._rate_equation import uttered as uttered
-    from theory.norms._observables import SHARES as SHARES
+    from theory.norms._model import SHARES as SHARES
+    from theory.norms._model import rates_of as rates_of
     from theory.norms._operations import Chances as Chances
-    from theory.norms._rates import rates_of as rates_of
     from theory.norms._society import KINDS as KINDS
     from theory.norms._society import STANDARDS as STANDARDS
     from theory.norms._society import agents_of as agents_of

@@ -113,16 +113,13 @@ def test_probes_ask_what_the_operations_ask():
     information = {"content": NO_SMOKING.content, "kind": "injunctive", "text": talk}
     opposed, chat = (PersonalNorm.of(SMOKING, "against"),), {"text": talk, "source": "chat"}
     for name, given in {
-        "detect_conflict/opposite": seen | {"norms": (NO_SMOKING,)},
         "decide_to_talk/opposite": seen | {"norms": (NO_SMOKING,)},
         "identify_chat/first": chat | {"informed": ()},
         "identify_chat/reminded": chat | {"informed": (NO_SMOKING,)},
         "is_consistent/right": information,
         "is_unique/opposed": information | {"norms": opposed},
         "is_unique/none": information | {"norms": (TIP,)},
-        "is_type_right/right": information,
         "is_type_right/wrong": information | {"kind": "descriptive"},
-        "is_conflict_free/opposed": information | {"norms": opposed},
         "is_conflict_free/same": information | {"norms": (NO_SMOKING,)},
     }.items():
         operations = NormOperations(Scripted(NO if name.startswith("identify") else YES))

@@ -168,39 +168,6 @@ def test_limits_of_the_noise(counting):
     np.testing.assert_allclose(blind, 1 / 28, rtol=1e-9)
 
 
-def test_the_scale_matters_only_where_borders_lie_within_cells():
-    """All stripes of the first are 8 × 8 cells; the triangle and thirds of 16 rows are not of whole ones."""
-    whole = tuple(flag for flag in game.FLAGS if flag.orientation == "vertical" or flag.country == "Ukraine")
-    assert len(whole) == 11
-    for noise in (0.0, 0.1):
-        coarse = game.crop_compatibility("Mali", flags=whole, noise=noise, scale=1)
-        fine = game.crop_compatibility("Mali", flags=whole, noise=noise, scale=25)
-        np.testing.assert_allclose(coarse, fine, rtol=1e-9)
-    coarse, fine = (game.crop_compatibility("Yemen", scale=scale) for scale in (1, 25))
-    assert len(set(coarse["picture"].values)) == 9 and len(set(fine["picture"].values)) == 11
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.3])
-def test_symmetries(noise):
-    """Names of colours do not matter, nor does which side is the hoist."""
-    order = dict(zip(game.COLOURS, np.roll(list(game.COLOURS), 3), strict=True))
-    renamed = tuple(
-        game.Flag(f.country, f.orientation, tuple(map(order.get, f.stripes)), f.triangle and order[f.triangle])
-        for f in game.FLAGS
-    )
-    original = game.crop_compatibility("Palestine", noise=noise)
-    np.testing.assert_allclose(game.crop_compatibility("Palestine", flags=renamed, noise=noise), original, rtol=1e-9)
-
-    striped = tuple(flag for flag in game.FLAGS if flag.triangle is None)
-    mirrored = tuple(
-        game.Flag(f.country, f.orientation, f.stripes[::-1] if f.orientation == "vertical" else f.stripes)
-        for f in striped
-    )
-    original = game.crop_compatibility("France", flags=striped, noise=noise).values.reshape(13, 19, -1)
-    image = game.crop_compatibility("France", flags=mirrored, noise=noise).values.reshape(13, 19, -1)
-    np.testing.assert_allclose(image, original[:, ::-1], rtol=1e-9)
-
-
 def test_results_do_not_share_memory():
     first = game.crop_compatibility("Chad")
     first[:] = 0

@@ -129,13 +129,6 @@ def test_the_diagram_holds_the_roots() -> None:
         assert (points["stability"].values[nearest] == "stable") == bool(one["stable"])
 
 
-def test_truth_and_rival_exchanged() -> None:
-    mirrored = FieldLaw(LAW.weights, -LAW.means, LAW.sds)
-    points, other = (random_field.fixed_points(law, J=2.302, beta=1.078) for law in (LAW, mirrored))
-    np.testing.assert_allclose(other["m"], -points["m"][::-1], atol=1e-10)
-    assert not LAW.symmetric and FieldLaw(np.ones(2) / 2, np.array([-1.0, 1.0]), np.ones(2)).symmetric
-
-
 @pytest.mark.parametrize(
     ("law", "sizes", "couplings", "beta"),
     [
@@ -175,7 +168,7 @@ def test_phase_diagram_goes_where_the_first_answers_lead() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: random_field.fixed_points(APPENDIX_E, J=1, beta=1), "fields = Mechanism1"),
+        (lambda: random_field.fixed_points(APPENDIX_E, J=1, beta=1), "fields has dtype object: expected real numbers"),
         (lambda: random_field.phase_diagram(lambda n: n, n_agents=[4], J=[1], beta=1), "fields_of = <function"),
         (lambda: random_field.fixed_points([0.0], J=-1, beta=1), "J = -1"),
         (lambda: random_field.fixed_points([0.0], J=1, beta=np.inf), "beta = inf"),

@@ -93,27 +93,6 @@ def test_truth_and_rival_can_be_swapped():
     assert one.sum() == pytest.approx(1, abs=1e-12)
 
 
-def test_agents_in_the_bulk_follow_a_simulation():
-    """20,000 runs of 20 agents; 4 standard errors of a fraction are at most 0.0142."""
-    n_agents, anchored, bias, runs = 20, 0.4, 0.5, 20_000
-    random = np.random.default_rng(7)
-    shares = random.random(n_agents)
-    truth = random.random((runs, n_agents)) >= shares
-    fixed = random.random((runs, n_agents)) < anchored
-    row = np.arange(runs)
-    for _ in range(20 * n_agents):
-        listener = random.integers(n_agents, size=runs)
-        speaker = (listener + random.integers(1, n_agents, size=runs)) % n_agents
-        heard = truth[row, speaker]
-        takes = random.random(runs) < 1 / (1 + np.exp(np.where(heard, -bias, bias)))
-        adopts = takes & ~fixed[row, listener]
-        truth[row, listener] = np.where(adopts, heard, truth[row, listener])
-    seen = np.bincount(endpoints_of_votes(n_agents)[truth.sum(1)], minlength=4) / runs
-    found = evidence.copying_endpoints(shares, anchored=anchored, bias=bias)
-    assert abs(found - seen).max() < 0.0142
-    assert abs(evidence.copying_endpoints(shares, anchored=anchored) - seen).max() > 0.0142  # the control
-
-
 def test_large_populations_end_by_the_phase_diagram():
     boundaries = evidence.phase_boundaries(0.5, 0.4)
     e = boundaries["evidence"].values
@@ -153,14 +132,6 @@ def test_pooled_counts_of_decided_crops_tell_as_much_as_agents():
     np.testing.assert_allclose(one["probability"], two["probability"], atol=1e-12)
     alike = evidence.forecast(pooled(table), pooled(table), FAST, crops="alike")
     assert abs(alike["probability"] - one["probability"]).max() > 0.01
-
-
-def test_runs_and_agents_have_no_order():
-    table = runs_with(6, 15, seed=4)
-    mixed = table.sample(frac=1, random_state=1)
-    one = evidence.cross_validate(table, FAST).assign_coords(run=lambda d: d["seed"])
-    two = evidence.cross_validate(mixed, FAST).assign_coords(run=lambda d: d["seed"])
-    np.testing.assert_allclose(one["probability"], two["probability"].sel(run=one["run"]), atol=1e-12)
 
 
 def test_agents_without_answers_know_nothing():

@@ -137,18 +137,6 @@ def test_no_fixed_point_is_missed_and_trajectories_end_at_stable_ones(rule, p, c
     assert np.abs(stable - end.y[:, -1]).max(1).min() < 1e-6
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_spectrum_is_that_of_the_drift(rule):
-    """Central differences of a quadratic are exact."""
-    p, committed = 0.4, (0.05, 0.02)
-    tangent = np.array([[1, 0, -1], [0, 1, -1]]) * 0.1
-    for _, point in game.fixed_points(p, committed, rule).groupby("fixed_point"):
-        x = point["composition"].values.ravel()
-        ahead, behind = (np.array([drift(x + sign * t, p, committed, rule) for t in tangent]) for sign in (1, -1))
-        found = np.linalg.eigvals((ahead - behind)[:, :2].T / 0.2)
-        np.testing.assert_allclose(np.sort(found)[::-1], point["spectrum"].values.ravel(), atol=1e-13)
-
-
 # --- the critical committed fraction
 
 
@@ -212,30 +200,6 @@ def test_general_model_has_the_drift_of_all_meetings(rule, start_empty):
     for order in permutations(words):
         place = [agents.index((frozenset(order[w] for w in held), firm)) for held, firm in agents]
         np.testing.assert_allclose(model.drift(x[np.argsort(place)])[place], model.drift(x), atol=1e-16)
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_six_words_from_empty_lexicons(rule):
-    """Everyone starts with none; by symmetry all words stay equal, and the number of agents is kept."""
-    model = game.reaction_model(6, rule, start_empty=True)
-    start = np.eye(model.n_states)[model.index("none")]
-    end = meanfield.solve(model, initial=start, times=[5.0])["composition"].isel(time=0)
-    assert end.sum() == pytest.approx(1, abs=1e-12) and end.min() > -1e-12
-    # The first meeting ends an empty lexicon, and an agent has one meeting per unit of time.
-    assert end.sel(state="none") == pytest.approx(np.exp(-5), rel=1e-6)
-    holds = [sum(end.sel(state=name).item() for name in model.names[1:64] if word in name) for word in "ABCDEF"]
-    np.testing.assert_allclose(holds, holds[0], atol=1e-12)
-
-
-def test_an_unused_word_changes_nothing():
-    """Agents who do not hold the third word never get it."""
-    two, three = game.reaction_model(2), game.reaction_model(3)
-    place = [three.index(name) for name in two.names]
-    x, embedded = composition(7, 5), np.zeros(10)
-    embedded[place] = x
-    drift = three.drift(embedded)
-    np.testing.assert_allclose(drift[place], two.drift(x), atol=1e-16)
-    assert np.delete(drift, place).tolist() == [0] * 5
 
 
 # --- wrong input

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from meanfield import InputError
-from meanfield.toolbox import real_number, shown
+from meanfield.toolbox import real_number, real_numbers
 
 REACH = 9.0  # standard deviations; beyond lies 2e-19 of a normal distribution
 # The trapezoidal rule errs by exp(-2π·distance/step), with the distance of the poles of tanh from the real axis.
@@ -48,7 +48,7 @@ class FieldLaw:
 
     def __post_init__(self) -> None:
         for name in ("weights", "means", "sds"):
-            object.__setattr__(self, name, numbers(name, getattr(self, name)))
+            object.__setattr__(self, name, real_numbers(getattr(self, name), name))
         if not self.weights.shape == self.means.shape == self.sds.shape or self.weights.ndim != 1:
             raise InputError("weights, means and sds differ in length: expected one number of each per component")
         if not (self.weights >= 0).all() or abs(self.weights.sum() - 1) > 1e-9:
@@ -80,7 +80,7 @@ class FieldLaw:
         return max(1 / beta, float(self.sds.min()))
 
     def _average(self, x: ArrayLike, beta: float, derivative: int) -> np.ndarray:
-        at = numbers("x", x)
+        at = real_numbers(x, "x")
         if beta != np.inf:
             real_number("beta", beta, above=0)
         flat = at.ravel()
@@ -97,18 +97,10 @@ def field_law(fields: FieldLaw | ArrayLike) -> FieldLaw:
     """The given distribution, or a sample h_i of shape (N,) as one, each with the weight 1/N."""
     if isinstance(fields, FieldLaw):
         return fields
-    values = np.atleast_1d(numbers("fields", fields))
+    values = np.atleast_1d(real_numbers(fields, "fields"))
     if values.ndim != 1 or not values.size or not np.isfinite(values).all():
         raise InputError(f"fields has shape {values.shape}: expected finite numbers, one for each agent, or a FieldLaw")
     return FieldLaw(np.full(values.size, 1 / values.size), values, np.zeros(values.size))
-
-
-def numbers(name: str, values: object) -> np.ndarray:
-    """`values` as an array of floats; InputError if they are something else."""
-    try:
-        return np.asarray(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} = {shown(values)}: expected numbers") from None
 
 
 def _over_points(x: np.ndarray, means: np.ndarray, weights: np.ndarray, beta: float, derivative: int) -> np.ndarray:

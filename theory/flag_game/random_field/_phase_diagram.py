@@ -9,8 +9,8 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError
-from meanfield.toolbox import check_memory, labelled, one_or_several, stamp, whole_number
-from theory.flag_game.random_field._field_law import FieldLaw, numbers
+from meanfield.toolbox import check_memory, labelled, one_or_several, real_numbers, stamp, whole_number
+from theory.flag_game.random_field._field_law import FieldLaw
 from theory.flag_game.random_field._fixed_points import check_coupling
 
 GRID = 801  # values of m between which solutions are counted
@@ -88,7 +88,7 @@ def phase_diagram(
     if not sizes or len(set(sizes)) < len(sizes):
         raise InputError(f"n_agents = {sizes}: expected one population size or several different ones")
     samples, seed = whole_number("samples", samples, 1), whole_number("seed", seed, 0)
-    couplings = np.atleast_1d(numbers("J", J))
+    couplings = np.atleast_1d(real_numbers(J, "J"))
     if couplings.ndim != 1 or couplings.size == 0:
         raise InputError(f"J has shape {couplings.shape}: expected a row of at least one coupling")
     for coupling in couplings:
