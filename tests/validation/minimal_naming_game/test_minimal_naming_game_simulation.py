@@ -13,12 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.sparse import lil_array
-from scipy.sparse.linalg import spsolve
 from scipy.stats import ks_2samp
 
 import meanfield
 import theory
+from _exact_chains import ExactChain
 from meanfield import InputError
 from validation import minimal_naming_game
 
@@ -31,34 +30,16 @@ def z_of(sample: np.ndarray, mean: float) -> float:
     return (sample.mean() - mean) / (sample.std(ddof=1) / math.sqrt(len(sample)))
 
 
-def exact_mean_time(n: int, committed: int = 0, p: float = 0.5, rule: str = "both", *, distinct: bool = True) -> float:
-    """Mean interactions per agent to consensus, from the master equation of (A, B, AB); `committed` hold A.
+def exact_mean_time(n: int, committed: int = 0, p: float = 0.5, rule: str = "both") -> float:
+    """Mean interactions per agent to consensus, by the master equation; `committed` hold A.
 
-    From equal numbers of A and B, or from B alone where agents are committed. Without `distinct` agents may meet
-    themselves, and then nothing happens.
+    From equal numbers of A and B, or from B alone where agents are committed. If agents could meet themselves, and then
+    nothing happened, it would be N/(N - 1) times as long.
     """
-    free = n - committed
-    agents = [*theory.minimal_naming_game.two_word_agents()[:3], theory.minimal_naming_game.Agent(frozenset({0}), True)]
-    said = {frozenset({0}): {0: 1.0}, frozenset({1}): {1: 1.0}, frozenset({0, 1}): {0: p, 1: 1 - p}}
-    events = list(theory.minimal_naming_game.interactions(agents, said.__getitem__, rule))
-    places = {(a, b): k for k, (a, b) in enumerate((a, b) for a in range(free + 1) for b in range(free + 1 - a))}
-    matrix = lil_array((len(places), len(places)))
-    for (a, b), k in places.items():
-        counts = (a, b, free - a - b, committed)
-        for (i, j), after, probability, _ in events:
-            pairs = counts[i] * (counts[j] - (i == j)) * probability
-            if pairs and (i, j) != after:
-                changed = list(counts)
-                for state, by in zip((i, j, *after), (-1, -1, 1, 1), strict=True):
-                    changed[state] += by
-                rate = pairs / (n * (n - 1) if distinct else n * n)
-                matrix[k, k] -= rate
-                matrix[k, places[tuple(changed[:2])]] += rate
-    ends = {places[free, 0]} | (set() if committed else {places[0, free]})
-    keep = [k for k in range(len(places)) if k not in ends]
-    times = spsolve((-matrix.tocsr()[keep][:, keep]).tocsc(), np.full(len(keep), 1 / n))
-    start = (0, free) if committed else (free // 2, free // 2)
-    return float(times[keep.index(places[start])])
+    chain = ExactChain(theory.minimal_naming_game.reaction_model(2, rule, p=p), [n - committed, committed, 0])
+    agreed = (chain.counts[:, 0] == n - committed) | (chain.counts[:, 1] == n)
+    start = [0, n - committed, 0, committed, 0] if committed else [n / 2, n / 2, 0, 0, 0]
+    return chain.first_passage(np.array(start) / n, agreed) / meanfield.TIME_PER_ROUND
 
 
 def consensus_rounds(n: int, runs: int, method: str = "auto", **arguments) -> np.ndarray:
@@ -84,7 +65,7 @@ def test_published_times_are_interactions_per_agent(case: str) -> None:
     """The master equation says so: rounds of N interactions, not interactions that an agent takes part in."""
     n, committed, mean = PUBLISHED[case]
     assert exact_mean_time(n, committed) == pytest.approx(mean, rel=2e-6)
-    assert exact_mean_time(n, committed, distinct=False) != pytest.approx(mean, rel=2e-3)
+    assert exact_mean_time(n, committed) * n / (n - 1) != pytest.approx(mean, rel=2e-3)
 
 
 TIMED = [("even 400", "agents"), ("committed 100", "agents"), ("even 100", "batches"), ("committed 100", "batches")]
@@ -106,8 +87,8 @@ def test_mean_consensus_time(case: str, method: str) -> None:
 def test_mean_consensus_time_of_small_populations(p: float, rule: str, method: str) -> None:
     """At N = 6 agents who could meet themselves would take a fifth longer."""
     rounds = consensus_rounds(6, 20_000, method, seed=2, p=p, rule=rule, initial="even")
-    assert abs(z_of(rounds, exact_mean_time(6, 0, p, rule))) < Z
-    assert abs(z_of(rounds, exact_mean_time(6, 0, p, rule, distinct=False))) > Z
+    mean = exact_mean_time(6, 0, p, rule)
+    assert abs(z_of(rounds, mean)) < Z and abs(z_of(rounds, mean * 6 / 5)) > Z
     assert abs(z_of(rounds, exact_mean_time(6, 0, p, "both" if rule == "listener" else "listener"))) > Z
 
 
