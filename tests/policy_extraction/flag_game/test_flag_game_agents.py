@@ -1,4 +1,4 @@
-"""Agents that play the flag game: prompts, answers, protocols, logs, and a vision model over HTTP.
+"""Agents that play the flag game: prompts, answers, protocols and logs.
 
 Stochastic tests are seeded. Each comparison would fail at one seed in 1,000, and has a control that must fail.
 """
@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,6 @@ import pytest
 from scipy.stats import binomtest
 
 import validation
-from _prompt_files import PACKAGED, changed
 from _refusals import refused
 from meanfield import InputError, StorageError, load, save
 from meanfield.toolbox import UnparsedError
@@ -25,17 +25,14 @@ from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.flag_game import (
     FLAG_GAME_002,
     StandIn,
-    load_prompts,
     play,
     probe_memory_conflict,
 )
 from policy_extraction.flag_game._asking import parse_reply
 from policy_extraction.flag_game._prompts import SLOTS, TASKS
-from theory.flag_game import FLAGS, png
+from theory.flag_game import png
 
 AB = ("Austria", "Bahamas")
-POOL = tuple(flag.country for flag in FLAGS)
-PACKAGED_FILE = PACKAGED / "flag_game_002.toml"
 each_protocol = pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
 
 
@@ -125,28 +122,33 @@ def test_without_alpha_nothing_is_said_about_social_evidence(protocol):
 # Prompts of one's own
 
 
-@pytest.fixture
-def own(tmp_path):
-    return partial(changed, PACKAGED_FILE, tmp_path)
-
-
-def test_the_packaged_file_is_one_like_any_other():
-    assert load_prompts(PACKAGED_FILE) == FLAG_GAME_002 == load_prompts(str(PACKAGED_FILE))
-    # Logs and results of earlier games hold it
+def test_the_published_prompts_are_those_of_earlier_logs():
     assert FLAG_GAME_002.sha256 == "b64cb0a84b2ef8694f2e78789b8283ab8958051169bc7d026951cba309e07395"
 
 
+REWORDED = (
+    ("Transcript memory (oldest -> newest):", "For $$5 you heard:"),
+    ("Output JSON exactly:\n$schema", "Write $schema,\nonce more: $schema\nYou recall\n$memory"),
+    ('"clue": "<short clue', '"hint": "<short clue'),
+    ("Balance your own", "Mix your own"),
+)
+
+
+def reworded(text: str) -> str:
+    for old, new in REWORDED:
+        text = text.replace(old, new)
+    return text
+
+
 @each_protocol
-def test_prompts_of_ones_own_are_played(own, protocol):
+def test_prompts_of_ones_own_are_played(protocol):
     """Other words around the same slots change nothing for who reads the slots only."""
-    path = own(
-        ("Transcript memory (oldest -> newest):", "For $$5 you heard:"),
-        ("Output JSON exactly:\n$schema", "Write $schema,\nonce more: $schema\nYou recall\n$memory"),
-        ('"clue": "<short clue', '"hint": "<short clue'),
-        ("Your previous answer was not accepted: $problem.", "No:\\n$problem!"),
-        ("Balance your own", "Mix your own"),
-    )
-    prompts = load_prompts(path)
+    tasks = {}
+    for kind in TASKS:
+        task = getattr(FLAG_GAME_002, kind)
+        lists = {name: tuple(map(reworded, getattr(task, name))) for name in ("schemas", "susceptibility")}
+        tasks[kind] = replace(task, user=reworded(task.user), **lists)
+    prompts = replace(FLAG_GAME_002, name="mine/1", retry="No:\n$problem!", **tasks)
 
     def game(prompts):
         agent = Recorder(
@@ -171,42 +173,32 @@ def test_prompts_of_ones_own_are_played(own, protocol):
 
 
 @pytest.mark.parametrize(("kind", "slot"), [(kind, slot) for kind in TASKS for slot in sorted(SLOTS[kind])])
-def test_a_missing_slot_is_named(own, kind, slot):
+def test_a_missing_slot_is_named(kind, slot):
     task = getattr(FLAG_GAME_002, kind)
     without = task.user.replace(f"${{{slot}}}", "").replace(f"${slot}", "")
     assert without != task.user
-    with pytest.raises(InputError) as error:
-        load_prompts(own((task.user, without)))
-    assert str(error.value) == f"prompts mine/1: {kind}.user lacks the slot ${slot}"
-
-
-LAST = '    "Treat transcript memory as strong evidence and update readily toward it.",\n'
-FIRST = '{"country": "<one allowed country>"}'
+    with refused(re.escape(f"prompts flag-game-002/1: {kind}.user lacks the slot ${slot}")):
+        replace(FLAG_GAME_002, **{kind: replace(task, user=without)})
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("changes", "message"),
     [
-        (("accepted: $problem.", "accepted."), "prompts mine/1: retry lacks the slot $problem"),
-        (("$memory\n$", "$memory $model\n$"), "message.user has the slot $model; expected $allowed, $memory, $schema"),
-        (("You only see", "For 5$ you see"), "statement.user has a $ that starts no slot; a dollar sign is written $$"),
-        (("You are one player", "$memory"), "message.system has the slot $memory; expected none"),
-        ((LAST, ""), "susceptibility.message has 4 lines; expected 5"),
-        (("[0.2, 0.4,", "[0.4, 0.2,"), "susceptibility.bounds = [0.4, 0.2, 0.6, 0.8]; expected rising numbers"),
-        ((f"    '{FIRST}',\n", ""), "message.schemas has 2 texts; expected 3"),
-        (('"country": "<one allowed country>", "clue"', '"clue"'), "message.schemas, m = 2: it has the keys clue;"),
-        ((FIRST, '{"country": 1, "country": 2}'), "message.schemas, m = 1: it has the keys country, country;"),
-        (('retry = "', 'again = "'), "the file lacks retry"),
-        (("lists_countries = true", "lists_countries = 1"), "message.lists_countries = 1, expected true or false"),
-        (("bounds = [0.2", "bounds = ['0.2'"), "susceptibility.bounds = ['0.2', 0.4, 0.6, 0.8], expected a list"),
-        (("[message]", "[message]\ntemperature = 1"), "message.temperature is no key of the file; expected mess"),
-        (('name = "mine', "name = mine"), "this is no TOML file"),
+        (
+            {"user": "$model" + FLAG_GAME_002.message.user},
+            "message.user has the slot $model; expected $allowed",
+        ),
+        ({"user": "5$ " + FLAG_GAME_002.message.user}, "has a $ that starts no slot; a dollar sign is written $$"),
+        ({"system": "$memory"}, "message.system has the slot $memory; expected none"),
+        ({"susceptibility": ("",) * 4}, "susceptibility.message has 4 lines; expected 5"),
+        ({"bounds": (0.4, 0.2, 0.6, 1.0)}, "susceptibility.bounds = [0.4, 0.2, 0.6, 1.0]; expected rising numbers"),
+        ({"schemas": ("{}", "{}")}, "message.schemas has 2 texts; expected 3"),
+        ({"schemas": ("{}", "{}", "{}")}, "message.schemas, m = 1: it has the keys none; expected country, each once"),
     ],
-)  # fmt: skip
-def test_wrong_prompts_are_one_clear_line(own, change, message):
-    path = own(change)
+)
+def test_wrong_prompts_are_one_clear_line(changes, message):
     with refused(re.escape(message)):
-        load_prompts(path)
+        replace(FLAG_GAME_002, message=replace(FLAG_GAME_002.message, **changes))
 
 
 # Answers

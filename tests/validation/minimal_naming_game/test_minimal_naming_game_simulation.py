@@ -8,7 +8,6 @@ control that the same criterion must reject.
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -213,27 +212,7 @@ def test_a_hundred_million_agents_take_logarithmically_longer() -> None:
     np.testing.assert_allclose(np.diff([sample.mean() for sample in rounds]), 5.0, atol=1.6)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", PUBLISHED)
-def test_mean_consensus_time_of_many_runs(case: str) -> None:
-    """Batches to 0.2 %: agents who could meet themselves are told from agents who can't at N = 100."""
-    n, committed, mean = PUBLISHED[case]
-    start = {"committed": [committed, 0], "initial": [0, n - committed]} if committed else {"initial": "even"}
-    rounds = consensus_rounds(n, 60_000, "batches", seed=n + 1, **start)
-    assert abs(z_of(rounds, mean)) < Z
-    assert abs(z_of(rounds, mean * 1.015)) > Z
-
-
 # --- conventions ---
-
-
-def test_saved_and_loaded(tmp_path: Path) -> None:
-    simulation = minimal_naming_game.simulate(10, runs=30, seed=1, max_rounds=6, record_rounds=2)
-    assert 0 < simulation["consensus_round"].isnull().mean() < 1
-    loaded = meanfield.load(meanfield.save(simulation, tmp_path / "naming_game.nc"))
-    xr.testing.assert_equal(simulation, loaded)
-    assert loaded["word_label"].values.tolist() == ["A", "B"]
-    assert loaded.attrs["kind"] == "minimal_naming_game_simulation" and loaded.attrs["option_initial"] == "empty"
 
 
 @BOTH
