@@ -22,12 +22,7 @@ from _refusals import refused
 from meanfield import InputError, StorageError, load, save
 from meanfield.toolbox import UnparsedError
 from policy_extraction._toolbox.json_replies import ReplyError
-from policy_extraction.flag_game import (
-    FLAG_GAME_002,
-    StandIn,
-    play,
-    probe_memory_conflict,
-)
+from policy_extraction.flag_game import FLAG_GAME_002, StandIn, play, probe_memory_conflict
 from policy_extraction.flag_game._asking import parse_reply
 from policy_extraction.flag_game._prompts import SLOTS, TASKS
 from theory.flag_game import png
@@ -184,10 +179,7 @@ def test_a_missing_slot_is_named(kind, slot):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"user": "$model" + FLAG_GAME_002.message.user},
-            "message.user has the slot $model; expected $allowed",
-        ),
+        ({"user": "$model" + FLAG_GAME_002.message.user}, "message.user has the slot $model; expected $allowed"),
         ({"user": "5$ " + FLAG_GAME_002.message.user}, "has a $ that starts no slot; a dollar sign is written $$"),
         ({"system": "$memory"}, "message.system has the slot $memory; expected none"),
         ({"susceptibility": ("",) * 4}, "susceptibility.message has 4 lines; expected 5"),

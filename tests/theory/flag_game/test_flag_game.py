@@ -33,14 +33,7 @@ def letters(flag, width, height):
 # --- drawing ---
 
 
-@pytest.mark.parametrize(
-    ("cells", "n", "expected"),
-    [
-        (16, 3, [5, 6, 5]),
-        (400, 3, [133, 134, 133]),
-        (5, 2, [2, 3]),
-    ],
-)
+@pytest.mark.parametrize(("cells", "n", "expected"), [(16, 3, [5, 6, 5]), (400, 3, [133, 134, 133]), (5, 2, [2, 3])])
 def test_widths_of_stripes(cells, n, expected):
     stripes = ("red", "white", "black")[:n]
     by_rows = game.draw(game.Flag("A", "horizontal", stripes), 4, cells)

@@ -203,10 +203,7 @@ def test_what_is_not_determined_is_named() -> None:
     assert found.eigenvalues[0] > 1 and abs(found.eigenvalues[1]) < 1e-9
     np.testing.assert_allclose(np.abs(found.directions), np.sqrt(0.5), atol=1e-6)
     assert np.sqrt(np.diag(found.covariance)).min() > 10
-    assert describe(found.directions[0], ("J", "beta")) in (
-        "0.71 ln J + 0.71 ln beta",
-        "0.71 ln beta + 0.71 ln J",
-    )
+    assert describe(found.directions[0], ("J", "beta")) in ("0.71 ln J + 0.71 ln beta", "0.71 ln beta + 0.71 ln J")
 
 
 # --- coordinates ---

@@ -389,10 +389,7 @@ def test_bad_probes_are_named(change: dict, message: str) -> None:
         (lambda t: t.assign(social_evidence_relation="vague"), "social_evidence_relation = 'vague'"),
         (lambda t: t[:1].assign(target_memory_entries=0), "at least one memory entry"),
         (lambda t: t.assign(private_evidence_strength=STRONG), "relation = 'compatible' under strong evidence"),
-        (
-            lambda t: t[9:18].assign(private_evidence_strength=STRONG),
-            "private_compatible_count above 0 under strong",
-        ),
+        (lambda t: t[9:18].assign(private_evidence_strength=STRONG), "private_compatible_count above 0 under strong"),
         (lambda t: pd.concat([t, t[:1].assign(model="c", m=3)]), "lacks a model of"),
     ],
 )

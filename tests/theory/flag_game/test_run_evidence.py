@@ -262,10 +262,7 @@ def test_tables_that_make_no_sense_are_refused(table, message):
         (lambda: evidence.forecast(GOOD, GOOD, ["zealots"] * 2), "expected every model once"),
         (lambda: evidence.cross_validate(GOOD[:1]), "runs has 1 run: expected at least 2"),
         (lambda: evidence.forecast(GOOD, GOOD, FAST, crops="odd"), "crops = 'odd': expected decided or alike"),
-        (
-            lambda: evidence.score(evidence.forecast(GOOD, GOOD.drop(columns="outcome"), FAST)),
-            "has no run",
-        ),
+        (lambda: evidence.score(evidence.forecast(GOOD, GOOD.drop(columns="outcome"), FAST)), "has no run"),
         (lambda: evidence.score(evidence.fit(GOOD)), "forecasts: expected the result of theory.flag_game.evid"),
         (lambda: evidence.copying_endpoints(np.array([0.5, 1.2]), anchored=0.5), "rival_share of shape"),
         (lambda: evidence.copying_endpoints(np.full(300, 0.5), anchored=0.5), "N = 300: expected from 2 to 256"),
