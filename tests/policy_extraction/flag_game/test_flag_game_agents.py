@@ -179,7 +179,7 @@ def test_a_missing_slot_is_named(kind, slot):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"user": "$model" + FLAG_GAME_002.message.user}, "message.user has the slot $model; expected $allowed"),
+        ({"user": "$model " + FLAG_GAME_002.message.user}, "message.user has the slot $model; expected $allowed"),
         ({"user": "5$ " + FLAG_GAME_002.message.user}, "has a $ that starts no slot; a dollar sign is written $$"),
         ({"system": "$memory"}, "message.system has the slot $memory; expected none"),
         ({"susceptibility": ("",) * 4}, "susceptibility.message has 4 lines; expected 5"),

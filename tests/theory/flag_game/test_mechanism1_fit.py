@@ -262,6 +262,7 @@ def test_fit_is_as_likely_as_the_truth(fit: xr.Dataset) -> None:
     gain = fit.attrs["log_likelihood"] - fit.attrs["log_likelihood_paper"]
     assert -3 < gain < 8
     assert fit.attrs["not_determined"] == ""
+    assert fit.attrs["verdict"] == "the data determine 2 of 2 free parameters and 2 of 2 combinations of them"
     assert np.isfinite(fit.attrs["log_likelihood_error"])
     effective, error = fit.attrs["effective_parameters"], fit.attrs["effective_parameters_error"]
     assert 0 < effective < 8 and 0 < error < 4  # four replicates

@@ -24,8 +24,10 @@ def played(size, agree, beta, start, rounds, seed):
     n_agents = sum(start)
     held = np.repeat([1, 2, 3, 1], start)
     firm = np.arange(n_agents) >= sum(start[:3])
-    for _ in range(rounds * n_agents):
-        speaker, *hearers = members = random.choice(n_agents, size, replace=False, shuffle=True)
+    groups = random.integers(n_agents, size=(2 * rounds * n_agents, size))
+    groups = groups[(np.diff(np.sort(groups), axis=1) > 0).all(1)][: rounds * n_agents]
+    for speaker, *hearers in groups:
+        members = [speaker, *hearers]
         word = held[speaker] if held[speaker] < 3 else random.integers(1, 3)
         knows = [held[one] & word > 0 for one in hearers]
         if (any if agree == "union" else all)(knows) and random.random() < beta:

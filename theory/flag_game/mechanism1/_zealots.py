@@ -35,12 +35,7 @@ NAMES = ("zealots_T", "zealots_R", "growth", "initial_share")
 
 
 def copying_law(
-    n_agents: int,
-    zealots_T: float,
-    zealots_R: float,
-    *,
-    interactions: int | None = None,
-    initial_share: float = 0.5,
+    n_agents: int, zealots_T: float, zealots_R: float, *, interactions: int | None = None, initial_share: float = 0.5
 ) -> np.ndarray:
     """Distribution of the number, 0 to N, of copying agents who hold the truth; shape (N + 1,).
 
