@@ -323,7 +323,7 @@ def test_bootstrap_says_nothing_of_what_is_not_identified(data: xr.Dataset) -> N
 
 def test_measured_sweep_is_better_fitted_than_by_the_paper(data_folder) -> None:
     path = data_folder / "flag_game" / "population_scaling_gpt4o.csv"
-    measured, better = read_counts(path), replace(APPENDIX_E, mean_R=0.0, J=3.0)
+    measured, better = read_counts(path), replace(APPENDIX_E, mean_R=-0.18, J=2.09)
     both = simulated_moments([better, APPENDIX_E], measured.sizes, 5000, 1)
     of_better, of_paper = (log_likelihood(moments.values, measured) for moments in both)
     assert of_better > of_paper + 3
