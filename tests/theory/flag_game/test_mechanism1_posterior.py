@@ -18,7 +18,7 @@ from meanfield import InputError
 from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, PARAMETERS, posterior
 from theory.flag_game.mechanism1._agents import simulated_moments
 from theory.flag_game.mechanism1._coordinates import Coordinates, theta_at
-from theory.flag_game.mechanism1._counts import read_counts
+from theory.flag_game.mechanism1._endpoints import read_counts
 from theory.flag_game.mechanism1._likelihood import log_likelihood
 from theory.flag_game.mechanism1._posterior import PRIOR
 from theory.flag_game.mechanism1._surrogate import make_draws, surrogate_moments
