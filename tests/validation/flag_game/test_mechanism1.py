@@ -124,19 +124,6 @@ def test_without_influence_votes_are_independent(change: dict) -> None:
     assert agree(counted, binom.pmf(np.arange(13), 12, truth + 0.02)) < LEVEL
 
 
-@pytest.mark.parametrize(("z_T", "z_R"), [(1, 1), (0.35, 2.5)])
-def test_copying_law_solves_its_master_equation(z_T: float, z_R: float) -> None:
-    n = 11
-    k = np.arange(n + 1)
-    up, down = (n - k) * (k + z_T), k * (n - k + z_R)
-    law = copying_law(n, z_T, z_R)
-    flow = np.zeros(n + 1)
-    flow[1:] += law[:-1] * up[:-1]
-    flow[:-1] += law[1:] * down[1:]
-    np.testing.assert_allclose(flow, law * (up + down), atol=1e-12)
-    assert law.sum() == pytest.approx(1) and law @ k / n == pytest.approx(z_T / (z_T + z_R))
-
-
 def test_truth_and_rival_exchanged() -> None:
     """With weights, means and widths exchanged the votes' distribution is mirrored; Appendix E is not symmetric."""
     p = replace(APPENDIX_E, scale_T=0.0, scale_R=0.0)
