@@ -60,40 +60,12 @@ class Call(NamedTuple):
     attempt: int
 
 
-class CallLog:
-    """A `ResumableLog` with one line a call and the same parameters and errors.
-
-    A game is a function of its answers, so it goes on by being played again with the answers in the file.
-    """
-
-    def __init__(self, path: str | os.PathLike[str] | None, key: dict[str, Any]) -> None:
-        self._log = ResumableLog(path, {"flag_game": FORMAT, **key}, "flag game")
-        self._known: dict[Call, tuple[str, str, str]] = {}  # system message, user message and answer
-        for number in range(len(self._log.lines)):
-            with self._log.answers(number) as line:
-                call = Call(*(line[name] for name in Call._fields))
-                self._known[call] = line["system"], line["user"], line["answer"]
-
-    def recall(self, call: Call, system: str, user: str) -> str | None:
-        """The answer to this call in the file, or None."""
-        if call not in self._known:
-            return None
-        *asked, answer = self._known[call]
-        if asked != [system, user]:
-            raise InputError(
-                f"log = {self._log.path}: {call.role} of agent {call.agent} at step {call.step} was asked something "
-                "else; the file was changed, take a new one"
-            )
-        return answer
-
-    def append(self, call: Call, system: str, user: str, answer: str) -> None:
-        """Add a call."""
-        self._log.append(call._asdict() | {"system": system, "user": user, "answer": answer})
-
-
 @dataclass
 class Asker:
-    """Asks agents, and asks again after an invalid answer. `rules` are the rest of the key of the log."""
+    """Asks agents, and asks again after an invalid answer. `rules` are the rest of the key of the log.
+
+    A game is a function of its answers, so it goes on by being played again with the answers in the log, a line a call.
+    """
 
     agents: Sequence[Agent]
     crops: Sequence[bytes | None]  # PNG files that the agents see
@@ -116,6 +88,7 @@ class Asker:
         whole_number("seed", self.seed, 0, LARGEST_SEED)
         self.temperature = real_number("temperature", self.temperature, least=0)
         key = {
+            "flag_game": FORMAT,
             **self.rules,
             "agents": [str(getattr(agent, "identity", agent.name)) for agent in self.agents],
             "crops": [hashlib.sha256(crop).hexdigest() for crop in self.crops if crop is not None],
@@ -126,7 +99,12 @@ class Asker:
             "prompts_sha256": self.prompts.sha256,
             "seed": int(self.seed),
         }
-        self._log = CallLog(self.log_file, key)
+        self._log = ResumableLog(self.log_file, key, "flag game")
+        self._known: dict[Call, tuple[str, str, str]] = {}  # system message, user message and answer
+        for number in range(len(self._log.lines)):
+            with self._log.answers(number) as line:
+                call = Call(*(line[name] for name in Call._fields))
+                self._known[call] = line["system"], line["user"], line["answer"]
 
     def ask(self, questions: Iterable[Question]) -> list[dict[str, Any]]:
         """The answers, in the order of the questions, which must not depend on each other's answers."""
@@ -145,7 +123,12 @@ class Asker:
             with self._lock:
                 self.calls += 1
                 self.retries += attempt > 0
-            text = self._log.recall(call, task.system, user)
+            *asked, text = self._known.get(call, (task.system, user, None))
+            if asked != [task.system, user]:
+                raise InputError(
+                    f"log = {self._log.path}: {role} of agent {number} at step {step} was asked something else; the "
+                    "file was changed, take a new one"
+                )
             if text is None:
                 text = agent.complete(
                     task.system,
@@ -156,7 +139,7 @@ class Asker:
                     # A function of the call alone, so that a continued game asks as an uninterrupted one.
                     seed=derived_seed(self.seed, ROLES.index(role), *call[1:]) % SEEDS,
                 )
-                self._log.append(call, task.system, user, text)
+                self._log.append(call._asdict() | {"system": task.system, "user": user, "answer": text})
             try:
                 return parse_reply(text, task.keys(m), self.countries, agent.name, others)
             except ReplyError as bad:

@@ -12,11 +12,11 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import instance, one_of, one_or_several, stamp, whole_number
+from meanfield.toolbox import instance, one_of, one_or_several, real_number, stamp, whole_number
 from policy_extraction._toolbox.bars import hidden
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.flag_game._asking import Agent, Asker, check_agent, check_countries, check_crop
-from policy_extraction.flag_game._prompts import FLAG_GAME_002, FlagGamePrompts, check_alpha
+from policy_extraction.flag_game._prompts import FLAG_GAME_002, FlagGamePrompts
 from policy_extraction.flag_game._protocols import PROTOCOLS, Game, Probe
 
 MAX_TOKENS = {"pairwise": 200, "broadcast": 250, "manager": 250}  # [002] Appendix C
@@ -70,8 +70,8 @@ def play(
     m
         Bandwidth: an answer is a country (1), with a clue (2), or with a reason (3).
     alpha
-        Social-evidence uptake α in [0, 1], which adds a line to prompts, see `susceptibility_line`; None for no line.
-        The manager protocol has none.
+        Social-evidence uptake α in [0, 1], which adds a line to prompts, see `FlagGamePrompts`; None for no line. The
+        manager protocol has none.
     rounds
         Most rounds, ≥ 1. In the pairwise protocol a round has N steps, and this is κ in the paper's T_max = κN; in the
         others it has one step, and this is κN.
@@ -151,7 +151,10 @@ def play(
         check_crop(f"crop {number}", crop)
     check_countries(countries)
     whole_number("m", m, 1, 3)
-    check_alpha(alpha, protocol)
+    if alpha is not None:
+        real_number("alpha", alpha, least=0, most=1)
+        if protocol == "manager":
+            raise InputError(f"alpha = {alpha}: there is no such line in the manager protocol; expected None")
     if probe_every is not None and protocol != "pairwise":
         raise InputError(
             f"probe_every = {probe_every}: in the {protocol} protocol each round is a probe; expected None"

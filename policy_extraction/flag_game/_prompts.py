@@ -1,23 +1,20 @@
-"""The prompts of the flag game: as data, in TOML files, and their line about social evidence."""
+"""The prompts of the flag game as data, with their lines about social evidence."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import string
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
 
 from meanfield import InputError
-from meanfield.toolbox import instance, real_number
 from policy_extraction._toolbox.texts import check_name
 from policy_extraction.prompts._slots import check_slots
-from policy_extraction.prompts._toml import NUMBERS, TEXT, TEXTS, YES_OR_NO, check_layout, packaged_toml, read_toml
+from policy_extraction.prompts._toml import packaged_toml
 
 ALLOWED = "Allowed countries: "
 SLOTS = {
@@ -31,12 +28,6 @@ SLOTS = {
 
 TASKS = tuple(SLOTS)
 OWN_KEYS = {"statement": {"model_identity"}, "decision": {"influential_agent_ids"}}
-LAYOUT: dict[str, Any] = {
-    "name": TEXT,
-    "retry": TEXT,
-    "susceptibility": {"bounds": NUMBERS, "message": TEXTS, "decision": TEXTS},
-    **{task: {"lists_countries": YES_OR_NO, "system": TEXT, "user": TEXT, "schemas": TEXTS} for task in TASKS},
-}
 
 
 @dataclass(frozen=True)
@@ -48,9 +39,9 @@ class Task:
     system
         System message, without slots.
     user
-        User message in the notation of `string.Template`. ``$schema`` is the form of the answer, ``$memory`` what the
-        agent remembers, ``$reports`` what others told it, and ``$model`` its name. ``${allowed}`` and
-        ``${susceptibility}`` are whole lines, or nothing.
+        User message in the notation of `string.Template`, where a plain dollar sign is ``$$``. ``$schema`` is the form
+        of the answer, ``$memory`` what the agent remembers, ``$reports`` what others told it, and ``$model`` its name.
+        ``${allowed}`` and ``${susceptibility}`` are whole lines, or nothing. It needs all slots of the published one.
     schemas
         Text of ``$schema`` for the bandwidths m = 1, 2 and 3; an answer needs exactly its keys.
     lists_countries
@@ -71,7 +62,7 @@ class Task:
         return tuple(re.findall(r'"(\w+)":', self.schemas[m - 1]))
 
     def line(self, alpha: float | None) -> str:
-        """The line about social evidence; empty without α."""
+        """The line about social evidence at α in [0, 1]; empty without α."""
         return "" if alpha is None else self.susceptibility[bisect_left(self.bounds, alpha)] + "\n"
 
     def text(self, countries: Sequence[str], m: int, *, again: bool = False, **slots: str) -> str:
@@ -85,7 +76,7 @@ class Task:
 
 @dataclass(frozen=True)
 class FlagGamePrompts:
-    """All prompts of the game.
+    """All prompts of the game; prompts of one's own are `FLAG_GAME_002` with parts replaced, as in the example.
 
     Attributes
     ----------
@@ -96,7 +87,9 @@ class FlagGamePrompts:
     message
         Pairwise protocol: messages with the schema of m, and probes with the schema of m = 1.
     statement, decision
-        Broadcast protocol: before and after the agent sees the others' guesses.
+        Broadcast protocol: before and after the agent sees the others' guesses. In `message` and `decision` the line
+        about social evidence is one of five sentences, which change at α = 0.2, 0.4, 0.6 and 0.8; a bound belongs to
+        the range below it ([002] Appendix D, table).
     observer, manager
         Manager protocol.
 
@@ -109,7 +102,8 @@ class FlagGamePrompts:
     --------
     >>> from dataclasses import replace
     >>> from policy_extraction.flag_game import FLAG_GAME_002
-    >>> milder = replace(FLAG_GAME_002, name="milder", retry="Please try again: $problem.")
+    >>> message = replace(FLAG_GAME_002.message, system="You see part of a flag.")
+    >>> milder = replace(FLAG_GAME_002, name="milder", message=message, retry="Please try again: $problem.")
     >>> print(milder.message.text(("France", "Peru"), m=1, memory='{"country": "Peru"}'))
     All players are identifying the same underlying flag.
     You always see the same private crop.
@@ -119,6 +113,8 @@ class FlagGamePrompts:
     {"country": "Peru"}
     Output JSON exactly:
     {"country": "<one allowed country>"}
+    >>> milder.message.line(alpha=0.2)
+    'Rely mostly on your own crop and treat transcript memory as weak evidence.\\n'
     """
 
     name: str
@@ -165,47 +161,8 @@ class FlagGamePrompts:
         return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
 
 
-def load_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
-    """Read prompts from a TOML file with the layout of `policy_extraction/prompts/templates/flag_game_002.toml`.
-
-    The file has the texts `name` and `retry`; a table for each of `message`, `statement`, `decision`, `observer` and
-    `manager`, with `system`, `user`, the list `schemas` for m = 1, 2 and 3, and `lists_countries`; and the table
-    `susceptibility` with `bounds` and the lists of lines `message` and `decision`. `FlagGamePrompts` explains them. A
-    user message needs all its slots: ``$memory``, ``${allowed}`` and ``$schema``; ``${susceptibility}`` in `message`
-    and `decision`; ``$model`` in `statement`; ``$reports`` in `decision` and `manager`. `retry` needs ``$problem``. A
-    plain dollar sign is written ``$$``. Source of the game: [002] Appendix D.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Returns
-    -------
-    The `prompts` of `policy_extraction.flag_game.play`, `probe_memory_conflict` and `StandIn`.
-
-    Raises
-    ------
-    InputError
-        If the file can't be read; if a key is missing, unknown or of a wrong type; or if slots, the keys of the schemas
-        or the number of lines are wrong.
-
-    See Also
-    --------
-    play : a game with the prompts
-
-    Examples
-    --------
-    >>> from importlib.resources import files
-    >>> from policy_extraction.flag_game import FLAG_GAME_002, load_prompts
-    >>> load_prompts(files("policy_extraction.prompts") / "templates" / "flag_game_002.toml") == FLAG_GAME_002
-    True
-    """
-    return _checked(read_toml(path, "the prompts"), str(path))
-
-
-def _checked(table: dict[str, Any], source: str) -> FlagGamePrompts:
-    check_layout(table, LAYOUT, source)
+def _published() -> FlagGamePrompts:
+    table = packaged_toml("flag_game_002.toml")
     ladder = table["susceptibility"]
     tasks = {
         task: Task(
@@ -221,49 +178,5 @@ def _checked(table: dict[str, Any], source: str) -> FlagGamePrompts:
     return FlagGamePrompts(table["name"], table["retry"], **tasks)
 
 
-PUBLISHED = "flag_game_002.toml"
-FLAG_GAME_002 = _checked(packaged_toml(PUBLISHED), PUBLISHED)
+FLAG_GAME_002 = _published()
 """The published prompts, 'flag-game-002/1'."""
-
-
-def susceptibility_line(alpha: float, protocol: str = "pairwise", prompts: FlagGamePrompts = FLAG_GAME_002) -> str:
-    """The line about social evidence at α: one of five sentences, which change at 0.2, 0.4, 0.6 and 0.8.
-
-    A bound belongs to the range below it. Source: [002] Appendix D, table.
-
-    Parameters
-    ----------
-    alpha
-        Social-evidence uptake, in [0, 1].
-    protocol, prompts
-        'pairwise' or 'broadcast', as prompts of observers and managers have no such line; and the prompts.
-
-    Raises
-    ------
-    InputError
-        If α or the protocol is out of range.
-
-    See Also
-    --------
-    play : a game with the line
-
-    Examples
-    --------
-    >>> for alpha in (0.2, 0.21):
-    ...     print(policy_extraction.flag_game.susceptibility_line(alpha))
-    Rely mostly on your own crop and treat transcript memory as weak evidence.
-    Give somewhat more weight to your own crop than to transcript memory.
-    """
-    check_alpha(alpha, protocol)
-    instance("prompts", prompts, FlagGamePrompts)
-    task = prompts.message if protocol == "pairwise" else prompts.decision
-    return task.line(alpha).rstrip("\n")
-
-
-def check_alpha(alpha: float | None, protocol: str) -> None:
-    """InputError unless α is in [0, 1] and the protocol has a line, or α is None."""
-    if alpha is None:
-        return
-    real_number("alpha", alpha, least=0, most=1)
-    if protocol not in ("pairwise", "broadcast"):
-        raise InputError(f"alpha = {alpha}: there is no such line in the {protocol} protocol; expected None")

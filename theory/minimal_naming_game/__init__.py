@@ -2,7 +2,6 @@
 
 from theory.minimal_naming_game._fixed_points import critical_fraction as critical_fraction
 from theory.minimal_naming_game._fixed_points import critical_polynomial as critical_polynomial
-from theory.minimal_naming_game._fixed_points import drift as drift
 from theory.minimal_naming_game._fixed_points import fixed_points as fixed_points
 from theory.minimal_naming_game._in_groups import group_model as group_model
 from theory.minimal_naming_game._open_vocabulary import open_vocabulary as open_vocabulary

@@ -13,7 +13,7 @@ import xarray as xr
 
 import meanfield
 from meanfield import InputError
-from meanfield.toolbox import MIXED, label_of, labelled, one_or_several, real_numbers, shown, stability_columns, stamp
+from meanfield.toolbox import MIXED, label_of, labelled, one_or_several, shown, stability_columns, stamp
 from theory.minimal_naming_game._rate_equation import (
     SPECIES,
     SURE,
@@ -36,50 +36,6 @@ LEAST_TOLD = "and none between 0 and 1e-30"  # SAME
 EIGENVALUE_ERROR = 1e-10
 
 
-def drift(
-    x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both", accepts: Answers = SURE
-) -> np.ndarray:
-    """dx/dt of the two-word minimal naming game, shape (..., 3), per unit of time (two units are a round).
-
-    Parameters
-    ----------
-    x
-        Uncommitted agents who hold A, B and both, as fractions of all agents; shape (..., 3). They sum to
-        1 - sum(committed); the equation does not correct another sum.
-    p
-        Probability that an agent with both words utters A.
-    committed
-        (c_A, c_B), the fractions of agents who always utter A or B and never change.
-    rule
-        Who updates on success: 'both' or 'listener'.
-    accepts
-        (π, φ), the probabilities that a hearer says yes to a word that it holds, and to one that it does not. Without
-        a yes nobody drops a word, and a hearer adds one that it does not hold.
-
-    Raises
-    ------
-    InputError
-        If x has another shape, or another argument is out of range.
-
-    See Also
-    --------
-    fixed_points : its roots
-
-    Examples
-    --------
-    Ten agents in a hundred are committed to A, all others hold B: B loses ground.
-
-    >>> theory.minimal_naming_game.drift([0, 0.9, 0], p=0.5, committed=(0.1, 0)).round(4)
-    array([ 0.   , -0.045,  0.045])
-    """
-    x = real_numbers(x, "x")
-    if x.shape[-1:] != (len(SPECIES),):
-        raise InputError(f"x has shape {x.shape}: expected (..., {len(SPECIES)}), for {', '.join(SPECIES)}")
-    bias, minorities = _exact_parameters(p, committed, rule)
-    values = _numeric_rhs(rule, checked_answers(accepts))(*np.moveaxis(x, -1, 0), float(bias), *map(float, minorities))
-    return np.stack(np.broadcast_arrays(*values), axis=-1)
-
-
 @cache
 def _numeric_rhs(rule: str, accepts: Answers):
     equation = rate_equation(rule, accepts)
@@ -96,8 +52,15 @@ def fixed_points(
 
     Parameters
     ----------
-    p, committed, rule, accepts
-        As for `theory.minimal_naming_game.drift`. A float stands for the decimal it prints: 0.1 is 1/10.
+    p
+        Probability that an agent with both words utters A. A float stands for the decimal it prints: 0.1 is 1/10.
+    committed
+        (c_A, c_B), the fractions of agents who always utter A or B and never change.
+    rule
+        Who updates on success: 'both' or 'listener'.
+    accepts
+        (π, φ), the probabilities that a hearer says yes to a word that it holds, and to one that it does not. Without
+        a yes nobody drops a word, and a hearer adds one that it does not hold.
 
     Returns
     -------
@@ -145,7 +108,7 @@ def fixed_points(
     composition, share_of_a, spectra = composition[order], share_of_a[order], spectra[order]
     share = np.stack([share_of_a, 1 - share_of_a], axis=-1)
     conventions = np.array([meanfield.convention(one, WORDS) for one in share], dtype=str)
-    residual = np.abs(drift(composition, p, committed, rule, accepts)).max(axis=-1)
+    rates = _numeric_rhs(rule, checked_answers(accepts))(*composition.T, *map(float, (bias, *minorities)))
     over = "fixed_point"
     columns = {
         "composition": ((over, "species"), composition, "fraction of all agents, uncommitted"),
@@ -155,7 +118,7 @@ def fixed_points(
         "kind": (over, np.where(conventions == MIXED, MIXED, "consensus"), "kind"),
         "convention": (over, conventions, "convention"),
         "label": (over, np.array([label_of(one, WORDS) for one in share], dtype=str), "name"),
-        "residual": (over, residual, "max |dx/dt|", "1/time"),
+        "residual": (over, np.max(np.abs(np.broadcast_arrays(*rates)), axis=0), "max |dx/dt|", "1/time"),
     }
     coords = {over: np.arange(len(share)), "species": list(SPECIES), "word": list(WORDS), "mode": [0, 1]}
     told = "All fixed points are listed: every real root of the resultants, isolated exactly."
@@ -182,7 +145,7 @@ def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0, ac
     committed_b
         Fraction of agents committed to B, held fixed.
     accepts
-        As for `theory.minimal_naming_game.drift`.
+        As for `fixed_points`.
 
     Returns
     -------

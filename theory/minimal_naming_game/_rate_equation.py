@@ -209,8 +209,7 @@ def rate_equation(rule: str = "both", accepts: tuple[float, float] = SURE) -> Ra
 
     See Also
     --------
-    drift : its numbers
-    reaction_model : more words
+    reaction_model : its numbers, and more words
 
     Examples
     --------

@@ -15,10 +15,10 @@ from meanfield.toolbox import lazy_door
 
 if TYPE_CHECKING:
     from theory.norms._model import EVENTS as EVENTS
+    from theory.norms._model import NormRates as NormRates
+    from theory.norms._model import observables as observables
     from theory.norms._model import reaction_model as reaction_model
-    from theory.norms._observables import observables as observables
     from theory.norms._operations import default_operations as default_operations
-    from theory.norms._rates import NormRates as NormRates
     from theory.norms._society import AGENTS as AGENTS
     from theory.norms._society import BEHAVIOURS as BEHAVIOURS
     from theory.norms._society import Behaviour as Behaviour

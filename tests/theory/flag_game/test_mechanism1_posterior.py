@@ -1,29 +1,24 @@
-"""The posterior of Mechanism 1 against runs of the exact simulator, on a grid and over draws from the prior.
+"""The posterior of Mechanism 1 against runs of the exact simulator, on a grid.
 
 Error budget: means and standard deviations of ln J within 0.03, of which 400 draws, half of them independent, make
-0.012 and 20,000 runs a point of the grid 0.004. For made-up data 300 draws, a fifth of them independent, and about 150
-weighted ones differ in the mean by 0.16 standard deviations and in the logarithm of their spread by 0.11.
+0.012 and 20,000 runs a point of the grid 0.004.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import jax
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from scipy.special import softmax
-from scipy.stats import norm, qmc
 
 from meanfield import InputError
-from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, PARAMETERS, play, posterior
+from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, PARAMETERS, posterior
 from theory.flag_game.mechanism1._agents import simulated_moments
 from theory.flag_game.mechanism1._coordinates import Coordinates, theta_at
-from theory.flag_game.mechanism1._counts import read_counts
-from theory.flag_game.mechanism1._endpoints import endpoints_of_votes
+from theory.flag_game.mechanism1._endpoints import read_counts
 from theory.flag_game.mechanism1._likelihood import log_likelihood
 from theory.flag_game.mechanism1._posterior import PRIOR
 from theory.flag_game.mechanism1._surrogate import make_draws, surrogate_moments
@@ -58,13 +53,7 @@ def test_the_posterior_is_that_of_a_grid_over_the_simulator(drawn: xr.DataTree) 
 
 @pytest.mark.slow
 def test_groups_are_those_of_arviz(drawn: xr.DataTree) -> None:
-    assert set(drawn.children) == {
-        "posterior",
-        "posterior_predictive",
-        "log_likelihood",
-        "sample_stats",
-        "observed_data",
-    }
+    assert set(drawn) == {"posterior", "posterior_predictive", "log_likelihood", "sample_stats", "observed_data"}
     assert drawn["posterior"]["J"].dims == ("chain", "draw") and drawn["posterior"].attrs["effective_share"] > 0.8
     assert not drawn["sample_stats"]["diverging"].any()
     assert float(drawn["sample_stats"]["weight"].sum()) == pytest.approx(1)
@@ -86,49 +75,11 @@ def test_the_same_seed_gives_the_same_draws() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"free": ["K"]}, "free = "),
-        ({"draws": 0}, "draws = 0"),
-        ({"chains": "two"}, "chains = 'two'"),
-        ({"predict": [1]}, r"predict\[0\] = 1"),
-        ({"seed": 2**61}, "seed = "),
-        ({"draws": 10**12}, "draws = "),
-        ({"start": {}}, "start = "),
-    ],
+    ("options", "message"), [({"predict": [1]}, r"predict\[0\] = 1"), ({"draws": 10**12}, "draws = ")]
 )
 def test_bad_input_is_named(options: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
         posterior(ends({4: (4, 3, 3, 0)}), **options)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*of the draws count")
-def test_posteriors_are_those_of_weighted_draws_from_the_prior() -> None:
-    """Six data sets of 3 × 40 runs, made of parameters from the prior; draws of half the spread are the control."""
-    free, sizes, rng, found = ("mean_R", "J"), (4, 8, 16), np.random.default_rng(7), []
-    coordinates, prior = Coordinates.of(free, APPENDIX_E), np.array([PRIOR[name] for name in free])
-    points = prior[:, 0] + prior[:, 1] * norm.ppf(qmc.Sobol(2, rng=1).random(4096))
-    chances = []
-    for k, some in enumerate(np.split(points, 256)):
-        moments = simulated_moments([coordinates.parameters(at) for at in some], sizes, 8000, k)
-        chances += [one.values[:, :4] for one in moments]
-    logarithms = np.log(np.maximum(chances, 1e-5))
-    for k in range(6):
-        truth = coordinates.parameters(rng.normal(*prior.T))
-        votes = [play(truth, n, 40, int(rng.integers(2**40))).truth_votes for n in sizes]
-        counts = [np.bincount(endpoints_of_votes(n)[one], minlength=4) for n, one in zip(sizes, votes, strict=True)]
-        weight = softmax((counts * logarithms).sum(axis=(1, 2)))
-        mean = weight @ points
-        spread = np.sqrt(weight @ (points - mean) ** 2)
-        data = ends(dict(zip(sizes, map(tuple, counts), strict=True)))
-        drawn = posterior(data, free=free, draws=150, warmup=150, seed=k)["posterior"]
-        values = np.stack([drawn["mean_R"].values.ravel(), np.log(drawn["J"].values.ravel())])
-        found.append([(values.mean(axis=1) - mean) / spread, np.log(values.std(axis=1) / spread)])
-    shifts, ratios = np.moveaxis(found, 1, 0)
-    assert np.abs(shifts).max() < 0.6 and np.abs(shifts.mean(axis=0)).max() < 0.25
-    assert np.abs(ratios.mean(axis=0)).max() < 0.2
-    assert np.abs(ratios.mean(axis=0) - np.log(2)).min() > 0.4  # the control is far off
 
 
 def test_every_parameter_has_a_prior() -> None:
@@ -140,10 +91,11 @@ def test_derivatives_in_reverse_are_those_forward() -> None:
     """NUTS needs them; slots that no agent fills must not spoil them."""
     coordinates = Coordinates.of(["J", "mean_R"], APPENDIX_E)
     with jax.enable_x64(True):
-        draws, held = make_draws((5, 6, 8), 16, 1, 400), coordinates.held.theta
-        moments = partial(surrogate_moments, draws=draws)
-        both = [
-            slope(lambda at: moments(theta_at(coordinates.free, held, at)))(np.array([0.7, 0.1]))
-            for slope in (jax.jacrev, jax.jacfwd)
-        ]
+        draws, held = make_draws((5, 8), 4, 1, 400), coordinates.held.theta
+        weights = np.random.default_rng(0).standard_normal((2, 5))
+
+        def mixed(at: jax.Array) -> jax.Array:
+            return (weights * surrogate_moments(theta_at(coordinates.free, held, at), draws)).sum()
+
+        both = [jax.jit(slope(mixed))(np.array([0.7, 0.1])) for slope in (jax.grad, jax.jacfwd)]
     np.testing.assert_allclose(*both, atol=1e-13)

@@ -14,14 +14,14 @@ import pandas as pd
 import pytest
 import xarray as xr
 from scipy.optimize import minimize
-from scipy.stats import binom, chi2
+from scipy.stats import chi2
 
 import meanfield
 from meanfield import InputError
 from policy_extraction.flag_game import StandIn, probe_memory_conflict
 from theory.flag_game import crop_compatibility, flag_of, mechanism2, png, render_crop
 from theory.flag_game.mechanism2 import memory_conflict_response, memory_conflict_table
-from validation.flag_game import compare_composition, predict_composition, sample_crops, simulate_gossip
+from validation.flag_game import compare_composition, predict_composition, sample_crops
 
 K = 28
 SHARES = np.arange(9) / 8
@@ -52,39 +52,13 @@ def label_by_label(r, evidence, relation, uptake, rewrite, compatible, leak, sim
 
 
 @pytest.mark.parametrize(("evidence", "relation"), CELLS)
-@pytest.mark.parametrize(
-    ("uptake", "rewrite", "similarity"), [(0.3, 0, 1), (0.8, 0.4, 0.2), (1, 1, 0.5), (0.6, 0.9, 0)]
-)
+@pytest.mark.parametrize(("uptake", "rewrite", "similarity"), [(0.3, 0, 1), (0.8, 0.4, 0.2), (0.6, 0.9, 0)])
 def test_four_groups_are_the_equations(evidence, relation, uptake, rewrite, similarity) -> None:
     parameters = {"uptake": uptake, "rewrite": rewrite, "compatible": 7, "leak": 0.1, "similarity": similarity}
     found = memory_conflict_response(SHARES, evidence=evidence, relation=relation, **parameters)
     expected = [label_by_label(r, evidence, relation, **parameters)[2] for r in SHARES]
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(found.sum(-1), 1, rtol=1e-12)
-
-
-def test_the_simulator_agrees() -> None:
-    """A speaker with the belief (1 - r, r) on target and lure, a listener with the crop, and m = ∞."""
-    parameters = {"uptake": 0.7, "rewrite": 0.4, "compatible": 6, "leak": 0.1, "similarity": 0.3}
-    p, C, expected = label_by_label(0.625, "weak", "incompatible", **parameters)
-    start = np.stack([0.375 * np.eye(K)[0] + 0.625 * np.eye(K)[1], p])
-    found = simulate_gossip(
-        np.stack([p, p]),
-        initial=start,
-        runs=20,
-        seed=0,
-        uptake=0.7,
-        rewrite=0.4,
-        rewrite_map=np.stack([C, C]),
-        bandwidth=math.inf,
-        kappa=0.5,
-        beliefs=True,
-    )["final_belief"].values[:, 1]
-    listened = np.abs(found - p).max(1) > 1e-3
-    assert listened.any()
-    groups = found[listened][:, [0, 1]]
-    np.testing.assert_allclose(groups, np.tile(expected[:2], (listened.sum(), 1)), rtol=1e-12)
-    np.testing.assert_allclose(found[listened, 2:7].sum(1), expected[2], rtol=1e-12)
 
 
 def test_only_literal_uptake_matters_where_all_countries_are_alike() -> None:
@@ -96,35 +70,19 @@ def test_only_literal_uptake_matters_where_all_countries_are_alike() -> None:
     assert np.abs(other_map - second).max() > 0.05
 
 
-def test_limits_of_the_probe() -> None:
-    literal = {"evidence": "weak", "relation": "compatible", "leak": 0.1, "compatible": 5}
-    np.testing.assert_allclose(
-        memory_conflict_response(SHARES, uptake=1, rewrite=0, **literal)[:, :2], np.stack([1 - SHARES, SHARES], 1)
-    )
-    alone = memory_conflict_response(SHARES, uptake=0, rewrite=0.3, **literal)
-    np.testing.assert_allclose(alone, np.tile(alone[0], (9, 1)))  # the memory does not matter
-    assert alone[0, 0] == pytest.approx(1 / (5 + 23 * 0.01))  # p² of one of five among 28
-    asked = memory_conflict_response(0.5, uptake=0.5, rewrite=0, **literal)
-    assert asked.shape == (4,) and asked[0] == asked[1]
-
-
 # --- the fit ---
 
 
-def table_of(
-    gammas: dict[str, float], alpha: float, trials: int, rng: np.random.Generator | None, evidence: str = "weak"
-) -> pd.DataFrame:
-    """A probe of models with these γ, drawn, or with rounded expectations where there is no generator."""
+def table_of(gammas: dict[str, float], alpha: float, trials: int, rng: np.random.Generator | None) -> pd.DataFrame:
+    """A weak probe of models with these γ, drawn, or with rounded expectations where there is no generator."""
     rows = []
     for model, gamma in gammas.items():
-        for _, relation in [cell for cell in CELLS if cell[0] == evidence]:
-            chances = memory_conflict_response(
-                SHARES, evidence=evidence, relation=relation, uptake=alpha, rewrite=gamma, **TRUE
-            )
+        for relation in ("compatible", "incompatible"):
+            given = {"evidence": "weak", "relation": relation, "uptake": alpha, "rewrite": gamma, **TRUE}
+            chances = memory_conflict_response(SHARES, **given)
             for k, chance in enumerate(chances):
                 counts = np.round(trials * chance).astype(int) if rng is None else rng.multinomial(trials, chance)
-                row = [model, 1, f"{evidence}_private_evidence", relation, 8 - k, k, counts.sum(), *counts]
-                rows.append(row)
+                rows.append([model, 1, "weak_private_evidence", relation, 8 - k, k, counts.sum(), *counts])
     columns = ["model", "m", "private_evidence_strength", "social_evidence_relation"]
     columns += ["target_memory_entries", "social_memory_entries", "n_trials", *COUNTS]
     return pd.DataFrame(rows, columns=columns)
@@ -133,7 +91,6 @@ def table_of(
 GAMMAS = {"a": 0.1, "b": 0.5}
 
 
-@pytest.mark.slow
 def test_parameters_are_recovered_from_many_trials() -> None:
     fit = mechanism2.fit(table_of(GAMMAS, 0.9, 10**6, None), level=0.5).isel(evidence=0, bandwidth=0)
     np.testing.assert_allclose(fit["literal"], [0.81, 0.45], atol=1e-3)
@@ -156,19 +113,8 @@ def test_the_number_of_compatible_countries_can_be_held() -> None:
     other = mechanism2.fit(table, compatible=27, level=0.5).isel(evidence=0, bandwidth=0)
     assert other["deviance"] > held["deviance"] + 100 and float(other["compatible"]) == pytest.approx(27)
     assert held["aic_similarity_fitted"] == pytest.approx(float(held["aic"]) + 2, abs=0.1)
-    whole = mechanism2.fit(table, compatible=9, level=0.5)
-    assert (
-        whole.attrs["intervals"] == "profile likelihood, given similarity = 1, not fitted, compatible = 9, not fitted"
-    )
-
-
-@pytest.mark.slow
-def test_models_of_their_own_uptake_are_told_apart_by_literal_uptake_only() -> None:
-    table = table_of(GAMMAS, 0.9, 10**5, None)
-    fit = mechanism2.fit(table, shared_uptake=False, level=0.5).isel(evidence=0, bandwidth=0)
-    np.testing.assert_allclose(fit["literal"], [0.81, 0.45], atol=3e-3)
-    np.testing.assert_allclose(fit["rewrite_interval"], [[0, 0.19], [0, 0.55]], atol=5e-3)
-    np.testing.assert_allclose(fit["uptake_interval"], [[0.81, 1], [0.45, 1]], atol=5e-3)
+    told = "profile likelihood, given similarity = 1, not fitted, compatible = 9, not fitted"
+    assert held.attrs["intervals"] == told
 
 
 @pytest.mark.slow
@@ -257,24 +203,6 @@ def test_a_fit_that_is_wrong_is_told(probe: Path) -> None:
     accepted, refused = (mechanism2.fit(rows, bootstrap=9).squeeze() for rows in (right, wrong))
     assert accepted["deviance_p_value"] > 0.1 and accepted["deviance"] < 100
     assert refused["deviance_p_value"] == pytest.approx(0.1) and refused["deviance"] > 200
-
-
-def test_fit_is_saved_and_loaded(measured: xr.Dataset, tmp_path: Path) -> None:
-    loaded = meanfield.load(meanfield.save(measured, tmp_path / "fit.nc"))
-    xr.testing.assert_equal(measured, loaded)
-    assert loaded.attrs["kind"] == "mechanism2" and loaded.attrs["option_bootstrap"] == 0
-
-
-@pytest.mark.slow
-def test_intervals_cover() -> None:
-    """90 % intervals of literal uptake over 60 tables of the paper's size, for both models."""
-    rng = np.random.default_rng(3)
-    covered = 0
-    for _ in range(60):
-        fit = mechanism2.fit(table_of(GAMMAS, 0.9, 12, rng), level=0.9).isel(evidence=0, bandwidth=0)
-        low, high = fit["literal_interval"].transpose("bound", "model").values
-        covered += int(((low <= [0.81, 0.45]) & (high >= [0.81, 0.45])).sum())
-    assert binom(120, 0.9).ppf(1e-4) <= covered <= binom(120, 0.9).isf(1e-4)
 
 
 # --- probes that were played ---
@@ -382,23 +310,20 @@ def test_comparison_by_hand(tmp_path: Path) -> None:
     error = math.hypot(float(at["measured_se"]), float(prediction["collective_accuracy_se"].sel(uptake=0.5, number=1)))
     assert float(at["z"]) == pytest.approx(difference / error)
     xr.testing.assert_equal(meanfield.load(meanfield.save(comparison, tmp_path / "c.nc")), comparison)
+    prediction["collective_accuracy"] = prediction["collective_accuracy"].where(prediction["number"] != 1)
+    partly = compare_composition(prediction, made_up([0.4, 0.9, 0.8, 0.5]))
+    assert partly["mixed_gain"].isnull().all() and partly["measured_mixed_gain"].notnull().all()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t[t["gpt54_count"].between(1, 2)], r"gpt54_count = \[1, 2\] at alpha = 0.5: expected all from 0"),
-        (lambda t: t[t["gpt54_count"] != 2], r"gpt54_count = \[0, 1, 3\] at alpha = 0.5"),
-        (lambda t: t[t["gpt54_count"].isin([0, 3])], r"gpt54_count = \[0, 3\] at alpha = 0.5"),
-        (lambda t: pd.concat([t, t[:3].assign(alpha=0.25)]), r"gpt54_count = \[0, 1, 2\] at alpha = 0.25"),
+        (lambda t: t[t["gpt54_count"] != 2], r"gpt54_count = \[0, 1, 3\] at alpha = 0.5: expected all from 0"),
         (lambda t: t.assign(gpt54_count=t["gpt54_count"] + 1), "gpt54_count = 4 in row 3: expected a whole number"),
-        (lambda t: t.assign(gpt54_count=t["gpt54_count"] / 2), "gpt54_count = 0.5 in row 1"),
         (lambda t: t.assign(final_accuracy_mean=[0.5, 1.4, 0.5, 0.5]), "final_accuracy_mean = 1.4 in row 1"),
-        (lambda t: t.assign(final_accuracy_mean=[0.5, 0.5, np.nan, 0.5]), "final_accuracy_mean = nan in row 2"),
-        (lambda t: t.assign(initial_accuracy_mean="high"), "initial_accuracy_mean = high in row 0"),
-        (lambda t: t.assign(n_trials=-1), "n_trials = -1 in row 0: expected a whole number from 1"),
         (lambda t: t.assign(gpt54_count=[0, 1, "1", 3]), "one row for each"),
-        (lambda t: t.assign(alpha=1.5), "alpha = 1.5 in row 0"),
+        (lambda t: t.assign(alpha=0.75), "expected all values of uptake in the table"),
+        (lambda t: t[["alpha"]], "expected the columns"),
     ],
 )
 def test_measured_teams_that_cannot_be_are_refused(change, message: str) -> None:
@@ -407,13 +332,6 @@ def test_measured_teams_that_cannot_be_are_refused(change, message: str) -> None
     compare_composition(prediction, table)
     with pytest.raises(InputError, match=message):
         compare_composition(prediction, change(table))
-
-
-def test_a_gain_without_one_of_its_teams_is_not_known() -> None:
-    prediction = predict_composition(TEAM, uptake=[0.5], n_agents=3, runs=5, seed=0)
-    prediction["collective_accuracy"] = prediction["collective_accuracy"].where(prediction["number"] != 1)
-    comparison = compare_composition(prediction, made_up([0.4, 0.9, 0.8, 0.5]))
-    assert comparison["mixed_gain"].isnull().all() and comparison["measured_mixed_gain"].notnull().all()
 
 
 def test_the_published_teams(data_folder: Path) -> None:
@@ -436,14 +354,10 @@ def test_the_published_teams(data_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"social_share": 1.2}, "social_share"),
-        ({"evidence": "some"}, "evidence = 'some'"),
+        ({"social_share": 1.2}, "social_share = 1.2: expected from 0 to 1"),
+        ({"social_share": []}, r"social_share = \[\]: expected numbers"),
         ({"relation": "none"}, "relation = 'none'"),
-        ({"uptake": 2}, "uptake = 2"),
-        ({"social_share": "a"}, "social_share has dtype <U1: expected real numbers"),
-        ({"leak": None}, "leak has dtype object: expected real numbers"),
-        ({"n_countries": 2.5}, "n_countries = 2.5"),
-        ({"leak": 0}, "leak = 0"),
+        ({"leak": 0}, "leak = 0: expected a number above 0"),
         ({"compatible": 1.5}, "compatible = 1.5"),
         ({"evidence": "strong"}, "nothing but the target"),
     ],
@@ -460,37 +374,16 @@ def test_bad_probes_are_named(change: dict, message: str) -> None:
     [
         (lambda t: t.drop(columns="m"), "lacks the columns m"),
         (lambda t: t[:0], "probe has no rows"),
-        (lambda t: t.assign(social_evidence_count=-1), "social_evidence_count = -1 in row 0: expected whole numbers"),
-        (lambda t: t.assign(social_evidence_count=0.5), "social_evidence_count = 0.5 in row 0"),
-        (lambda t: t.assign(social_evidence_count="many"), "social_evidence_count = many in row 0"),
-        (lambda t: t.assign(n_trials=np.nan), "n_trials = nan in row 0"),
         (lambda t: t.assign(m=1.5), "m = 1.5 in row 0: expected whole numbers of at least 1"),
-        (lambda t: t.assign(m=[*t["m"][:-1], np.nan]), "m = nan in row 35"),
         (lambda t: t.assign(model=[*t["model"][:-1], None]), "model is missing in row 35"),
-        (
-            lambda t: t.assign(social_evidence_relation=[None, *t["social_evidence_relation"][1:]]),
-            "relation = (None|nan)",
-        ),
         (lambda t: t.assign(n_trials=11), "do not sum to its n_trials"),
         (lambda t: pd.concat([t, t]), "occurs twice"),
-        (
-            lambda t: pd.concat([t, t[4:5].assign(target_memory_entries=9)]),
-            r"rows 4 and 36 differ in target_memory_entries = \[4, 9\] alone",
-        ),
+        (lambda t: pd.concat([t, t[4:5].assign(target_memory_entries=9)]), r"rows 4 and 36 differ .* = \[4, 9\] alone"),
         (lambda t: t.assign(social_evidence_relation="vague"), "social_evidence_relation = 'vague'"),
-        (lambda t: t.assign(target_memory_entries=-1), "target_memory_entries = -1 in row 0"),
-        (
-            lambda t: t.assign(target_memory_entries=t["target_memory_entries"] / 2),
-            "target_memory_entries = 3.5 in row",
-        ),
-        (lambda t: t.assign(social_memory_entries=np.nan), "social_memory_entries = nan in row 0"),
         (lambda t: t[:1].assign(target_memory_entries=0), "at least one memory entry"),
         (lambda t: t.assign(private_evidence_strength=STRONG), "relation = 'compatible' under strong evidence"),
-        (
-            lambda t: t[t["social_evidence_relation"] == "incompatible"].assign(private_evidence_strength=STRONG),
-            "other_private_compatible_count above 0 under strong evidence",
-        ),
-        (lambda t: t[t["model"] == "a"].assign(model="c", m=3).pipe(lambda c: pd.concat([t, c])), "lacks a model of"),
+        (lambda t: t[9:18].assign(private_evidence_strength=STRONG), "private_compatible_count above 0 under strong"),
+        (lambda t: pd.concat([t, t[:1].assign(model="c", m=3)]), "lacks a model of"),
     ],
 )
 def test_bad_tables_are_named(change, message: str) -> None:
@@ -498,21 +391,13 @@ def test_bad_tables_are_named(change, message: str) -> None:
         mechanism2.fit(change(table_of(GAMMAS, 0.9, 12, np.random.default_rng(0))))
 
 
-def test_bad_options_are_named(tmp_path: Path) -> None:
+def test_bad_options_are_named() -> None:
     table = table_of(GAMMAS, 0.9, 12, np.random.default_rng(0))
-    bad = [("similarity", 2), ("compatible", 1), ("compatible", 28), ("compatible", "a")]
-    for name, value in [*bad, ("level", 1), ("bootstrap", -1), ("bootstrap", 1.5), ("seed", -1)]:
-        with pytest.raises(InputError, match=name):
-            mechanism2.fit(table, **{name: value})
-    prediction = predict_composition(TEAM, uptake=[0.25], n_agents=3, runs=5, seed=0)
     turned = predict_composition(dict(reversed(TEAM.items())), uptake=[0.5], n_agents=3, runs=5, seed=0)
     for call, message in (
-        (lambda: mechanism2.fit(tmp_path / "nothing.csv"), "there is no such file"),
+        (lambda: mechanism2.fit(table, compatible=28), "compatible = 28"),
         (lambda: predict_composition({"a": 0.1}, uptake=[0.5], seed=0), "expected two models"),
         (lambda: predict_composition(GAMMAS, uptake=[0.5, 0.5], seed=0), "uptake ="),
-        (lambda: compare_composition(prediction, made_up([0.5] * 4)), "all values of uptake"),
-        (lambda: compare_composition(prediction, pd.DataFrame({"alpha": [0.5]})), "expected the columns"),
-        (lambda: compare_composition(xr.Dataset(), made_up([0.5])), "validation.flag_game.predict_composition"),
         (lambda: compare_composition(turned, made_up([0.4, 0.9, 0.8, 0.5])), "its second model is 'gpt-4o'"),
     ):
         with pytest.raises(InputError, match=message):

@@ -18,8 +18,8 @@ from meanfield import InputError
 from theory.flag_game import evidence
 from theory.flag_game.evidence import _copying
 from theory.flag_game.evidence._fit import PSEUDO_RUNS
-from theory.flag_game.mechanism1 import ENDPOINTS, Mechanism1, endpoints_of_votes, play
-from theory.flag_game.mechanism1._agents import played
+from theory.flag_game.mechanism1 import ENDPOINTS, Mechanism1
+from theory.toolbox import endpoints_of_votes, played
 
 LONG = 10**6  # interactions per agent, far beyond every relaxation time here
 FAST = ("constant", "zealots", "biased_copying")
@@ -54,7 +54,7 @@ def by_hand(shares: np.ndarray, anchored: float, up: float, down: float, interac
     return total
 
 
-@pytest.mark.parametrize("bias", [None, 0.0, 0.8, -1.5])
+@pytest.mark.parametrize("bias", [None, 0.8])
 def test_every_agent_followed_by_hand(bias):
     shares = np.array([0.1, 0.7, 0.5])
     up, down = (1, 1) if bias is None else (1 / (1 + np.exp(-bias)), 1 / (1 + np.exp(bias)))
@@ -64,21 +64,15 @@ def test_every_agent_followed_by_hand(bias):
     assert abs(evidence.copying_endpoints(shares, anchored=0.4, bias=bias) - expected).max() > 1e-3  # the control
 
 
-@pytest.mark.parametrize("bias", [0.3, -0.7])
+@pytest.mark.parametrize("bias", [0.3, -0.7, None])
 def test_fixation_without_anchors_is_that_of_moran(bias):
-    """In small groups consensus is unanimous. P(truth | k) = (1 - r^-k)/(1 - r^-N) with r = q_T/q_R = e^h."""
+    """In small groups consensus is unanimous. P(truth | k) = (1 - r^-k)/(1 - r^-N) with r = q_T/q_R = e^h; k/N at 1."""
     for n_agents, rival in [(4, 1), (6, 3), (6, 5)]:
         k = n_agents - rival
-        fixed = -np.expm1(-bias * k) / -np.expm1(-bias * n_agents)
-        found = evidence.copying_endpoints(
-            all_rival(rival, n_agents), anchored=0, bias=bias, interactions_per_agent=LONG
-        )
+        fixed = k / n_agents if bias is None else np.expm1(-bias * k) / np.expm1(-bias * n_agents)
+        options = {"anchored": 0, "bias": bias, "interactions_per_agent": LONG}
+        found = evidence.copying_endpoints(all_rival(rival, n_agents), **options)
         np.testing.assert_allclose(found, [fixed, 1 - fixed, 0, 0], atol=1e-9)
-
-
-def test_a_neutral_consensus_has_the_chance_of_the_initial_share():
-    found = evidence.copying_endpoints(all_rival(2, 5), anchored=0, interactions_per_agent=LONG)
-    np.testing.assert_allclose(found, [0.6, 0.4, 0, 0], atol=1e-9)
 
 
 def test_the_voter_model_with_zealots_is_beta_binomial():
@@ -91,34 +85,12 @@ def test_the_voter_model_with_zealots_is_beta_binomial():
         np.testing.assert_allclose(ends[z_T], np.broadcast_to(expected, ends[z_T].shape), atol=1e-9)
 
 
-@pytest.mark.parametrize("n_agents", [2, 5, 20])
-def test_truth_and_rival_can_be_swapped(n_agents):
-    shares = np.random.default_rng(n_agents).random(n_agents)
+def test_truth_and_rival_can_be_swapped():
+    shares = np.random.default_rng(5).random(5)
     one = evidence.copying_endpoints(shares, anchored=0.4, bias=0.7)
     two = evidence.copying_endpoints(1 - shares, anchored=0.4, bias=-0.7)
     np.testing.assert_allclose(one, two[[1, 0, 2, 3]], atol=1e-13)
     assert one.sum() == pytest.approx(1, abs=1e-12)
-
-
-def test_agents_in_the_bulk_follow_a_simulation():
-    """20,000 runs of 20 agents; 4 standard errors of a fraction are at most 0.0142."""
-    n_agents, anchored, bias, runs = 20, 0.4, 0.5, 20_000
-    random = np.random.default_rng(7)
-    shares = random.random(n_agents)
-    truth = random.random((runs, n_agents)) >= shares
-    fixed = random.random((runs, n_agents)) < anchored
-    row = np.arange(runs)
-    for _ in range(20 * n_agents):
-        listener = random.integers(n_agents, size=runs)
-        speaker = (listener + random.integers(1, n_agents, size=runs)) % n_agents
-        heard = truth[row, speaker]
-        takes = random.random(runs) < 1 / (1 + np.exp(np.where(heard, -bias, bias)))
-        adopts = takes & ~fixed[row, listener]
-        truth[row, listener] = np.where(adopts, heard, truth[row, listener])
-    seen = np.bincount(endpoints_of_votes(n_agents)[truth.sum(1)], minlength=4) / runs
-    found = evidence.copying_endpoints(shares, anchored=anchored, bias=bias)
-    assert abs(found - seen).max() < 0.0142
-    assert abs(evidence.copying_endpoints(shares, anchored=anchored) - seen).max() > 0.0142  # the control
 
 
 def test_large_populations_end_by_the_phase_diagram():
@@ -144,7 +116,7 @@ def test_agents_with_given_fields_vote_like_those_of_the_simulator():
     sharp = {"mean_T": 0.4, "mean_R": 0, "mean_0": 0, "sd_T": 0, "sd_R": 0, "sd_0": 0}
     weights = {"weight_T": 1.0, "scale_T": 0.0, "weight_R": 0.0, "scale_R": 0.0, "exponent_R": 1.0}
     one = Mechanism1(**weights, **sharp, J=1.5, beta=0.8, alpha=0.6, interactions_per_agent=5)
-    expected = play(one, 6, 20_000, seed=1).truth_votes
+    expected = played([one], 6, 20_000, seed=1).truth_votes[:, 0]
     points = [one, replace(one, J=0.1)]
     found, without = played(points, 6, 20_000, seed=2, given=np.full(6, 0.4)).truth_votes.T
     error = np.hypot(expected.std(), found.std()) / 20_000**0.5
@@ -162,21 +134,6 @@ def test_pooled_counts_of_decided_crops_tell_as_much_as_agents():
     assert abs(alike["probability"] - one["probability"]).max() > 0.01
 
 
-def test_pooled_counts_are_dealt_to_few_agents_or_to_all():
-    row = pd.DataFrame({"N": [4], "rival_count": [75], "valid_count": [200]})
-    (decided,), (alike,) = evidence.read_runs(row).rival, evidence.read_runs(row, crops="alike").rival
-    np.testing.assert_allclose(decided, [50, 25, 0, 0])
-    np.testing.assert_allclose(alike, 18.75)
-
-
-def test_runs_and_agents_have_no_order():
-    table = runs_with(6, 15, seed=4)
-    mixed = table.sample(frac=1, random_state=1)
-    one = evidence.cross_validate(table, FAST).assign_coords(run=lambda d: d["seed"])
-    two = evidence.cross_validate(mixed, FAST).assign_coords(run=lambda d: d["seed"])
-    np.testing.assert_allclose(one["probability"], two["probability"].sel(run=one["run"]), atol=1e-12)
-
-
 def test_agents_without_answers_know_nothing():
     row = pd.DataFrame({"N": [5], "rival_count": [0], "valid_count": [0]})
     np.testing.assert_allclose(evidence.read_runs(row).rival_sided(0), 0.5)
@@ -190,10 +147,10 @@ def test_agents_without_answers_know_nothing():
 
 
 def test_each_run_is_foretold_by_the_others():
-    table = runs_with(5, 8, seed=6)
+    table = runs_with(3, 5, seed=6)
     models = (*FAST, "mechanism1")
     found = evidence.cross_validate(table, models)
-    for run in (0, 5):
+    for run in (0, 4):
         left = table["seed"] == run
         alone = evidence.forecast(table[~left], table[left], models)
         np.testing.assert_allclose(found["probability"].sel(run=run), alone["probability"].sel(run=0), atol=1e-12)
@@ -267,12 +224,10 @@ def test_real_runs_of_eight_are_predicted_from_runs_of_four(real):
 
 def test_large_populations_are_predicted():
     table = pooled(runs_with(4, 20, seed=11))
-    found = evidence.against_evidence(table, (16, 96), (0.0, 0.5, 1.0), ("zealots",))
-    np.testing.assert_allclose(found["probability"].sum("endpoint"), 1)
-    sure = found["probability"].sel(model="zealots", n_agents=96)
-    assert ENDPOINTS[int(sure.sel(evidence=0.0).values.argmax())] == "correct_consensus"
-    assert ENDPOINTS[int(sure.sel(evidence=0.5).values.argmax())] == "polarization"
-    assert ENDPOINTS[int(sure.sel(evidence=1.0).values.argmax())] == "wrong_consensus"
+    found = evidence.against_evidence(table, (16, 64), (0.0, 0.5, 1.0), ("zealots",))["probability"]
+    np.testing.assert_allclose(found.sum("endpoint"), 1)
+    likeliest = [ENDPOINTS[k] for k in found.sel(model="zealots", n_agents=64).argmax("endpoint").values]
+    assert likeliest == ["correct_consensus", "polarization", "wrong_consensus"]
 
 
 GOOD = pd.DataFrame({"N": [4, 4], "rival_count": [0, 50], "valid_count": [200, 200], "outcome": ["polarization"] * 2})
@@ -285,8 +240,6 @@ AGENTS = pd.DataFrame({"N": 2, "seed": 0, "agent": [0, 1], "truth_count": 1, "ri
         (GOOD.drop(columns="rival_count"), "table lacks the column rival_count"),
         (GOOD.drop(columns="valid_count"), "table lacks the column truth_count"),
         (GOOD.assign(rival_count=300), "= 300: above valid_count = 200"),
-        (GOOD.assign(rival_count=0.5), r"rival_count = .*0\.5.*: expected whole numbers of at least 0"),
-        (GOOD.assign(N=1), "N = .*: expected whole numbers of at least 2"),
         (GOOD.assign(outcome="chaos"), "outcome = 'chaos': expected correct_consensus"),
         (GOOD.iloc[:0], "table has no rows"),
         (AGENTS.assign(agent=0), "run 0 with N = 2: agent 0 is there twice"),
@@ -305,28 +258,15 @@ def test_tables_that_make_no_sense_are_refused(table, message):
     ("call", "message"),
     [
         (lambda: evidence.fit(GOOD.assign(outcome="")), "2 runs without an outcome"),
-        (lambda: evidence.fit(GOOD, "best"), "model = 'best': expected one of constant, mechanism1"),
         (lambda: evidence.forecast(GOOD, GOOD, []), r"models = \[\]: expected a list of"),
         (lambda: evidence.forecast(GOOD, GOOD, ["zealots"] * 2), "expected every model once"),
         (lambda: evidence.cross_validate(GOOD[:1]), "runs has 1 run: expected at least 2"),
         (lambda: evidence.forecast(GOOD, GOOD, FAST, crops="odd"), "crops = 'odd': expected decided or alike"),
-        (
-            lambda: evidence.score(evidence.forecast(GOOD, GOOD.drop(columns="outcome"), FAST)),
-            "has no run",
-        ),
-        (
-            lambda: evidence.score(evidence.fit(GOOD)),
-            "forecasts: expected the result of theory.flag_game.evid",
-        ),
-        (lambda: evidence.predict(GOOD, GOOD), "fitted: expected the result of theory.flag_game.evidence.fit"),
+        (lambda: evidence.score(evidence.forecast(GOOD, GOOD.drop(columns="outcome"), FAST)), "has no run"),
+        (lambda: evidence.score(evidence.fit(GOOD)), "forecasts: expected the result of theory.flag_game.evid"),
         (lambda: evidence.copying_endpoints(np.array([0.5, 1.2]), anchored=0.5), "rival_share of shape"),
         (lambda: evidence.copying_endpoints(np.full(300, 0.5), anchored=0.5), "N = 300: expected from 2 to 256"),
-        (lambda: evidence.copying_endpoints(np.full(3, 0.5), anchored=1.5), "anchored = 1.5"),
-        (lambda: evidence.phase_boundaries(0.0), "anchored = 0.0"),
-        (
-            lambda: evidence.against_evidence(GOOD, (4, 4)),
-            r"n_agents = \[4, 4\]: expected one value or several different ones",
-        ),
+        (lambda: evidence.against_evidence(GOOD, (4, 4)), r"n_agents = \[4, 4\]: expected one value or several different"),
     ],
 )
 def test_wrong_arguments_are_refused(call, message):
@@ -349,25 +289,6 @@ def test_intervals_are_calibrated():
         control += (low > [0.7, -0.6]) | (high < [0.7, -0.6])
     assert ((missed >= 10) & (missed <= 51)).all(), missed
     assert (control > 150).all()
-
-
-@pytest.mark.slow
-def test_intervals_of_scores_are_calibrated():
-    """300 test sets of 40 runs, drawn from 4,000: 95 % intervals hold the mean over all 4,000 285 ± 4 times.
-
-    Percentile intervals of 40 runs are a little too narrow, so 270 are asked for. The control is a level of 50 %.
-    """
-    everything = evidence.forecast(runs_with(8, 60, seed=1), runs_with(8, 4000, seed=2), FAST)
-    pair = {"model": "biased_copying", "other": "constant"}
-    truth = float(evidence.score(everything)["log_score_difference"].sel(pair))
-    random, held = np.random.default_rng(3), {0.95: 0, 0.5: 0}
-    for _ in range(300):
-        some = everything.isel(run=random.choice(4000, 40, replace=False))
-        for level in held:
-            low, high = evidence.score(some, level=level)["log_score_difference_interval"].sel(pair).values
-            held[level] += low <= truth <= high
-    assert held[0.95] >= 270
-    assert held[0.5] < 200
 
 
 @pytest.mark.slow

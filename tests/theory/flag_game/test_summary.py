@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-import theory
 from meanfield import InputError
 from theory.flag_game import evidence, mechanism1, summary
 
@@ -20,19 +19,19 @@ COUNTS = pd.DataFrame(
 )
 
 
-def test_a_fit_of_mechanism_1_says_what_is_held_and_determined():
-    fit = theory.fit_mechanism1(COUNTS, free=["J", "sd_R"], starts=0, runs=1000, bootstrap=0)
-    table = summary(fit.isel(parameter=slice(None, None, -1), bound=[1, 0]))
-    assert set(table.index) == set(mechanism1.PARAMETERS)
-    assert (table["status"] == "held").sum() == len(mechanism1.PARAMETERS) - 2
-    number, directions = (table["status"] == "determined").sum(), fit["direction_determined"].values.sum()
-    told = f"the data determine {number} of 2 free parameters and {directions} of 2 combinations of them"
-    assert fit.attrs["verdict"] == told
-    for name in ("J", "sd_R"):
-        one = fit.sel(parameter=name)
-        assert table.loc[name, "status"] == ("determined" if one["identified"] else "not determined")
-        ends = [one["interval"].sel(bound=bound).item() for bound in ("low", "high")]
-        assert table.loc[name, ["estimate", "low", "high"]].tolist() == [one["estimate"].item(), *ends]
+def test_fits_of_mechanism_1_and_of_copying_are_tables():
+    columns = {"estimate": [2.0, 0.5, 1.0], "free": [True, True, False], "identified": [True, False, False]}
+    fit = xr.Dataset(
+        {name: ("parameter", values) for name, values in columns.items()}
+        | {"interval": (("bound", "parameter"), [[3.0, 2.5, np.nan], [1.0, 0.1, np.nan]])},
+        {"parameter": ["J", "sd_R", "beta"], "bound": ["high", "low"]},
+        {"kind": "mechanism1_fit"},
+    )
+    table = summary(fit)
+    assert table["status"].to_dict() == {"J": "determined", "sd_R": "not determined", "beta": "held"}
+    assert table.loc["J", ["estimate", "low", "high"]].tolist() == [2.0, 1.0, 3.0]
+    copying = mechanism1.fit_copying(COUNTS)
+    np.testing.assert_array_equal(summary(copying)["standard_error"], copying["standard_error"])
 
 
 @pytest.mark.parametrize(
@@ -52,14 +51,7 @@ def test_intervals_that_end_with_the_range_bound_on_one_side(ends, status):
     assert table[["low", "high"]].to_numpy().tolist() == [list(ends)]
 
 
-def test_copying_has_standard_errors():
-    fit = mechanism1.fit_copying(COUNTS)
-    table = summary(fit)
-    assert table.index.tolist() == ["zealots_T", "zealots_R", "growth"]
-    np.testing.assert_array_equal(table["standard_error"], fit["standard_error"])
-
-
-@pytest.mark.parametrize("wrong", [None, pd.DataFrame(), xr.Dataset()])
+@pytest.mark.parametrize("wrong", [None, xr.Dataset()])
 def test_other_things_are_refused(wrong):
     with pytest.raises(InputError, match=r"fit: expected the result of theory.fit_mechanism1 or"):
         summary(wrong)

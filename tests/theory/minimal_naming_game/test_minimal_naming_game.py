@@ -14,11 +14,16 @@ import theory.minimal_naming_game as game
 from meanfield import TIME_PER_ROUND
 
 RULES = ("both", "listener")
-CASES = [(0.5, (0, 0)), (0.3, (0.02, 0)), (0.7, (0.05, 0.1)), (0.5, (0.2, 0)), (0, (0.1, 0.05)), (1, (0, 0.2))]
+CASES = [(0.5, (0, 0)), (0.7, (0.05, 0.1)), (0.5, (0.2, 0)), (1, (0, 0.2))]
 
 
 def composition(seed, size, total=1.0):
     return total * np.random.default_rng(seed).dirichlet(np.ones(size))
+
+
+def drift(x, p, committed=(0, 0), rule="both", accepts=(1, 0)):
+    """Of the uncommitted, from the reaction model, which does not know of the derivation with sympy."""
+    return game.reaction_model(2, rule, p=p, accepts=accepts).drift([*x, *committed])[:3]
 
 
 # --- the derivation
@@ -35,34 +40,29 @@ def test_equation_of_xie_et_al():
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_agents_are_conserved(rule):
-    assert sp.expand(sum(game.rate_equation(rule).rhs)) == 0
-    x = composition(0, 3)
-    assert abs(game.drift(x, 0.3, (0.1, 0.05), rule).sum()) < 1e-16
+def test_derived_rates_are_those_of_the_reaction_model(rule):
+    """With listeners who say yes or no; and agents are conserved."""
+    x, committed, accepts = composition(7, 3, 0.85), (0.1, 0.05), (Fraction(3, 5), Fraction(2, 5))
+    equation = game.rate_equation(rule, accepts)
+    assert sp.expand(sum(equation.rhs)) == 0
+    values = dict(zip((*equation.x, equation.p, *equation.committed), (*x, 0.4, *committed), strict=True))
+    derived = np.array(equation.rhs.subs(values), dtype=float).ravel()
+    np.testing.assert_allclose(drift(x, 0.4, committed, rule, (0.6, 0.4)), derived, atol=1e-16)
+    assert np.abs(derived - drift(x, 0.4, committed, rule)).max() > 0.002
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_swapping_the_words_swaps_everything(rule):
-    x = composition(1, 3, 0.85)
-    swapped = game.drift(x[[1, 0, 2]], 0.8, (0.05, 0.1), rule)
-    np.testing.assert_allclose(swapped[[1, 0, 2]], game.drift(x, 0.2, (0.1, 0.05), rule), atol=1e-16)
     points = game.fixed_points(0.2, (0.1, 0.05), rule)
     mirrored = game.fixed_points(0.8, (0.05, 0.1), rule).isel(fixed_point=slice(None, None, -1))
     np.testing.assert_allclose(mirrored["composition"].values[:, [1, 0, 2]], points["composition"], atol=1e-15)
     np.testing.assert_allclose(mirrored["spectrum"], points["spectrum"], atol=1e-14)
 
 
-def test_drift_takes_many_compositions():
-    x = np.random.default_rng(2).dirichlet(np.ones(3), size=(4, 2))
-    many = game.drift(x, 0.3)
-    assert many.shape == x.shape
-    np.testing.assert_array_equal(many[3, 1], game.drift(x[3, 1], 0.3))
-
-
 # --- listeners who say yes or no
 
-ANSWERS = [(1, 0), (1, 0.5), (0.9, 0.1), (0.8, 0.3), (0.7, 0.4), (0.5, 0.2), (0.4, 0)]
-DISORDERED = [(0.8, 0.9), (0.5, 0.5), (0.3, 0), (0.2, 0.4), (0.6, 0.41)]
+ANSWERS = [(1, 0.5), (0.7, 0.4), (0.4, 0)]
+DISORDERED = [(0.8, 0.9), (0.3, 0), (0.6, 0.41)]
 
 
 @pytest.mark.parametrize("accepts", [*ANSWERS, *DISORDERED])
@@ -79,19 +79,9 @@ def test_words_spread_where_3_pi_exceeds_1_plus_2_phi(accepts):
     )
 
 
-@pytest.mark.parametrize("accepts", [(0.6, 0.4), (0.5, 0.25), (1, 1)])
-def test_on_the_critical_line_there_is_a_curve_of_fixed_points(accepts):
+def test_on_the_critical_line_there_is_a_curve_of_fixed_points():
     with pytest.raises(meanfield.InputError, match=r"fixed points form a curve at p = 0\.5"):
-        game.fixed_points(0.5, accepts=accepts)
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_answers_are_those_of_the_reaction_model(rule):
-    x, accepts = composition(7, 3, 0.85), (0.6, 0.4)
-    model = game.reaction_model(2, rule, p=0.4, accepts=accepts)
-    expected = game.drift(x, 0.4, (0.1, 0.05), rule, accepts)
-    np.testing.assert_allclose(model.drift([*x, 0.1, 0.05])[:3], expected, atol=1e-16)
-    assert np.abs(expected - game.drift(x, 0.4, (0.1, 0.05), rule)).max() > 0.002
+        game.fixed_points(0.5, accepts=(0.6, 0.4))
 
 
 def test_answers_are_exact_numbers():
@@ -117,7 +107,7 @@ def test_two_consensus_and_a_symmetric_saddle(rule, single, both):
     assert points["species"].values.tolist() == ["A", "B", "AB"]
 
 
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("p", [0.1, 0.8])
 def test_spectra_of_consensus_in_closed_form(p):
     """On B the only way out is by AB, who say A with probability p."""
     for rule, expected in (("both", [p - 1, -0.5]), ("listener", [(p - 1) / 2, -0.5])):
@@ -128,42 +118,23 @@ def test_spectra_of_consensus_in_closed_form(p):
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("p", "committed"), CASES)
-def test_no_fixed_point_is_missed(rule, p, committed):
+def test_no_fixed_point_is_missed_and_trajectories_end_at_stable_ones(rule, p, committed):
     points = game.fixed_points(p, committed, rule)
     free = 1 - sum(committed)
     assert float(points["residual"].max()) < 1e-15
     np.testing.assert_allclose(points["composition"].sum("species"), free, atol=1e-15)
+    rates = game.reaction_model(2, rule, p=p).drift
 
     def reduced(x):
-        return game.drift(np.array([*x, free - x.sum()]), p, committed, rule)[:2]
+        return rates([*x, free - x.sum(), *committed])[:2]
 
     for start in free * np.random.default_rng(3).dirichlet(np.ones(3), size=10)[:, :2]:
         root, _, status, _ = fsolve(reduced, start, full_output=True, xtol=1e-13)
         if status == 1 and min(*root, free - root.sum()) > -1e-9:
             assert np.abs(points["composition"].values[:, :2] - root).max(1).min() < 1e-5
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize(("p", "committed"), CASES)
-def test_trajectories_end_at_stable_fixed_points(rule, p, committed):
-    points = game.fixed_points(p, committed, rule)
-    stable = points["composition"].values[points["stable"].values]
-    x = composition(4, 3, 1 - sum(committed))
-    end = solve_ivp(lambda _, x: game.drift(x, p, committed, rule), (0, 600), x, "LSODA", rtol=1e-8, atol=1e-11)
-    assert end.y.min() > -1e-9
+    stable = points["composition"].values[points["stable"].values, :2]
+    end = solve_ivp(lambda _, x: reduced(x), (0, 600), composition(4, 3, free)[:2], "LSODA", rtol=1e-8, atol=1e-11)
     assert np.abs(stable - end.y[:, -1]).max(1).min() < 1e-6
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_spectrum_is_that_of_the_drift(rule):
-    """Central differences of a quadratic are exact."""
-    p, committed = 0.4, (0.05, 0.02)
-    tangent = np.array([[1, 0, -1], [0, 1, -1]]) * 0.1
-    for _, point in game.fixed_points(p, committed, rule).groupby("fixed_point"):
-        x = point["composition"].values.ravel()
-        ahead, behind = (game.drift(x + sign * tangent, p, committed, rule) for sign in (1, -1))
-        found = np.linalg.eigvals((ahead - behind)[:, :2].T / 0.2)
-        np.testing.assert_allclose(np.sort(found)[::-1], point["spectrum"].values.ravel(), atol=1e-13)
 
 
 # --- the critical committed fraction
@@ -180,7 +151,7 @@ def test_known_critical_fractions():
 
 
 def test_critical_fraction_falls_with_the_bias():
-    bias = np.linspace(0, 1, 5)
+    bias = np.linspace(0, 1, 3)
     listener = [game.critical_fraction(p, "listener") for p in bias]
     assert listener[0] == 0.25
     np.testing.assert_allclose(listener[1:], ((1 - np.sqrt(1 - bias + bias**2)[1:]) / bias[1:]) ** 2, atol=1e-14)
@@ -188,7 +159,7 @@ def test_critical_fraction_falls_with_the_bias():
     assert (np.diff(both) < 0).all() and both[-1] == 0
 
 
-@pytest.mark.parametrize(("rule", "p", "committed_b"), [("both", 0.5, 0), ("both", 0.8, 0.1), ("listener", 0.5, 0.05)])
+@pytest.mark.parametrize(("rule", "p", "committed_b"), [("both", 0.8, 0.1), ("listener", 0.5, 0.05)])
 def test_one_state_is_left_above_the_critical_fraction(rule, p, committed_b):
     critical = game.critical_fraction(p, rule, committed_b)
     below, above = (game.fixed_points(p, (critical + d, committed_b), rule) for d in (-1e-9, 1e-9))
@@ -231,50 +202,18 @@ def test_general_model_has_the_drift_of_all_meetings(rule, start_empty):
         np.testing.assert_allclose(model.drift(x[np.argsort(place)])[place], model.drift(x), atol=1e-16)
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_six_words_from_empty_lexicons(rule):
-    """Everyone starts with none; by symmetry all words stay equal, and the number of agents is kept."""
-    model = game.reaction_model(6, rule, start_empty=True)
-    start = np.eye(model.n_states)[model.index("none")]
-    end = meanfield.solve(model, initial=start, times=[5.0])["composition"].isel(time=0)
-    assert end.sum() == pytest.approx(1, abs=1e-12) and end.min() > -1e-12
-    # The first meeting ends an empty lexicon, and an agent has one meeting per unit of time.
-    assert end.sel(state="none") == pytest.approx(np.exp(-5), rel=1e-6)
-    holds = [sum(end.sel(state=name).item() for name in model.names[1:64] if word in name) for word in "ABCDEF"]
-    np.testing.assert_allclose(holds, holds[0], atol=1e-12)
-
-
-def test_an_unused_word_changes_nothing():
-    """Agents who do not hold the third word never get it."""
-    two, three = game.reaction_model(2), game.reaction_model(3)
-    place = [three.index(name) for name in two.names]
-    x, embedded = composition(7, 5), np.zeros(10)
-    embedded[place] = x
-    drift = three.drift(embedded)
-    np.testing.assert_allclose(drift[place], two.drift(x), atol=1e-16)
-    assert np.delete(drift, place).tolist() == [0] * 5
-
-
 # --- wrong input
 
 
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda: game.fixed_points(1.2), "p = 1.2"),
-        (lambda: game.fixed_points(-0.1), "p = -0.1"),
-        (lambda: game.fixed_points(float("nan")), "p = nan"),
-        (lambda: game.fixed_points(0.5, (-0.1, 0)), "committed = "),
-        (lambda: game.fixed_points(0.5, (0.6, 0.5)), "committed = "),
+        (lambda: game.fixed_points(1.2), "p = 1.2: expected a probability, 0 to 1, and none between 0 and 1e-30"),
+        (lambda: game.fixed_points(0.5, (0.6, 0.5)), "committed = .*: expected two fractions"),
         (lambda: game.fixed_points(0.5, rule="speaker"), "rule = 'speaker'"),
-        (lambda: game.rate_equation("speaker"), "rule = 'speaker'"),
-        (lambda: game.critical_fraction(2), "p = 2"),
+        (lambda: game.fixed_points(0.5, accepts=(1,)), "accepts = .*: expected two probabilities"),
         (lambda: game.critical_fraction(0.5, committed_b=-0.2), "committed_b = -0.2"),
-        (lambda: game.drift(np.ones(4), 0.5), r"x has shape \(4,\)"),
         (lambda: game.reaction_model(7), "n_words = 7"),
-        (lambda: game.reaction_model(0), "n_words = 0"),
-        (lambda: game.reaction_model(2, "speaker"), "rule = 'speaker'"),
-        (lambda: game.reaction_model(2, p=1.5), "p = 1.5"),
         (lambda: game.reaction_model(3, p=0.6), "p = 0.6: expected 0.5 for n_words = 3"),
     ],
 )

@@ -75,19 +75,15 @@ def test_the_ten_agents() -> None:
 
 
 def test_start() -> None:
-    fractions = starting_fractions("tipping")
-    assert fractions == pytest.approx(
+    x = initial_composition("tipping").to_series()
+    assert x[x > 0].to_dict() == pytest.approx(
         {
-            ("entrepreneur", "for"): 0.2,
-            ("entrepreneur", "against"): 0.1,
-            ("ordinary", "for"): 0.3,
-            ("ordinary", "against"): 0.4,
+            "entrepreneur/for/complying/for": 0.2,
+            "entrepreneur/against/complying/against": 0.1,
+            "ordinary/for/none": 0.3,
+            "ordinary/against/none": 0.4,
         }
     )
-    x = initial_composition(fractions)
-    assert float(x.sel(state="entrepreneur/against/complying/against")) == 0.1
-    assert float(x.sel(state="ordinary/for/none")) == 0.3
-    assert int((x > 0).sum()) == 4
 
 
 # --- operation probabilities ---
@@ -347,61 +343,38 @@ def test_the_document_has_the_numbers_of_the_model(curves: xr.Dataset) -> None:
 
 
 ALL = default_operations()
-BOTH = {("ordinary", "for"): 1.1, ("ordinary", "against"): -0.1}
 NOISE = BEHAVIOURS["noise"]
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: NormAgent("Ann", "leader", "", {}), "type = 'leader'"),
         (lambda: NormAgent("Ann", "ordinary", "", {"noise": "F"}), r"prefers\['noise'\] of Ann = 'F'"),
         (lambda: NormAgent(" ", "ordinary", "", {}), "name = ' '"),
         (lambda: NormAgent("Al", "ordinary", None, {}), "description = None of Al"),
         (lambda: NormAgent("Al", "ordinary", "", ["for"]), r"prefers = \['for'\] of Al"),
-        *(
-            (lambda utility=utility: replace(NOISE, utility=utility), "utility of 'noise' = .*expected a number from 1")
-            for utility in (0, 0.99, 100.01, -1, float("nan"), True, "80", None)
-        ),
+        (lambda: replace(NOISE, utility=0.99), "utility of 'noise' = .*expected a number from 1"),
         (lambda: Behaviour("x", "moral", 5, TEXTS, TEXTS), "kind = 'moral'"),
-        (
-            lambda: Behaviour("x", "injunctive", 5, {"for": " ", "against": "b"}, TEXTS),
-            r"standards\['for'\] of x = ' '",
-        ),
-        (lambda: Behaviour("", "injunctive", 5, TEXTS, TEXTS), "name = ''"),
         (lambda: Behaviour("x", "injunctive", 5, {"for": "a", "against": "a"}, TEXTS), "expected different texts"),
         (lambda: Behaviour("x", "injunctive", 5, TEXTS, TEXTS, "("), r"mentions of x = '\('"),
         (lambda: initial_composition({("ordinary", "for"): 0.9}), "sum to"),
-        (lambda: initial_composition(BOTH), "from 0 to 1"),
         (lambda: initial_composition({("citizen", "for"): 1.0}), "fractions have"),
-        (lambda: starting_fractions("noise", [NormAgent("Ann", "ordinary", "", {})]), "Ann prefers nothing in 'noise'"),
-        (lambda: checked_operations(ALL.drop_vars("abstract")), "lack 'abstract'"),
-        (lambda: checked_operations(ALL.assign(smile=0.5)), "unknown 'smile'"),
-        *(
-            (lambda value=value: checked_operations(table(ALL, abstract=value)), r"\['abstract'\] has the value")
-            for value in (-0.01, 1.01, np.nan)
-        ),
-        (lambda: checked_operations(ALL.assign(correct_type=0.5)), r"\['correct_type'\] has dims"),
-        (
-            lambda: checked_operations(ALL.assign_coords(held=["none", "same", "opposed", "x"])),
-            "lacks held = 'abstract'|has held = 'x'",
-        ),
-        (lambda: NormRates(encounters_per_day=0.0), "encounters_per_day"),
-        (lambda: NormRates(plans_per_day=-1.0), "plans_per_day"),
-        (lambda: NormRates(threshold=float("nan")), "threshold"),
-        (lambda: NormRates().synthesises("Entrepreneur", 30), "type = 'Entrepreneur'"),
-        (lambda: reaction_model(ALL, "queueing"), "behaviour = 'queueing'"),
         (lambda: initial_composition("noise", ["Bob"]), "expected one or more NormAgents"),
         (lambda: initial_composition("noise", AGENTS[:2] * 2), "expected different names"),
         (lambda: initial_composition([0.5, 0.5]), r"fractions = \[0.5, 0.5\]: expected"),
-        (lambda: reaction_model(ALL, "noise", {"plans_per_day": 1}), "expected NormRates"),
-        (lambda: reaction_model(ALL.assign(abstract=xr.DataArray("x")), "noise"), "expected real numbers"),
-        (lambda: observables(3, np.zeros(36)), "model is a int"),
         (
-            lambda: observables(meanfield.ReactionModel(["a"], [[0.5]], [[0.5]]), np.ones(1)),
-            "model is a ReactionModel: expected the result of",
+            lambda: initial_composition("noise", [NormAgent("Ann", "ordinary", "", {})]),
+            "Ann prefers nothing in 'noise'",
         ),
-        (lambda: observables(reaction_model(ALL, "noise"), np.ones(35) / 35), "has 35 along state: expected 36"),
+        (lambda: reaction_model(3, "noise"), "operations is a int"),
+        (lambda: reaction_model(ALL.drop_vars("abstract"), "noise"), "lack 'abstract'"),
+        (lambda: reaction_model(ALL.assign(smile=0.5), "noise"), "unknown 'smile'"),
+        (lambda: reaction_model(table(ALL, abstract=1.01), "noise"), r"\['abstract'\] has the value"),
+        (lambda: reaction_model(ALL.assign(correct_type=0.5), "noise"), r"\['correct_type'\] has dims"),
+        (lambda: reaction_model(ALL, "queueing"), "behaviour = 'queueing'"),
+        (lambda: reaction_model(ALL, "noise", {"plans_per_day": 1}), "expected NormRates"),
+        (lambda: NormRates(encounters_per_day=0.0), "encounters_per_day"),
+        (lambda: observables(3, np.zeros(36)), "model is a int: expected the result of"),
         (lambda: observables(reaction_model(ALL, "noise"), np.ones(36)), "misses a sum of 1 by 35"),
         (lambda: observables(reaction_model(ALL, "noise"), xr.DataArray([0.5, 0.5], dims="x")), "expected state"),
     ],

@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 
 from meanfield import InputError
-from theory import fit_mechanism1
-from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, fit_copying, play, read_counts
+from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, read_counts
+from theory.toolbox import endpoints_of_votes, played
 from validation import flag_game
 from validation.flag_game._endpoints import endpoints
 from validation.flag_game._gossip import simulate_gossip
@@ -31,19 +31,11 @@ def one(reports: list[str], **thresholds: float) -> xr.Dataset:
 @pytest.mark.parametrize(
     ("numbers", "expected"),
     [
-        ({"Peru": 8}, "correct_consensus"),
-        ({"Mali": 8}, "wrong_consensus"),
-        ({"Peru": 17, "Mali": 3}, "correct_consensus"),  # 0.85 exactly
-        ({"Peru": 16, "Mali": 4}, "fragmentation"),  # 0.80, and 0.20 is no faction
-        ({"Peru": 3, "Mali": 17}, "wrong_consensus"),
-        ({"Peru": 6, "Mali": 2}, "polarization"),  # 0.25 exactly
         ({"Peru": 15, "Mali": 4, "Chad": 1}, "fragmentation"),
-        ({"Peru": 4, "Mali": 4}, "polarization"),
         ({"Mali": 4, "Chad": 4}, "polarization"),  # the truth need not be a faction
         ({"Peru": 1, "Mali": 1, "Chad": 1, "Italy": 1}, "polarization"),  # four factions of 0.25
         ({"Peru": 1, "Mali": 1, "Chad": 1, "Italy": 1, "Gabon": 1}, "fragmentation"),
         ({"Peru": 6, "Mali": 1, "Chad": 1}, "fragmentation"),  # 0.75 and one faction only
-        ({"Peru": 6, "Mali": 1}, "correct_consensus"),  # 6/7 = 0.857
         ({"Peru": 1}, "correct_consensus"),
     ],
 )
@@ -56,14 +48,11 @@ def test_every_size_meets_its_thresholds_exactly() -> None:
     for n in range(1, 61):
         rows = np.array([["Peru"] * a + ["Mali"] * (n - a) for a in range(n + 1)])
         found = endpoints(rows, TRUE)["endpoint"].values
-        for a, endpoint in enumerate(found):
-            if 100 * a >= 85 * n:
-                expected = "correct_consensus"
-            elif 100 * (n - a) >= 85 * n:
-                expected = "wrong_consensus"
-            else:
-                expected = "polarization" if 4 * a >= n and 4 * (n - a) >= n else "fragmentation"
-            assert endpoint == expected, (n, a)
+        a = np.arange(n + 1)
+        polar = np.where((4 * a >= n) & (4 * (n - a) >= n), "polarization", "fragmentation")
+        wrong = np.where(100 * (n - a) >= 85 * n, "wrong_consensus", polar)
+        assert found.tolist() == np.where(100 * a >= 85 * n, "correct_consensus", wrong).tolist(), n
+        assert np.array(ENDPOINTS)[endpoints_of_votes(n)].tolist() == found.tolist(), n
 
 
 def test_thresholds_can_be_chosen() -> None:
@@ -88,12 +77,10 @@ def test_names_and_order_of_agents_do_not_matter() -> None:
     ("numbers", "expected"),
     [
         ({"Peru": 5, "Mali": 3}, 1),
-        ({"Peru": 3, "Mali": 5}, 0),
         ({"Peru": 4, "Mali": 4}, 1 / 2),
         ({"Peru": 2, "Mali": 2, "Chad": 2}, 1 / 3),
         ({"Peru": 2, "Mali": 3, "Chad": 3}, 0),  # a tie without the truth
         ({"Peru": 3, "Mali": 2, "Chad": 2}, 1),
-        ({"Mali": 2}, 0),
     ],
 )
 def test_a_tie_counts_for_the_chance_of_the_truth(numbers: dict[str, int], expected: float) -> None:
@@ -117,14 +104,6 @@ def test_accuracies_by_hand() -> None:
     low, high = found["endpoint_interval"].sel(endpoint="fragmentation").values
     assert low == 0 and high == pytest.approx(0.5615, abs=1e-4)  # z²/(n + z²)
     assert np.isnan(flag_game.accuracy(initial[:1], final[:1], "a")["social_uplift_se"])
-
-
-def test_uplift_is_paired() -> None:
-    """Where every run gains the same, its error is 0 although both accuracies scatter."""
-    initial = np.array([list("abbb"), list("aabb")])
-    final = np.array([list("aabb"), list("aaab")])
-    found = flag_game.accuracy(initial, final, "a")
-    assert found["social_uplift_se"] == 0 and found["initial_accuracy_se"] > 0.1
 
 
 @pytest.mark.parametrize("protocol", ["pairwise", "manager"])
@@ -154,7 +133,7 @@ def test_accuracies_of_a_simulation(protocol: str) -> None:
 
 def vote_game(n_agents: int, runs: int) -> xr.Dataset:
     """Runs of Mechanism 1 as answers of agents, whom isolation leaves undecided."""
-    n_true = play(APPENDIX_E, n_agents, runs, 7).truth_votes
+    n_true = played([APPENDIX_E], n_agents, runs, 7).truth_votes[:, 0]
     final = np.where(np.arange(n_agents) < n_true[:, None], TRUE, "Mali")
     return flag_game.accuracy(np.full_like(final, "Chad"), final, TRUE)
 
@@ -164,7 +143,6 @@ def by_size() -> xr.Dataset:
     return xr.concat([vote_game(n, runs) for n, runs in zip(SIZES, (60, 200), strict=True)], "n_agents")
 
 
-@pytest.mark.filterwarnings("ignore:runs = 100")
 def test_endpoints_are_what_fits_take(by_size: xr.Dataset) -> None:
     """The same runs, counted by the simulator of Mechanism 1 and answer by answer."""
     for k, (n, runs) in enumerate(zip(SIZES, (60, 200), strict=True)):
@@ -176,9 +154,6 @@ def test_endpoints_are_what_fits_take(by_size: xr.Dataset) -> None:
             np.testing.assert_allclose(getattr(alone, name), getattr(expected, name), rtol=1e-14)
     other_order = by_size.isel(endpoint=[2, 0, 3, 1])
     np.testing.assert_array_equal(read_counts(other_order).counts, read_counts(by_size).counts)
-    assert fit_copying(by_size).sizes["n_agents"] == 2
-    fit = fit_mechanism1(by_size, free=("J",), starts=0, runs=100, bootstrap=0)
-    np.testing.assert_array_equal(fit["measured"], by_size["endpoint_fraction"])
     unmeasured = read_counts(by_size[["seeds", "endpoint_count"]])
     assert np.isnan(unmeasured.accuracy).all() and unmeasured.seeds.tolist() == [60, 200]
 
@@ -187,17 +162,10 @@ def test_endpoints_are_what_fits_take(by_size: xr.Dataset) -> None:
     ("change", "message"),
     [
         (lambda d: d.drop_vars("n_agents"), "counts lacks the coordinate n_agents"),
-        (lambda d: d.drop_vars("seeds"), "counts lacks the column seeds"),
-        (lambda d: d.drop_vars("collective_accuracy_se"), "counts has collective_accuracy: expected"),
-        (lambda d: d.drop_vars("collective_accuracy"), "counts has collective_accuracy_se: expected"),
-        (lambda d: d.isel(endpoint=[0, 1, 2]), "endpoint_count has the endpoints"),
         (lambda d: d.isel(endpoint=[0, 1, 2, 3, 3]), "endpoint_count has the endpoints"),
-        (lambda d: d.assign_coords(endpoint=["correct", *ENDPOINTS[1:]]), "endpoint_count has the endpoints"),
-        (lambda d: d.drop_vars("endpoint"), "endpoint_count has the endpoints"),
         (lambda d: d.expand_dims(uptake=[0.1, 0.2]), "endpoint_count is over ('uptake', 'n_agents', 'endpoint')"),
-        (lambda d: d.assign(endpoint_count=d["endpoint_count"] + 1), "the endpoint counts at N = 4 sum to 64: above"),
+        (lambda d: d.assign(polarization_count=3), "counts has endpoint_count and polarization_count: expected one"),
         (lambda d: d.assign(final_mean=0.5), "counts has final_mean and collective_accuracy"),
-        (lambda d: xr.concat([d, d], "n_agents"), "N = [4, 16, 4, 16]: expected every population size once"),
     ],
 )
 def test_endpoints_that_cannot_be_fitted_are_named(by_size: xr.Dataset, change, message: str) -> None:
@@ -220,18 +188,12 @@ def test_games_with_a_manager_are_not_fitted() -> None:
     ("arguments", "message"),
     [
         ({"reports": np.array([["a", ""]]), "truth": "a"}, "reports: expected an answer from every agent"),
-        ({"reports": np.array([["a", None]], dtype=object), "truth": "a"}, "reports: expected an answer from every"),
         ({"reports": np.empty((3, 0)), "truth": 1}, r"reports has shape \(3, 0\)"),
         ({"reports": xr.DataArray(["a"], dims="run"), "truth": "a"}, "expected a dim agent"),
         ({"reports": np.array([["a", "b"]]), "truth": ["a", "b"]}, r"truth has shape \(2,\)"),
         ({"reports": np.array([["a", "b"]]), "truth": 0}, "truth = 0 is something else, and answers are text"),
-        ({"reports": np.array([["a", "b"]]), "truth": None}, "truth = None is something else"),
-        ({"reports": np.array([["a", "b"]]), "truth": np.array([0])}, "is something else, and answers are text"),
-        ({"reports": np.array([[0, 1]]), "truth": "0"}, "truth = '0' is text, and answers are something else"),
         ({"reports": np.array([["a", "b"]]), "truth": "A", "countries": "ab"}, "truth = 'A': expected one of a, b"),
         ({"reports": np.array([["a", "b"]]), "truth": "a", "countries": "a"}, "reports = 'b': expected one of a"),
-        ({"reports": np.array([["a", "b"]]), "truth": "a", "consensus": 0.5}, "consensus = 0.5"),
-        ({"reports": np.array([["a", "b"]]), "truth": "a", "faction": 0}, "faction = 0"),
     ],
 )
 def test_bad_input_is_named(arguments: dict, message: str) -> None:
@@ -248,15 +210,6 @@ def test_a_truth_that_nobody_gave() -> None:
         flag_game.accuracy(names, names, "C", countries=["a", "b", "c"])
 
 
-def test_countries_come_from_a_simulation_that_names_them() -> None:
-    p = np.random.default_rng(0).dirichlet([1, 1, 1], (4, 5))
-    games = simulate_gossip(p, runs=4, seed=0, uptake=0.5, truth=np.zeros(4, int), beliefs=True)
-    flag_game.accuracy(games)
-    games["truth"] = games["truth"].copy(data=np.array(["O"] * 4))
-    with pytest.raises(InputError, match="truth = 'O': expected one of 0, 1, 2"):
-        flag_game.accuracy(games)
-
-
 def test_accuracy_needs_the_truth() -> None:
     with pytest.raises(InputError, match="final and truth"):
         flag_game.accuracy(np.array([["a", "b"]]))
@@ -264,5 +217,3 @@ def test_accuracy_needs_the_truth() -> None:
         flag_game.accuracy(xr.Dataset({"initial_report": 0, "final_report": 0}))
     with pytest.raises(InputError, match="initial is for runs of shape"):
         flag_game.accuracy(np.array([["a", "b"]]), np.array([["a", "b"]] * 2), "a")
-    with pytest.raises(InputError, match="level = 1"):
-        flag_game.accuracy(np.array([["a", "b"]]), np.array([["a", "b"]]), "a", level=1)

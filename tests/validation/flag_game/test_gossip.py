@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.stats import betabinom, chisquare
+from scipy.stats import chisquare
 
-import meanfield
 from meanfield import InputError
 from theory.flag_game import gossip
 from validation.flag_game._gossip import simulate_gossip
@@ -114,7 +112,7 @@ def test_one_interaction_has_the_exact_law() -> None:
     assert chisquare(counts, np.full(18, 20_000 / 18)).pvalue < ALPHA  # control
 
 
-@pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
+@pytest.mark.parametrize("protocol", ["pairwise", "manager"])
 def test_lean_over_time_is_of_the_beliefs(protocol: str) -> None:
     """m and q of Eq. 8 at each probe, by hand from the beliefs of the same runs, ended there."""
     p, truth = random_crops(4, 5, 4), np.arange(6) % 3
@@ -140,33 +138,23 @@ def test_lean_of_a_run_ends_with_it() -> None:
 # --- exact limits ---
 
 
-def both(p: np.ndarray, first: dict, second: dict, **options) -> tuple[xr.Dataset, xr.Dataset]:
-    options = {"runs": 50, "seed": 5, "beliefs": True, "trajectories": True, "patience": None, **options}
-    return simulate_gossip(p, **first, **options), simulate_gossip(p, **second, **options)
-
-
 @pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
-@pytest.mark.parametrize("bandwidth", [1, 3, 7])
-def test_without_rewriting_uptake_is_literal(protocol: str, bandwidth: int) -> None:
+def test_without_rewriting_uptake_is_literal(protocol: str) -> None:
     """γ = 0 with any C, and any γ with C = I, to the last bit; with another C it is not."""
-    p = random_crops(6, 6, 4)
-    options = {"uptake": 0.37, "bandwidth": bandwidth, "protocol": protocol}
-    literal, no_rewriting = both(p, options, {**options, "rewrite": 0.0, "rewrite_map": SIMILARITY})
-    xr.testing.assert_identical(literal.drop_attrs(), no_rewriting.drop_attrs())
-    for identity in (np.tile(np.eye(4), (6, 1, 1)), np.tile(3 * np.eye(4), (6, 1, 1))):
-        _, itself = both(p, options, {**options, "rewrite": 0.61, "rewrite_map": identity})
-        if identity.max() == 1:
-            xr.testing.assert_identical(literal.drop_attrs(), itself.drop_attrs())
-        np.testing.assert_allclose(literal["final_belief"], itself["final_belief"], atol=1e-12)
-    _, rewritten = both(p, options, {**options, "rewrite": 0.61, "rewrite_map": SIMILARITY})
+    p, identity = random_crops(6, 6, 4), np.tile(np.eye(4), (6, 1, 1))
+    options = {"uptake": 0.37, "bandwidth": 3, "protocol": protocol, "runs": 50, "seed": 5, "beliefs": True}
+    literal = simulate_gossip(p, **options).drop_attrs()
+    for rewrite, rewrite_map in ((0.0, SIMILARITY), (0.61, identity)):
+        same = simulate_gossip(p, rewrite=rewrite, rewrite_map=rewrite_map, **options)
+        xr.testing.assert_identical(literal, same.drop_attrs())
+    rewritten = simulate_gossip(p, rewrite=0.61, rewrite_map=SIMILARITY, **options)
     assert np.abs(literal["final_belief"] - rewritten["final_belief"]).max() > 0.01
 
 
-@pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
-def test_a_flat_anchor_is_plain_gossip(protocol: str) -> None:
+def test_a_flat_anchor_is_plain_gossip() -> None:
     beliefs = random_crops(7, 6, 28)
     flat = np.full((6, 28), 1 / 28)
-    options = {"uptake": 0.4, "bandwidth": 3, "protocol": protocol, "runs": 50, "seed": 8, "patience": None}
+    options = {"uptake": 0.4, "bandwidth": 3, "runs": 50, "seed": 8, "patience": None}
     anchored = simulate_gossip(flat, initial=beliefs, beliefs=True, **options)
     plain = simulate_gossip(beliefs, grounded=False, beliefs=True, **options)
     xr.testing.assert_identical(anchored.drop_attrs(), plain.drop_attrs())
@@ -211,7 +199,7 @@ def test_a_message_that_the_map_sends_to_nothing_is_taken_literally() -> None:
 
 @pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
 def test_beliefs_stay_probabilities_on_the_support_of_the_crop(protocol: str) -> None:
-    for seed in range(20):
+    for seed in range(5):
         p = random_crops(seed, 5, 6, zeros=0.7)
         similarity = np.random.default_rng(seed).random((6, 6)) < 0.3
         team = {"uptake": [0, 0.2, 0.9, 1, 1], "rewrite": [1, 0.5, 0, 1, 0], "bandwidth": [1, 2, math.inf, 1, 3]}
@@ -246,55 +234,15 @@ def test_the_moment_equations_are_exact(bandwidth: float) -> None:
     np.testing.assert_allclose(found["agent"], [agent, after[1]], rtol=1e-13)
 
 
-@pytest.mark.parametrize(("alpha", "m"), [(1.0, 1), (0.5, 1), (0.5, 3)])
-def test_the_first_drift_is_that_of_the_law(alpha: float, m: int) -> None:
-    """α²(1 - 1/K)/(mN²), exactly in theory and within error in simulation; half or twice of it is rejected."""
-    N, K = 5, 4
-    law = alpha**2 * (1 - 1 / K) / (m * N**2)
-    assert gossip.drift(n_agents=N, uptake=alpha, bandwidth=m, n_labels=K) == pytest.approx(law, rel=1e-12)
-    found = simulate_gossip(
-        np.full((N, K), 1 / K), runs=4000, seed=2, uptake=alpha, bandwidth=m, kappa=0.2, beliefs=True, grounded=False
-    )
-    gain = (found["final_belief"].mean("agent") ** 2).sum("country").values - 1 / K
-    if m == 1:
-        np.testing.assert_allclose(gain, law, rtol=1e-9)  # with one label the gain is the same in every run
-    else:
-        assert abs(z_of(gain, law)) < Z and abs(z_of(gain, 2 * law)) > Z and abs(z_of(gain, law / 2)) > Z
-
-
-@pytest.mark.parametrize(("alpha", "m"), [(0.6, 1), (0.3, 3), (1.0, 2)])
-def test_heterozygosity_decays_as_the_moment_equations_say(alpha: float, m: int) -> None:
-    N, K = 6, 5
-    start = random_crops(4, N, K)
-    group, agent = 1 - (start.mean(0) ** 2).sum(), (1 - (start**2).sum(1)).mean()
-    law = {"n_agents": N, "uptake": alpha, "group": group, "agent": agent}
-    for t in (3, 20, 50):
-        found = simulate_gossip(
-            start,
-            runs=4000,
-            seed=t,
-            uptake=alpha,
-            bandwidth=m,
-            kappa=t / N,
-            beliefs=True,
-            grounded=False,
-            patience=None,
-        )["final_belief"]
-        now = 1 - (found.mean("agent") ** 2).sum("country").values
-        own = (1 - (found**2).sum("country")).mean("agent").values
-        exact = gossip.heterozygosity([t], bandwidth=m, **law).isel(interaction=0)
-        assert abs(z_of(now, float(exact["group"]))) < Z
-        assert abs(z_of(own, float(exact["agent"]))) < Z
-        other = gossip.heterozygosity([t], bandwidth=m + 1, **law).isel(interaction=0)
-        assert abs(z_of(own, float(other["agent"]))) > Z
-
-
-def test_decay_rates_of_large_groups() -> None:
-    for alpha, m in ((1.0, 1), (0.5, 1), (0.2, 3), (0.9, 10)):
-        rate = gossip.decay_rate(n_agents=10_000, uptake=alpha, bandwidth=m)
+def test_heterozygosity_falls_at_known_rates_at_first_and_at_last() -> None:
+    """α²(1 - 1/K)/(mN²) from beliefs 1/K in all labels; 2α²/(N²(2m(1 - α) + α)) late in large groups."""
+    for alpha, m in ((1.0, 1), (0.5, 1), (0.2, 3)):
+        found = gossip.heterozygosity([0, 1], n_agents=5, uptake=alpha, bandwidth=m, group=1 - 1 / 4)["group"].values
+        assert found[0] - found[1] == pytest.approx(alpha**2 * (1 - 1 / 4) / (m * 5**2), rel=1e-12)
+        late = [10**9, 2 * 10**9]
+        found = gossip.heterozygosity(late, n_agents=10_000, uptake=alpha, bandwidth=m, group=0.5)["group"].values
+        rate = -np.log(found[1] / found[0]) / 10**9
         assert rate == pytest.approx(2 * alpha**2 / (1e8 * (2 * m * (1 - alpha) + alpha)), rel=2e-3)
-    small = gossip.decay_rate(n_agents=1000, uptake=1e-3, bandwidth=2)
-    assert small == pytest.approx(1e-6 / (2 * 1e6), rel=5e-3)  # α²/(mN²)
 
 
 # --- the voter model, α = m = 1 ---
@@ -319,20 +267,6 @@ def test_voters_fixate_with_their_initial_share_in_the_exact_time() -> None:
     time = np.linalg.solve(-generator, np.ones(N - 1))
     assert abs(z_of(found["steps"].values, time[n - 1])) < Z
     assert abs(z_of(found["steps"].values, time[n - 1] * 0.9)) > Z
-
-
-def test_voters_among_zealots_are_beta_binomial() -> None:
-    """Agents with α = 0 never move: of the others, the number for the first label is BetaBinomial(n, z_1, z_2)."""
-    free, first, second = 10, 2, 3
-    start = np.concatenate([voters(5, free), voters(first, first + second)])
-    uptake = [1.0] * free + [0.0] * (first + second)
-    found = simulate_gossip(
-        start, runs=10_000, seed=3, uptake=uptake, grounded=False, kappa=60, patience=None, beliefs=True
-    )
-    held = found["final_belief"].sel(country="0").isel(agent=slice(free)).sum("agent").values.round().astype(int)
-    counts = np.bincount(held, minlength=free + 1)
-    assert chisquare(counts, 10_000 * betabinom(free, first, second).pmf(np.arange(free + 1))).pvalue > ALPHA
-    assert chisquare(counts, 10_000 * betabinom(free, first, second + 0.3).pmf(np.arange(free + 1))).pvalue < ALPHA
 
 
 # --- fixation under a bias ---
@@ -421,21 +355,10 @@ def test_a_run_depends_on_its_seed_and_number_only() -> None:
     finally:
         numba.set_num_threads(threads)
     xr.testing.assert_identical(single, many)
-    for every in (3, 40):  # answers that are drawn take numbers of their own
-        probed = simulate_gossip(p, runs=60, probe_every=every, report="sampled", **options)
-        np.testing.assert_array_equal(probed["final_belief"], many["final_belief"])
+    probed = simulate_gossip(p, runs=60, probe_every=3, report="sampled", **options)  # answers have their own numbers
+    np.testing.assert_array_equal(probed["final_belief"], many["final_belief"])
     other = simulate_gossip(p, runs=60, **{**options, "seed": 10})
     assert (other["final_belief"] != many["final_belief"]).any(["agent", "country"]).all()
-
-
-def test_answers_are_independent_of_what_follows() -> None:
-    """Whether agent 0 first answers '0' says nothing of who speaks first."""
-    found = simulate_gossip(
-        np.full((2, 2), 0.5), runs=2000, seed=1, uptake=1.0, kappa=0.5, report="sampled", beliefs=True
-    )
-    first_spoke = found["final_belief"].sel(agent=1).max("country").values == 1
-    answered = found["initial_report"].sel(agent=0).values == "0"
-    assert abs(z_of(first_spoke == answered, 0.5)) < Z and abs(z_of(first_spoke == answered, 0.6)) > Z
 
 
 def test_crops_of_each_run() -> None:
@@ -449,7 +372,7 @@ def test_crops_of_each_run() -> None:
     assert together["truth"].values.tolist() == ["0", "1", "2", "3", "0", "1"]
 
 
-@pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
+@pytest.mark.parametrize("protocol", ["pairwise", "manager"])
 def test_a_run_stops_after_five_unanimous_probes(protocol: str) -> None:
     p = np.tile([0.97, 0.01, 0.01, 0.01], (4, 1))
     options = {"runs": 3, "seed": 0, "uptake": 0.1, "protocol": protocol, "trajectories": True}
@@ -479,26 +402,6 @@ def test_only_unanimous_probes_in_a_row_count() -> None:
     assert broken > 50  # runs that were unanimous, and then not
 
 
-def test_a_lone_dissenter_keeps_a_run_going() -> None:
-    p = np.array([[1.0, 0.0]] * 4 + [[0.0, 1.0]])
-    found = simulate_gossip(p, runs=20, seed=0, uptake=0.5, trajectories=True, kappa=7)
-    assert not found["stopped"].any() and (found["steps"] == 35).all()
-    assert (found["final_report"].isel(agent=4) == "1").all()
-
-
-def test_probes_agree_with_the_reports() -> None:
-    p = random_crops(5, 6, 4)
-    crops = xr.DataArray(p, dims=("agent", "country"), coords={"country": COUNTRIES})
-    found = simulate_gossip(crops.T, runs=40, seed=1, uptake=0.5, bandwidth=3, trajectories=True, probe_every=5)
-    last = found["report"].notnull().all("agent").sum("probe") - 1
-    for run in range(40):
-        assert (found["report"][run, int(last[run])] == found["final_report"][run]).all()
-    assert (found["report"][:, 0] == found["initial_report"]).all()
-    best = np.array(COUNTRIES)[p.argmax(1)]
-    assert (found["initial_report"].values == best).all()
-    assert int(found["step"][-1]) == 96 and found["step"].values[1] == 5
-
-
 def test_ties_are_broken_evenly_and_samples_follow_the_belief() -> None:
     p = np.tile([0.4, 0.2, 0.4, 0.0], (5, 1))
     options = {"runs": 2000, "seed": 3, "uptake": 0.5, "kappa": 0}
@@ -513,16 +416,6 @@ def test_ties_are_broken_evenly_and_samples_follow_the_belief() -> None:
         assert chisquare(skewed, expected_counts[possible]).pvalue < ALPHA
 
 
-def test_saved_and_loaded(tmp_path: Path) -> None:
-    p = random_crops(5, 6, 4)
-    found = simulate_gossip(
-        p, runs=4, seed=1, uptake=[0.5] * 6, truth=1, trajectories=True, beliefs=True, protocol="manager"
-    )
-    loaded = meanfield.load(meanfield.save(found, tmp_path / "gossip.nc"))
-    xr.testing.assert_equal(found, loaded)
-    assert loaded.attrs["kind"] == "gossip" and loaded.attrs["option_uptake"] == "0.5 0.5 0.5 0.5 0.5 0.5"
-
-
 # --- names of countries ---
 
 
@@ -531,15 +424,15 @@ def labelled(values: np.ndarray, *dims: str) -> xr.DataArray:
     return xr.DataArray(values, dims=dims, coords={dim: COUNTRIES for dim in dims if dim in ("country", "reported")})
 
 
-@pytest.mark.parametrize("explicit", [False, True])
-def test_countries_are_told_by_their_names(explicit: bool) -> None:
+def test_countries_are_told_by_their_names() -> None:
     """Beliefs and maps with their countries, and their dims, in another order give the same runs to the last bit."""
     p, start = random_crops(1, 3, 4), random_crops(2, 3, 4)
-    C = maps_of(p, SIMILARITY) if explicit else SIMILARITY
+    C = maps_of(p, SIMILARITY)
     crops, initial = labelled(p, "agent", "country"), labelled(start, "agent", "country")
-    rewrite_map = labelled(C, *(["agent"] if explicit else []), "country", "reported")
+    rewrite_map = labelled(C, "agent", "country", "reported")
     options = {"runs": 20, "seed": 3, "bandwidth": 2, "kappa": 3, "beliefs": True, **TEAM}
     positional = simulate_gossip(crops, initial=start, rewrite_map=C, **options)
+    assert (positional["initial_report"].values == np.array(COUNTRIES)[start.argmax(1)]).all()
     other, another = ["Chad", "Peru", "Italy", "Mali"], ["Italy", "Chad", "Peru", "Mali"]
     moved = rewrite_map.sel(country=other, reported=another).transpose("reported", ..., "country")
     turned = initial.sel(country=another).T
@@ -547,19 +440,14 @@ def test_countries_are_told_by_their_names(explicit: bool) -> None:
     for change in ({"initial": turned.values.T}, {"rewrite_map": moved.transpose(*rewrite_map.dims).values}):
         taken = simulate_gossip(crops, **{"initial": start, "rewrite_map": C, **change}, **options)
         assert np.abs(taken["final_belief"] - positional["final_belief"]).max() > 0.05  # control
-    without = simulate_gossip(p, initial=turned.drop_vars("country").T, rewrite_map=C, **options)
-    expected = simulate_gossip(p, initial=turned.values.T, rewrite_map=C, **options)
-    np.testing.assert_array_equal(without["final_belief"], expected["final_belief"])
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda c: {"initial": c.assign_coords(country=["Peru", "Mali", "Chad", "Oman"])}, "initial: country = .*Oman"),
-        (lambda c: {"initial": c.assign_coords(country=["Peru", "Mali", "Chad", "Chad"])}, "expected different"),
         (lambda c: {"compatibility": c.assign_coords(country=["Peru"] * 4)}, "compatibility: country = "),
         (lambda c: {"rewrite_map": xr.DataArray(SIMILARITY)}, r"rewrite_map has the dims \('dim_0', 'dim_1'\)"),
-        (lambda c: {"rewrite_map": labelled(SIMILARITY, "agent", "country")}, "rewrite_map has the dims"),
         (
             lambda c: {"rewrite_map": labelled(SIMILARITY, "country", "reported").drop_vars("reported")},
             "along both country and reported",
@@ -582,37 +470,22 @@ def test_other_countries_are_refused(change, message: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"compatibility": np.ones((3, 4))}, "compatibility: expected probabilities"),
-        ({"compatibility": np.full((3, 4), np.nan)}, "compatibility: expected probabilities"),
-        ({"compatibility": np.array([[1.5, -0.5], [1, 0]])}, "the smallest entry is -0.5"),
+        ({"compatibility": np.array([[1.5, -0.5], [1, 0]])}, "compatibility: .*the smallest entry is -0.5"),
         ({"compatibility": np.array([[1 - 1e-150, 1e-150], [1, 0]])}, "0 or at least 1e-100"),
         ({"compatibility": np.ones((1, 1))}, r"compatibility has shape \(1, 1\)"),
         ({"compatibility": xr.DataArray(np.eye(3), dims=("crop", "country"))}, "compatibility has the dims"),
         ({"compatibility": np.full((2, 3, 4), 0.25)}, "compatibility is for 2 runs: expected one for all or 5"),
-        ({"runs": 0}, "runs = 0"),
-        ({"seed": -1}, "seed = -1"),
-        ({"uptake": 1.2}, "uptake = 1.2"),
+        ({"uptake": 1.2}, "uptake = 1.2: expected from 0 to 1"),
         ({"uptake": [0.5, 0.5]}, r"uptake has shape \(2,\)"),
-        ({"uptake": float("nan")}, "uptake = nan"),
-        ({"bandwidth": 0}, "bandwidth = 0"),
         ({"bandwidth": 1.5}, "bandwidth = 1.5"),
         ({"rewrite": 0.5}, "a rewrite needs a rewrite_map"),
-        ({"rewrite": -0.5}, "rewrite = -0.5"),
         ({"rewrite_map": np.ones((3, 4))}, r"rewrite_map has shape \(3, 4\)"),
         ({"rewrite_map": -np.ones((4, 4))}, "rewrite_map: expected finite"),
         ({"truth": "Atlantis"}, "truth = 'Atlantis'"),
-        ({"truth": 4}, "truth = 4"),
         ({"truth": [0, 1]}, "truth has 2 entries"),
-        ({"rival": 1, "trajectories": True}, "rival = 1: expected truth and trajectories=True"),
         ({"rival": 1, "truth": 0}, "rival = 1: expected truth and trajectories=True"),
-        ({"rival": 4, "truth": 0, "trajectories": True}, "rival = 4"),
         ({"rival": [0, 1, 1, 1, 1], "truth": 0, "trajectories": True}, "expected another country than truth"),
-        ({"protocol": "seance"}, "protocol = 'seance'"),
-        ({"report": "honest"}, "report = 'honest'"),
-        ({"protocol": "manager", "manager_uptake": 2.0}, "manager_uptake = 2.0"),
         ({"kappa": -1}, "kappa = -1"),
-        ({"probe_every": 0}, "probe_every = 0"),
-        ({"patience": 0}, "patience = 0"),
         ({"initial": "sharp"}, "initial = 'sharp'"),
         ({"initial": np.full((3, 5), 0.2)}, r"initial has shape \(1, 3, 5\)"),
         ({"compatibility": np.eye(4)[:3], "initial": np.eye(4)[1:]}, "agent 0 believes in no country"),
@@ -625,42 +498,24 @@ def test_bad_input_is_named(change: dict, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "message"),
     [
-        {"n_agents": 1},
-        {"n_agents": 10.5},
-        {"uptake": -0.1},
-        {"bandwidth": 0},
-        {"bandwidth": 1.5},
-        {"bandwidth": math.nan},
-        {"group": 1.0},
-        {"agent": 0.9},
+        ({"interactions": [-1]}, r"interactions = \[-1\]"),
+        ({"bandwidth": 1.5}, "bandwidth = 1.5"),
+        ({"agent": 0.9}, "group = 0.5, agent = 0.9: expected 0 ≤ agent ≤ group"),
     ],
 )
-def test_bad_input_of_the_moments_is_named(change: dict) -> None:
-    arguments = {"n_agents": 5, "uptake": 0.5, "bandwidth": 1, "group": 0.5, **change}
-    with pytest.raises(InputError, match=next(iter(change))):
-        gossip.heterozygosity([1], **arguments)
-    with pytest.raises(InputError, match="interactions"):
-        gossip.heterozygosity([-1], n_agents=5, uptake=0.5, bandwidth=1, group=0.5)
-    with pytest.raises(InputError, match="biased = 'nobody'"):
-        gossip.fixation(0.1, n_agents=5, uptake=0.5, bandwidth=1, biased="nobody")
-
-
-@pytest.mark.parametrize("change", [{"n_agents": 10.5}, {"bandwidth": 1.5}, {"n_labels": 2.5}, {"n_labels": 1}])
-def test_parts_of_agents_and_labels_are_refused(change: dict) -> None:
-    (name, value), *_ = change.items()
-    arguments = {"n_agents": 10, "uptake": 0.5, "bandwidth": 1, **change}
-    with pytest.raises(InputError, match=f"^{name} = {value}"):
-        gossip.drift(**{"n_labels": 3, **arguments})
-    if name != "n_labels":
-        with pytest.raises(InputError, match=f"^{name} = {value}"):
-            gossip.fixation(0.1, **arguments)
+def test_bad_input_of_the_moments_is_named(change: dict, message: str) -> None:
+    arguments = {"interactions": [1], "n_agents": 5, "uptake": 0.5, "bandwidth": 1, "group": 0.5, **change}
+    with pytest.raises(InputError, match=message):
+        gossip.heterozygosity(**arguments)
+    with pytest.raises(InputError, match=r"uptake = 0, bandwidth = 1: expected a positive and a finite"):
+        gossip.fixation(0.1, n_agents=5, uptake=0, bandwidth=1)
 
 
 def test_pairs_cannot_differ_by_more_than_altogether() -> None:
     """N agents with a label each: group = 1 - 1/N, agent = 0, and any two differ. More than that can't be."""
-    for n in (2, 3, 7, 49):
+    for n in (2, 49):
         options = {"n_agents": n, "uptake": 0.5, "bandwidth": 1, "agent": 0.0}
         found = gossip.heterozygosity([0], group=1 - 1 / n, **options)
         assert found["group"] == 1 - 1 / n

@@ -11,8 +11,7 @@ from scipy.stats import binom
 
 from meanfield import InputError
 from meanfield.toolbox import in_threads, labelled, real_number, real_numbers, stamp, whole_number
-from theory.flag_game.mechanism1 import ENDPOINTS, endpoints_of_votes
-from theory.flag_game.mechanism1._endpoints import CONSENSUS_PERCENT, POLAR_PERCENT
+from theory.flag_game.mechanism1._endpoints import CONSENSUS_PERCENT, ENDPOINTS, POLAR_PERCENT, endpoints_of_votes
 
 MOST_AGENTS = 256  # a distribution takes a second at N = 128, and 2⁵ times as long at twice that
 KEPT = 256  # distributions, of (N + 1)² · 4 numbers each

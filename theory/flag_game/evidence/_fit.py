@@ -14,8 +14,9 @@ from meanfield import InputError
 from meanfield.toolbox import check_level, labelled, one_of, shown, stamp
 from theory.flag_game.evidence._copying import INTERACTIONS_PER_AGENT, anchored_mixture, by_anchored
 from theory.flag_game.evidence._runs import PRIOR, UNKNOWN, Runs, Source, read_runs
-from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, endpoints_of_votes
+from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS
 from theory.flag_game.mechanism1._agents import played
+from theory.flag_game.mechanism1._endpoints import endpoints_of_votes
 
 TOGETHER = 64  # runs with their distributions in memory
 PSEUDO_RUNS = 2.0  # half a run of each endpoint, the prior of Krichevsky and Trofimov
@@ -145,8 +146,7 @@ def fit(
 
     See Also
     --------
-    predict : other runs by this fit
-    forecast : fit, predict and score at once
+    forecast : other runs by fitted models
 
     Examples
     --------

@@ -29,7 +29,6 @@ from theory.flag_game.evidence._fit import (
     lapse_of,
     lapsing,
     log_likelihoods,
-    model_of,
     models_of,
     with_ends,
 )
@@ -42,51 +41,10 @@ EVIDENCE = tuple(np.linspace(0, 1, 11).round(9).tolist())
 ANSWERS = 50
 
 
-def predict(fitted: xr.Dataset, runs: Source | Runs, *, crops: str = "decided") -> xr.Dataset:
-    """Probability of each endpoint of runs, by a fit.
-
-    Parameters
-    ----------
-    fitted
-        Result of `fit`.
-    runs, crops
-        As for `read_runs`; outcomes may be unknown.
-
-    Returns
-    -------
-    Dataset over `model`, one, and `run`, as from `forecast`.
-
-    Raises
-    ------
-    InputError
-        If `fitted` is something else, or a run is not as described.
-
-    See Also
-    --------
-    forecast : several models at once
-
-    Examples
-    --------
-    >>> from theory.flag_game.evidence import fit, predict
-    >>> ends = ["correct_consensus", "correct_consensus", "polarization", "wrong_consensus"]
-    >>> runs = pd.DataFrame({"N": 4, "rival_count": [0, 100, 100, 200], "valid_count": 200, "outcome": ends})
-    >>> planned = pd.DataFrame({"N": [8], "rival_count": [100], "valid_count": [400]})
-    >>> found = predict(fit(runs, "zealots"), planned)["probability"].isel(model=0, run=0)
-    >>> found.to_series().round(2).to_dict()
-    {'correct_consensus': 0.39, 'wrong_consensus': 0.1, 'polarization': 0.43, 'fragmentation': 0.08}
-    """
-    expect(fitted, "flag_run_fit", "fitted")
-    given, model = read_runs(runs, crops=crops), model_of(fitted.attrs["option_model"])
-    estimate = fitted["estimate"].sel(parameter=list(model.parameters))
-    point = estimate if model.parameters else fitted["frequency"].sel(endpoint=list(ENDPOINTS))
-    law = model.at(point.values).laws(given)[:, 0]
-    return _labelled([model.name], given, lapsing(law, float(fitted.attrs["lapse"]))[None], crops)
-
-
 def forecast(
     train: Source | Runs, test: Source | Runs, models: Sequence[str] = MODELS, *, crops: str = "decided"
 ) -> xr.Dataset:
-    """Fit models to some runs and predict others, and score the forecasts.
+    """Fit models to some runs, predict others, and score the forecasts.
 
     Parameters
     ----------
@@ -123,8 +81,12 @@ def forecast(
     """
     chosen, given = models_of(models), with_ends(read_runs(train, crops=crops), "train")
     tested = read_runs(test, crops=crops)
-    found = [predict(fit(given, model.name), tested)["probability"].values[0] for model in chosen]
-    return _labelled(list(models), tested, np.stack(found), crops)
+    found = np.empty((len(chosen), len(tested), len(ENDPOINTS)))
+    for law, model in zip(found, chosen, strict=True):
+        fitted = fit(given, model.name)
+        point = fitted["estimate"] if model.parameters else fitted["frequency"]
+        law[:] = lapsing(model.at(point.values).laws(tested)[:, 0], fitted.attrs["lapse"])
+    return _labelled(list(models), tested, found, crops)
 
 
 def cross_validate(runs: Source | Runs, models: Sequence[str] = MODELS, *, crops: str = "decided") -> xr.Dataset:

@@ -39,6 +39,10 @@ def heterozygosity(
 ) -> xr.Dataset:
     """The expected heterozygosity of a group and of its agents after a number of interactions, exactly.
 
+    At first it falls by α²(1 - 1/K)/(m N²) an interaction if every agent believes 1/K in each of K labels [Tanaka
+    2026]. At late times, in large groups, it falls at the rate 2α²/(N²(2m(1 - α) + α)) an interaction: 2/N² for the
+    voter model (α = m = 1), α²/(mN²) for small α.
+
     Parameters
     ----------
     interactions
@@ -91,66 +95,6 @@ def heterozygosity(
         name: ("interaction", values[:, k], "expected heterozygosity") for k, name in enumerate(("group", "agent"))
     }
     return labelled(columns, {"interaction": ("interaction", times, {"units": "interactions"})})
-
-
-def drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> float:
-    """The expected increase of homogeneity, Σ_k (mean belief in k)², at the first interaction of indifferent agents.
-
-    It is α²(1 - 1/K)/(m N²) if every agent believes 1/K in each of K labels. Source: Tanaka 2026.
-
-    Parameters
-    ----------
-    n_agents, uptake, bandwidth, n_labels
-        N, α and m, as for `heterozygosity`, and K ≥ 2.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range.
-
-    See Also
-    --------
-    heterozygosity : later interactions
-
-    Examples
-    --------
-    α²/(2mN²) for two labels.
-
-    >>> round(theory.flag_game.gossip.drift(n_agents=10, uptake=0.5, bandwidth=2, n_labels=2), 9)
-    0.000625
-    """
-    step = _moments_step(n_agents, uptake, bandwidth)
-    even = 1 - 1 / whole_number("n_labels", n_labels, 2)
-    return float(even - (step @ [even, even])[0])
-
-
-def decay_rate(*, n_agents: int, uptake: float, bandwidth: float) -> float:
-    """The decay rate of the expected heterozygosity per interaction at late times: 1 minus the leading eigenvalue.
-
-    For large N it is 2α²/(N²(2m(1 - α) + α)): 2/N² for the voter model (α = m = 1), α²/(mN²) for small α.
-
-    Parameters
-    ----------
-    n_agents, uptake, bandwidth
-        N, α and m, as for `heterozygosity`.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range.
-
-    See Also
-    --------
-    heterozygosity : the decaying quantity
-
-    Examples
-    --------
-    For 100 voters it is close to 2/N².
-
-    >>> round(theory.flag_game.gossip.decay_rate(n_agents=100, uptake=1, bandwidth=1) * 100**2, 3)
-    2.02
-    """
-    return float(1 - np.linalg.eigvals(_moments_step(n_agents, uptake, bandwidth)).real.max())
 
 
 def fixation(

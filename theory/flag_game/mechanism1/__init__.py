@@ -1,14 +1,10 @@
 """Mechanism 1 of [002], random fields and social coupling: parameters, simulator, and fits to measured endpoints."""
 
-from theory.flag_game.mechanism1._agents import Ends as Ends
-from theory.flag_game.mechanism1._agents import play as play
-from theory.flag_game.mechanism1._counts import EndpointCounts as EndpointCounts
-from theory.flag_game.mechanism1._counts import Source as Source
-from theory.flag_game.mechanism1._counts import read_counts as read_counts
 from theory.flag_game.mechanism1._endpoints import ENDPOINTS as ENDPOINTS
-from theory.flag_game.mechanism1._endpoints import endpoints_of_votes as endpoints_of_votes
+from theory.flag_game.mechanism1._endpoints import EndpointCounts as EndpointCounts
+from theory.flag_game.mechanism1._endpoints import Source as Source
+from theory.flag_game.mechanism1._endpoints import read_counts as read_counts
 from theory.flag_game.mechanism1._fit import fit as fit
-from theory.flag_game.mechanism1._models import compare_models as compare_models
 from theory.flag_game.mechanism1._parameters import APPENDIX_E as APPENDIX_E
 from theory.flag_game.mechanism1._parameters import PARAMETERS as PARAMETERS
 from theory.flag_game.mechanism1._parameters import Mechanism1 as Mechanism1

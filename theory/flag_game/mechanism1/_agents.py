@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from meanfield import InputError
-from meanfield.toolbox import check_memory, in_threads, instance, shown, whole_number
+from meanfield.toolbox import in_threads
 from theory.flag_game.mechanism1._endpoints import Moments, moments_of_laws
 from theory.flag_game.mechanism1._parameters import Mechanism1
 from theory.pairs import next_pair, pair_limits
@@ -27,71 +26,11 @@ INTERACTIONS_A_NUMBER = 64  # in the time in which a thread is taken to work on 
 
 
 class Ends(NamedTuple):
-    """Ends of runs of one population size; m and q at the end alone, or at the start and after every N interactions.
+    """Ends of runs of one population size under several parameters."""
 
-    See Also
-    --------
-    play : runs that end so
-    """
-
-    truth_votes: np.ndarray  # (runs,), agents who vote for the truth; the others vote for the rival
-    m: np.ndarray  # (runs, times), mean of s_i = tanh(β ℓ_i), [002] Eq. 8
-    q: np.ndarray  # (runs, times), mean of s_i²
-
-
-def play(
-    parameters: Mechanism1,
-    n_agents: int,
-    runs: int,
-    seed: int,
-    report: Callable[[int], object] = lambda done: None,
-    trajectories: bool = False,
-) -> Ends:
-    """`runs` runs among N agents; a run depends on (parameters, seed, N, its number) only, not on threads.
-
-    Parameters
-    ----------
-    parameters
-        Parameters of the fields and of the coupling.
-    n_agents, runs
-        N ≥ 2, and the number of runs.
-    seed
-        Seed of all random numbers.
-    report
-        Called with the number of runs done since its last call.
-    trajectories
-        Whether `m` and `q` are kept at the start and after every N interactions.
-
-    Returns
-    -------
-    Ends
-
-    Raises
-    ------
-    InputError
-        If an argument is not as described, or the runs would take too much memory.
-
-    See Also
-    --------
-    validation.flag_game.simulate : the same runs, labelled
-
-    Examples
-    --------
-    The share of votes for the truth at the end, with the parameters of Appendix E.
-
-    >>> from theory.flag_game.mechanism1 import APPENDIX_E, play
-    >>> ends = play(APPENDIX_E, n_agents=16, runs=1000, seed=1)
-    >>> ends.truth_votes.shape, round(ends.truth_votes.mean().item() / 16, 1)
-    ((1000,), 0.6)
-    """
-    instance("parameters", parameters, Mechanism1)
-    n_agents, runs = whole_number("n_agents", n_agents, 2), whole_number("runs", runs, 1)
-    seed = whole_number("seed", seed)
-    if not callable(report):
-        raise InputError(f"report = {shown(report)}: expected a function")
-    times = parameters.interactions_per_agent + 1 if trajectories else 1
-    check_memory(16 * runs * (times + 1) + 8 * n_agents, f"runs = {runs}, n_agents = {n_agents}", "fewer of both")
-    return Ends(*(one[:, 0] for one in played([parameters], n_agents, runs, seed, times=times, report=report)))
+    truth_votes: np.ndarray  # (runs, points), agents who vote for the truth; the others vote for the rival
+    m: np.ndarray  # (runs, points, times), mean of s_i = tanh(β ℓ_i), [002] Eq. 8
+    q: np.ndarray  # (runs, points, times), mean of s_i²
 
 
 def played(
@@ -104,10 +43,11 @@ def played(
     times: int = 0,
     report: Callable[[int], object] = lambda done: None,
 ) -> Ends:
-    """Ends (runs, points, …) under each of the parameters, with `times` of m and q; random numbers are drawn once.
+    """Ends under each of the parameters, with m and q at `times` times; random numbers are drawn once for all of them.
 
-    Agents may have `given` private fields (N,). A field of 0 favours either side by a hair, at random: the vote of an
-    agent who knows nothing would else be for the rival.
+    A run depends on (parameters, seed, N, its number) only. With one time it is the end, with `interactions_per_agent`
+    + 1 the start and after every N interactions. Agents may have `given` private fields (N,). A field of 0 favours
+    either side by a hair, at random: the vote of an agent who knows nothing would else be for the rival.
     """
     if len({one.interactions_per_agent for one in points}) > 1:
         raise ValueError("points differ in interactions_per_agent")

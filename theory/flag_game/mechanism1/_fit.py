@@ -13,8 +13,14 @@ from tqdm.auto import tqdm
 from meanfield.toolbox import check_level, check_memory, labelled, stamp, whole_number
 from theory.flag_game.mechanism1._agents import simulated_moments
 from theory.flag_game.mechanism1._coordinates import Coordinates, describe, interval_of
-from theory.flag_game.mechanism1._counts import EndpointCounts, Source, read_counts
-from theory.flag_game.mechanism1._endpoints import ENDPOINTS, Moments, endpoints_of_votes
+from theory.flag_game.mechanism1._endpoints import (
+    ENDPOINTS,
+    EndpointCounts,
+    Moments,
+    Source,
+    endpoints_of_votes,
+    read_counts,
+)
 from theory.flag_game.mechanism1._likelihood import KNOWN, Information, climb, information, judgement, log_likelihood
 from theory.flag_game.mechanism1._parameters import APPENDIX_E, PARAMETERS, Mechanism1
 from theory.flag_game.mechanism1._surrogate import SLOTS, Surrogate, corrected, correction, make_draws
@@ -119,7 +125,7 @@ def fit(
     --------
     theory.flag_game.summary : the parameters as a table
     theory.flag_game.evidence.fit : copying among anchored agents, which forecasts runs that it has not seen
-    theory.flag_game.mechanism1.compare_models : comparison with simpler models
+    fit_copying : a simpler model of the same data, with the same criteria
     validation.flag_game.simulate : runs with the result
 
     Examples

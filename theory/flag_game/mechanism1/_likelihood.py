@@ -19,8 +19,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from theory.flag_game.mechanism1._coordinates import FARTHEST
-from theory.flag_game.mechanism1._counts import EndpointCounts
-from theory.flag_game.mechanism1._endpoints import Moments
+from theory.flag_game.mechanism1._endpoints import EndpointCounts, Moments
 
 LEAST_PROBABILITY = 1e-6
 CLIMB_STEPS = 20

@@ -16,8 +16,7 @@ from tqdm.auto import tqdm
 from meanfield.toolbox import check_memory, labelled, stamp, whole_number
 from theory.flag_game.mechanism1._agents import simulated_moments
 from theory.flag_game.mechanism1._coordinates import Coordinates, theta_at
-from theory.flag_game.mechanism1._counts import EndpointCounts, Source, read_counts
-from theory.flag_game.mechanism1._endpoints import ENDPOINTS
+from theory.flag_game.mechanism1._endpoints import ENDPOINTS, EndpointCounts, Source, read_counts
 from theory.flag_game.mechanism1._fit import LARGEST_SEED, likeliest
 from theory.flag_game.mechanism1._likelihood import LEAST_PROBABILITY, varying_part
 from theory.flag_game.mechanism1._parameters import APPENDIX_E, PARAMETERS, Mechanism1

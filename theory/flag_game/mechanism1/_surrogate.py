@@ -24,8 +24,7 @@ import optax
 
 from meanfield import InputError
 from theory.flag_game.mechanism1._coordinates import FARTHEST, Coordinates, theta_at
-from theory.flag_game.mechanism1._counts import EndpointCounts
-from theory.flag_game.mechanism1._endpoints import endpoints_of_votes
+from theory.flag_game.mechanism1._endpoints import EndpointCounts, endpoints_of_votes
 from theory.flag_game.mechanism1._likelihood import varying_part
 from theory.flag_game.mechanism1._parameters import component_weights
 

@@ -25,8 +25,7 @@ from scipy.special import expit
 from scipy.stats import betabinom, binom
 
 from meanfield.toolbox import check_memory, labelled, real_number, stamp, whole_number
-from theory.flag_game.mechanism1._counts import Source, read_counts
-from theory.flag_game.mechanism1._endpoints import ENDPOINTS, Moments, moments_of_laws
+from theory.flag_game.mechanism1._endpoints import ENDPOINTS, Moments, Source, moments_of_laws, read_counts
 from theory.flag_game.mechanism1._likelihood import climb, information, judgement
 
 STEP = 1e-5
@@ -35,12 +34,7 @@ NAMES = ("zealots_T", "zealots_R", "growth", "initial_share")
 
 
 def copying_law(
-    n_agents: int,
-    zealots_T: float,
-    zealots_R: float,
-    *,
-    interactions: int | None = None,
-    initial_share: float = 0.5,
+    n_agents: int, zealots_T: float, zealots_R: float, *, interactions: int | None = None, initial_share: float = 0.5
 ) -> np.ndarray:
     """Distribution of the number, 0 to N, of copying agents who hold the truth; shape (N + 1,).
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from meanfield import InputError
-from meanfield.toolbox import real_number, shown
+from meanfield.toolbox import real_number, real_numbers
 
 REACH = 9.0  # standard deviations; beyond lies 2e-19 of a normal distribution
 # The trapezoidal rule errs by exp(-2π·distance/step), with the distance of the poles of tanh from the real axis.
@@ -25,7 +25,8 @@ class FieldLaw:
     Attributes
     ----------
     weights, means, sds
-        Shape (components,), array-like. Weights sum to 1; a component of sd 0 is a single value.
+        Shape (components,), array-like; means and standard deviations in nats. Weights sum to 1; a component of sd 0 is
+        a single value.
 
     Raises
     ------
@@ -47,7 +48,7 @@ class FieldLaw:
 
     def __post_init__(self) -> None:
         for name in ("weights", "means", "sds"):
-            object.__setattr__(self, name, numbers(name, getattr(self, name)))
+            object.__setattr__(self, name, real_numbers(getattr(self, name), name))
         if not self.weights.shape == self.means.shape == self.sds.shape or self.weights.ndim != 1:
             raise InputError("weights, means and sds differ in length: expected one number of each per component")
         if not (self.weights >= 0).all() or abs(self.weights.sum() - 1) > 1e-9:
@@ -79,7 +80,7 @@ class FieldLaw:
         return max(1 / beta, float(self.sds.min()))
 
     def _average(self, x: ArrayLike, beta: float, derivative: int) -> np.ndarray:
-        at = numbers("x", x)
+        at = real_numbers(x, "x")
         if beta != np.inf:
             real_number("beta", beta, above=0)
         flat = at.ravel()
@@ -96,74 +97,10 @@ def field_law(fields: FieldLaw | ArrayLike) -> FieldLaw:
     """The given distribution, or a sample h_i of shape (N,) as one, each with the weight 1/N."""
     if isinstance(fields, FieldLaw):
         return fields
-    values = np.atleast_1d(numbers("fields", fields))
+    values = np.atleast_1d(real_numbers(fields, "fields"))
     if values.ndim != 1 or not values.size or not np.isfinite(values).all():
         raise InputError(f"fields has shape {values.shape}: expected finite numbers, one for each agent, or a FieldLaw")
     return FieldLaw(np.full(values.size, 1 / values.size), values, np.zeros(values.size))
-
-
-def numbers(name: str, values: object) -> np.ndarray:
-    """`values` as an array of floats; InputError if they are something else."""
-    try:
-        return np.asarray(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} = {shown(values)}: expected numbers") from None
-
-
-def normal_fields(mean: float, sd: float) -> FieldLaw:
-    """Normally distributed fields.
-
-    Parameters
-    ----------
-    mean, sd
-        Mean and standard deviation of h, in nats; sd ≥ 0.
-
-    Raises
-    ------
-    InputError
-        If a number is not finite, or sd is negative.
-
-    See Also
-    --------
-    fixed_points : agents with such fields
-
-    Examples
-    --------
-    The pitchfork at β → ∞ is at J = σ √(π/2).
-
-    >>> from theory.flag_game.random_field import normal_fields, pitchfork
-    >>> round(pitchfork(normal_fields(0.0, sd=1.0), beta=np.inf)[0], 6)
-    1.253314
-    """
-    return FieldLaw(np.ones(1), numbers("mean", [mean]), numbers("sd", [sd]))
-
-
-def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
-    """The distribution of fields +strength, with probability `truth_share`, or -strength.
-
-    Parameters
-    ----------
-    strength, truth_share
-        Size of h, in nats, and a share from 0 to 1.
-
-    Raises
-    ------
-    InputError
-        If the strength is not finite, or the share is no probability.
-
-    See Also
-    --------
-    fixed_points : agents with such fields
-
-    Examples
-    --------
-    >>> law = theory.flag_game.random_field.bimodal_fields(0.5, truth_share=0.8)
-    >>> law.means, law.weights.round(1)
-    (array([ 0.5, -0.5]), array([0.8, 0.2]))
-    """
-    strength = real_number("strength", strength)
-    truth_share = real_number("truth_share", truth_share, least=0, most=1)
-    return FieldLaw(np.array([truth_share, 1 - truth_share]), strength * np.array([1.0, -1.0]), np.zeros(2))
 
 
 def _over_points(x: np.ndarray, means: np.ndarray, weights: np.ndarray, beta: float, derivative: int) -> np.ndarray:

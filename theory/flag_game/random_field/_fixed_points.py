@@ -51,8 +51,7 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
     --------
     Without fields these are the solutions of m = tanh(βJ m).
 
-    >>> from theory.flag_game.random_field import bimodal_fields, fixed_points
-    >>> points = fixed_points(bimodal_fields(0.0), J=1.5, beta=1.0)
+    >>> points = theory.flag_game.random_field.fixed_points([0.0], J=1.5, beta=1.0)
     >>> points["stability"].values.tolist(), points["m"].values[[0, 2]].round(6)
     (['stable', 'unstable', 'stable'], array([-0.85856,  0.85856]))
     """
@@ -127,8 +126,7 @@ def bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.
     --------
     Solutions on either side appear in folds, at couplings far below the pitchfork of m = 0.
 
-    >>> from theory.flag_game.random_field import bifurcation, bimodal_fields
-    >>> found = bifurcation(bimodal_fields(0.9), beta=2.0)
+    >>> found = theory.flag_game.random_field.bifurcation([0.9, -0.9], beta=2.0)
     >>> found["fold_J"].values.round(3), float(found["pitchfork_J"].round(3)), found["pitchfork_kind"].item()
     (array([1.559, 1.559]), 4.828, 'subcritical')
     """
@@ -194,13 +192,13 @@ def pitchfork(fields: FieldLaw | ArrayLike, *, beta: float) -> tuple[float, str]
 
     Examples
     --------
-    Without fields it is the critical point of Curie and Weiss, βJ = 1.
+    Without fields it is the critical point of Curie and Weiss, βJ = 1. Normal fields have it at J = σ √(π/2) for β → ∞.
 
-    >>> from theory.flag_game.random_field import bimodal_fields, pitchfork
-    >>> pitchfork(bimodal_fields(0.0), beta=2.0)
-    (0.5, 'supercritical')
-    >>> pitchfork(bimodal_fields(0.9), beta=2.0)[1]
-    'subcritical'
+    >>> from theory.flag_game.random_field import FieldLaw, pitchfork
+    >>> pitchfork([0.0], beta=2.0), pitchfork([0.9, -0.9], beta=2.0)[1]
+    ((0.5, 'supercritical'), 'subcritical')
+    >>> round(pitchfork(FieldLaw([1.0], [0.0], [1.0]), beta=np.inf)[0], 6)
+    1.253314
     """
     law = field_law(fields)
     _check_beta(beta)

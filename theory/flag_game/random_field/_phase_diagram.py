@@ -9,8 +9,8 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError
-from meanfield.toolbox import check_memory, different, labelled, one_or_several, stamp, whole_number
-from theory.flag_game.random_field._field_law import FieldLaw, numbers
+from meanfield.toolbox import check_memory, different, labelled, one_or_several, real_numbers, stamp, whole_number
+from theory.flag_game.random_field._field_law import FieldLaw
 from theory.flag_game.random_field._fixed_points import check_coupling
 
 GRID = 801  # values of m between which solutions are counted
@@ -77,15 +77,16 @@ def phase_diagram(
     --------
     With a strong coupling all groups can agree on either side, with a weak one none.
 
-    >>> from theory.flag_game.random_field import normal_fields, phase_diagram
-    >>> found = phase_diagram(normal_fields(0.3, 1.0), n_agents=[4, 64], J=[1.0, 4.0], beta=1.0, samples=50)
+    >>> from theory.flag_game.random_field import FieldLaw, phase_diagram
+    >>> law = FieldLaw([1.0], [0.3], [1.0])
+    >>> found = phase_diagram(law, n_agents=[4, 64], J=[1.0, 4.0], beta=1.0, samples=50)
     >>> found["bistable"].values.round(1)
     array([[0., 1.],
            [0., 1.]])
     """
     sizes = different("n_agents", [whole_number("n_agents", n, 1) for n in one_or_several(n_agents)], "population size")
     samples, seed = whole_number("samples", samples, 1), whole_number("seed", seed, 0)
-    couplings = np.atleast_1d(numbers("J", J))
+    couplings = np.atleast_1d(real_numbers(J, "J"))
     if couplings.ndim != 1 or couplings.size == 0:
         raise InputError(f"J has shape {couplings.shape}: expected a row of at least one coupling")
     for coupling in couplings:
