@@ -109,7 +109,7 @@ def stability_table(
     """
     if isinstance(criteria, str) or any(name not in CRITERIA for name in one_or_several(criteria)):
         raise InputError(f"criteria = {criteria!r}: expected some of {', '.join(CRITERIA)}, in a list")
-    entries = [entry for stack in one_or_several(policies) for entry in _entries(stack, len(criteria) > 1)]
+    entries = [entry for stack in one_or_several(policies) for entry in _entries(stack, {*criteria} != {"trajectory"})]
     if not entries:
         raise InputError("policies is empty: expected at least one policy")
     rows: list[dict[str, object]] = []

@@ -114,12 +114,15 @@ def cumulant_rates(game: Game, pause: Float[Array, ""]) -> Callable[[Cumulants],
             derivative = jax.jacfwd(derivative, argnums=1)
         return lambda x: derivative(x, jnp.zeros_like(x))
 
-    F, D, M = (jumps(energy, order) for order in (1, 2, 3))
-    FF = _along(F, F)
+    # Each function that others differentiate is traced once
+    F, D, M = (jax.jit(jumps(energy, order)) for order in (1, 2, 3))
+    FF = jax.jit(_along(F, F))
 
+    @jax.jit
     def f1(x: Array) -> Array:
         return jumps(all_meeting, 1)(x) - x @ first_alone
 
+    @jax.jit
     def a1(x: Array) -> Array:
         return f1(x) - pause / 2 * FF(x)
 
@@ -127,6 +130,7 @@ def cumulant_rates(game: Game, pause: Float[Array, ""]) -> Callable[[Cumulants],
         passed = _along(F, f1)(x) + _along(f1, F)(x) + _smoothed(F, D)(x)
         return f1(x) - pause / 2 * passed + pause**2 / 3 * _along(FF, F)(x)
 
+    @jax.jit
     def b1(x: Array) -> Array:
         return D(x) - pause * jnp.outer(F(x), F(x))
 

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 STEP = 1e-3  # of the parameters: the error of a central difference is about its square
 ERROR = 5e-4  # of a derivative, against its scale: paths are found to 1e-4 at worst, as their errors say
+THETA = np.array([1.5, -0.05])
 NOBODY = core.ReactionGame(np.empty((0, 2)), *np.empty((3, 0), int), np.empty(0), np.zeros(2, int), 1.0)
 
 
@@ -33,8 +34,9 @@ def audience(theta):
     return both_ways(Partial(audience_rates, jnp.asarray(theta)))
 
 
-def audience_path(theta):
-    rates = [lambda x, k=k: audience_rates(theta, jnp.stack([x["no"], x["yes"]]))[k] for k in range(2)]
+@cache
+def audience_path():
+    rates = [lambda x, k=k: audience_rates(THETA, jnp.stack([x["no"], x["yes"]]))[k] for k in range(2)]
     model = ReactionModel.from_rules({"no": "yes", "yes": "no"}, rates)
     found = escape_path(model, fixed_point=0)
     assert found["composition"].values[0, 0] > 0.5, "from no"
@@ -54,12 +56,11 @@ def prefactor_of_audience(theta):
 
 
 def test_of_one_dimension_all_is_known():
-    theta = np.array([1.5, -0.05])
-    path, game = audience_path(theta), audience(theta)
+    path, game = audience_path(), audience(THETA)
     value, longer = (core.log_lifetime(game, path, N) for N in (0.0, 40.0))
-    assert value == pytest.approx(prefactor_of_audience(theta), abs=1e-6)
+    assert value == pytest.approx(prefactor_of_audience(THETA), abs=1e-6)
     assert longer - value == pytest.approx(40 * path.attrs["barrier"])
-    assert np.isnan(core.log_lifetime(audience(theta + np.array([3.0, 0.0])), path, 0.0)), "not the path of that game"
+    assert np.isnan(core.log_lifetime(audience(THETA + np.array([3.0, 0.0])), path, 0.0)), "not the path of that game"
 
 
 @pytest.mark.slow
@@ -184,8 +185,8 @@ def test_a_path_that_reaches_its_saddle_sideways_has_none():
 
 
 def test_paths_that_are_not_the_games_are_refused():
-    theta, words = np.array([1.5, -0.05]), WHIMSICAL.game(WHIMSICAL.theta)
-    game, path = audience(theta), audience_path(theta)
+    words = WHIMSICAL.game(WHIMSICAL.theta)
+    game, path = audience(THETA), audience_path()
     with pytest.raises(ValueError, match="path starts from empty memories"):
         core.log_lifetime(words, WHIMSICAL.path(WHIMSICAL.theta, None), 30)
     with pytest.raises(ValueError, match="path is one of 2 states: expected the 21 of the game"):
