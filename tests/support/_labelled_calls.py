@@ -304,7 +304,7 @@ COLLECTIONS = {
 }
 # Means over runs, and over states, are sums in the order in which memory holds them.
 ROUNDED = {"validation.compare", "policy_extraction.check_policy", "policy_extraction.measuring.variant_table"}
-# What JAX compiles for seconds, or takes as long; their inputs are refused at the same doors as those of the others.
+# What JAX compiles for seconds, or takes as long; their inputs are refused as those of the others.
 COMPILED = {
     "meanfield.basins",
     "meanfield.design",
