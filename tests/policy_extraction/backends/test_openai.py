@@ -302,8 +302,8 @@ def test_waiting_grows_and_no_attempt_is_lost_to_the_longest_wait(monkeypatch):
     with serving(behaviour) as url:
         server = backend(url, prefill="assistant", max_retries=6, backoff=0.02)
         scores(server, PROMPTS[:1])
-        waits = np.diff(behaviour.times)
-        assert (waits >= 0.75 * np.minimum(0.08, 0.02 * 2.0 ** np.arange(6))).all() and waits.max() < 1
+        # An own wait above the longest one would have ended it all.
+        assert (np.diff(behaviour.times) >= 0.75 * np.minimum(0.08, 0.02 * 2.0 ** np.arange(6))).all()
         behaviour.failures = ["429"]  # a longer wait that the server asks for ends it all
         with pytest.raises(ServerError, match="Rate limit"):
             scores(server, PROMPTS[:1])

@@ -153,14 +153,6 @@ def test_a_right_policy_raises_as_many_alarms_as_chance_does(policy):
     assert abs(deviation.mean()) < 2.6 / np.sqrt(85) and 0.8 < deviation.std() < 1.2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("temperature", [0.25, 1.0])
-def test_a_wrong_temperature_is_found_out(policy, temperature):
-    result = run(policy, temperature=temperature)
-    assert result.attrs["agrees"] == 0
-    assert result["alarms"] > 2 * result["alarm_interval"].sel(bound="high")
-
-
 def test_another_law_of_one_presentation_order_is_found_out(policy):
     def first_option(prompt: Prompt) -> dict[str, float]:
         law = spread_law(prompt)

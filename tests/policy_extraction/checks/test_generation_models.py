@@ -11,7 +11,6 @@ pytest.importorskip("torch", reason="language models need the extra llm")
 pytest.importorskip("transformers", reason="language models need the extra llm")
 
 import torch
-from scipy.stats import ks_2samp
 
 from _tiny_models import LETTERS, SHORT, letter_tokenizer, random_model
 from meanfield import InputError, MemorySpace
@@ -20,10 +19,9 @@ from policy_extraction.backends.local import TransformersBackend
 from policy_extraction.backends.local._source import find, load
 from policy_extraction.backends.local._tokens import render
 from policy_extraction.backends.local._transformers import given
-from policy_extraction.checks import generation_test, live_population
+from policy_extraction.checks import generation_test
 from policy_extraction.measuring import tempered
 from policy_extraction.prompts import Payoffs
-from validation import simulate
 
 TWO_TOKENS = ("de", "oi")
 T = 0.5
@@ -121,23 +119,3 @@ def test_smollm2_generates_what_was_extracted():
     assert right["expected_alarms"] < 0.05 * 85
     wrong = generation_test(backend, policy, n=100, seed=1, temperature=1.0)
     assert wrong["alarms"] > 2 * wrong["alarm_interval"].sel(bound="high")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
-def test_smollm2_populations_that_write_follow_the_policy_driven_simulator():
-    """Word share over runs after three rounds; that of populations at another temperature differs. 1 % a seed."""
-    backend = TransformersBackend(lambda: load(find(SMOLLM2), "float32"), SMOLLM2)
-    policy = extract(backend, words=("his", "her"), memory_length=2, temperature=T, cache=False)
-    options = {"n_agents": 4, "seed": 2, "runs": 200}
-    live = live_population(backend, ("his", "her"), memory_length=2, rounds=3, temperature=T, max_tries=5000, **options)
-
-    def p_value(policy):
-        """The p-value of the hypothesis that agents of this policy have the memories of the writing agents."""
-        simulated = simulate(policy, **{**options, "runs": 4000}, max_rounds=3, record_rounds=3)
-        expected = simulated["word_share"].isel(n_agents=0, word=0, round=-1).values
-        written = policy["q"].values[live["memory_state"].isel(boundary=-1).values, 0].mean(-1)
-        return ks_2samp(written.round(9), expected.round(9)).pvalue
-
-    assert p_value(policy) > 0.01
-    assert p_value(policy_from_record(policy, 4.0)) < 1e-3
