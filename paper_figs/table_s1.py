@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pandas as pd
 import xarray as xr
-from rich.console import Console
-from rich.table import Table
 
 from meanfield import InputError
 from meanfield.toolbox import whole_file
@@ -61,27 +59,12 @@ def published_against_computed(table: xr.Dataset) -> pd.DataFrame:
     return merged.assign(agrees=agrees)
 
 
-def render(comparison: pd.DataFrame) -> Table:
-    """The comparison as a `rich` table, with the number of agreeing entries in its caption."""
-    report = Table(caption=f"{comparison['agrees'].sum()} of {len(comparison)} entries equal to the digits printed")
-    for column in KEYS:
-        report.add_column(column)
-    for column in ("printed", "computed", "residual"):
-        report.add_column(column, justify="right")
-    report.add_column("")
-    for row in comparison.itertuples():
-        notes = [row.reason] if row.reason else []
-        notes += [] if row.agrees else ["differs"]
-        notes += [] if row.is_fixed_point else ["not a fixed point"]
-        cells = (row.model, row.pair, row.word, row.printed, f"{row.computed:.3g}", f"{row.residual:.1e}")
-        report.add_row(*cells, "; ".join(notes))
-    return report
-
-
 def draw(table: xr.Dataset, path: str | Path) -> Path:
     """Write the comparison as CSV and print it; returns the path."""
     comparison = published_against_computed(table)
     with whole_file(path) as temporary:
         comparison.to_csv(temporary, index=False, lineterminator="\n")
-    Console().print(render(comparison))
+    shown = comparison[[*KEYS, "printed", "computed", "residual", "agrees", "is_fixed_point", "reason"]]
+    print(shown.to_string(index=False, formatters={"computed": "{:.3g}".format, "residual": "{:.1e}".format}))
+    print(f"{comparison['agrees'].sum()} of {len(comparison)} entries equal to the digits printed")
     return Path(path)

@@ -1,18 +1,16 @@
-"""SmolLM2-135M, a language model that runs here, its policies, and a stock of its answers that is kept."""
+"""SmolLM2-135M, a language model that runs here, its policies, and a stock of its answers."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
 import meanfield
 from meanfield import InputError
-from meanfield.toolbox import ResumableLog
 from paper_figs._study import NotAtHandError
 from policy_extraction import SMOLLM2, open_backend
 from policy_extraction.backends import Backend
@@ -20,7 +18,7 @@ from policy_extraction.prompts import Prompt
 
 ANSWERS = 20_000  # to a prompt, drawn together: they share one pass of the model
 MORE = 2  # factor from one draw for a prompt to the next
-TOGETHER = 16  # prompts of a draw, after which it is kept
+TOGETHER = 16  # prompts of a draw
 TRIES = 20_000  # for a word, which to some memories is a rare answer
 
 
@@ -40,23 +38,17 @@ def policy_of(pair: str) -> xr.Dataset:
 
 
 class Stock:
-    """A back end that draws many answers to a prompt together, keeps them, and gives out each of them once.
+    """A back end that draws many answers to a prompt together, and gives out each of them once.
 
     A population asks the same prompts again and again. Answers to a prompt are independent, so those from the stock
     have the distribution of answers that are generated one by one. `seed` is that of all answers, seeds of calls are
-    not used. A second stock with the same seed finds the answers in `folder`; those of another `item` are independent.
+    not used; answers of another `item` are independent.
     """
 
-    def __init__(self, backend: Backend, folder: Path, seed: int, item: str) -> None:
+    def __init__(self, backend: Backend, seed: int, item: str) -> None:
         self.name, self.identity, self.provenance = backend.name, backend.identity, backend.provenance
         self.check, self.score, self.tokens = backend.check, backend.score, backend.tokens
         self._backend, self._seed = backend, (seed, item)
-        folder.mkdir(parents=True, exist_ok=True)
-        key = {"answers": 1, "model": backend.identity, "seed": seed, "item": item, "first": ANSWERS, "more": MORE}
-        self._log = ResumableLog(folder / f"answers_{_digest(key)}.jsonl", key, "stock of answers")
-        self._kept: dict[str, dict[str, int]] = {}
-        for line in self._log.lines:
-            self._kept |= line
         self._left: dict[str, list[str]] = {}
         self._draws: Counter[str] = Counter()
 
@@ -72,22 +64,18 @@ class Stock:
         return [self._left[keys[prompt]].pop() for prompt in prompts]
 
     def _draw(self, prompts: dict[str, Prompt], max_tokens: int, temperature: float) -> None:
-        """Add the next draw for each of these prompts: all that are new are kept together."""
+        """Add the next draw for each of these prompts."""
         names = {key: f"{key}/{self._draws[key]}" for key in prompts}
-        if new := [key for key, name in names.items() if name not in self._kept]:
-            asked = [key for key in new for _ in range(ANSWERS * MORE ** self._draws[key])]
-            options = {"max_tokens": max_tokens, "temperature": temperature}
-            seed = self._number(*(names[key] for key in new))
-            texts = self._backend.generate([prompts[key] for key in asked], seed=seed, **options)
-            counts = {names[key]: Counter[str]() for key in new}
-            for key, text in zip(asked, texts, strict=True):
-                counts[names[key]][text] += 1
-            self._log.append(counts)
-            self._kept |= counts
-        for key, name in names.items():
-            # Independent answers are equally likely in every order, so that numbers of them are enough to keep
-            drawn = np.repeat(list(self._kept[name]), list(self._kept[name].values()))
-            drawn = np.random.default_rng(self._number(name)).permutation(drawn)
+        asked = [key for key in prompts for _ in range(ANSWERS * MORE ** self._draws[key])]
+        options = {"max_tokens": max_tokens, "temperature": temperature, "seed": self._number(*names.values())}
+        texts = self._backend.generate([prompts[key] for key in asked], **options)
+        counts = {key: Counter[str]() for key in prompts}
+        for key, text in zip(asked, texts, strict=True):
+            counts[key][text] += 1
+        for key, count in counts.items():
+            # Independent answers are equally likely in every order; this one gives the numbers of earlier releases
+            drawn = np.repeat(list(count), list(count.values()))
+            drawn = np.random.default_rng(self._number(names[key])).permutation(drawn)
             self._left[key] = [*drawn.tolist(), *self._left.get(key, ())]
             self._draws[key] += 1
 

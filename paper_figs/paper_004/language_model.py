@@ -120,7 +120,7 @@ def _agreed(
     short = meanfield.make_policy(policy["q"].values[: MemorySpace(2, memory_length).n_states], words)
     options = {"runs": runs["simulated"], "seed": study.seed, "max_rounds": rounds, "convention": CONVENTION}
     simulated = validation.simulate(short, n_agents=sizes, **options)["consensus_word"].transpose("n_agents", "run")
-    stock = Stock(model(), study.folder, study.seed, "S2")
+    stock = Stock(model(), study.seed, "S2")
     options = {"memory_length": memory_length, "rounds": rounds, "max_tries": TRIES, "progress": study.progress}
     options |= {"runs": runs["generated"], "seed": study.seed}
     each = [live_consensus(live_population(stock, words, n_agents=n, **options)) for n in sizes]
@@ -137,15 +137,7 @@ def _agreed(
 
 
 def live_consensus(population: xr.Dataset, convention: str = CONVENTION) -> np.ndarray:
-    """The number of the word on which each run of a live population agreed, -1 without convergence; shape (run,).
-
-    Parameters
-    ----------
-    population
-        From `policy_extraction.checks.live_population`.
-    convention
-        One of `validation.naming_game.CONVENTIONS`.
-    """
+    """The number of the word on which each run of a live population agreed, -1 without convergence; shape (run,)."""
     rule, n_agents = CONVENTIONS[convention], population.attrs["option_n_agents"]
     said = population["said"].transpose("run", "interaction", "speaker").values
     n_words = population["word_label"].size
@@ -198,7 +190,7 @@ def words_written(study: Study) -> xr.Dataset:
     longest = 2 if study.quick else MEMORY_LENGTH  # the time goes into prompts, not into words
 
     def make(policy: xr.Dataset, **options: int) -> xr.Dataset:
-        return generation_test(Stock(model(), study.folder, study.seed, "S3"), policy, **options)
+        return generation_test(Stock(model(), study.seed, "S3"), policy, **options)
 
     options = {"memory_length": longest, "n": study.runs(DRAWS), "seed": study.seed, "max_tries": TRIES}
     return study.kept("generation_test", make, policy_of(PAIR), **options)

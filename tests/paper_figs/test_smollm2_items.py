@@ -54,37 +54,34 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
     return fake
 
 
-def test_a_stock_gives_each_answer_once_with_the_distribution_of_the_model(tmp_path: Path, monkeypatch):
+def stock(seed: int = 1, item: str = "S2") -> Stock:
+    return Stock(FakeBackend(lambda prompt: SAYS), seed, item)
+
+
+def test_a_stock_gives_each_answer_once_with_the_distribution_of_the_model(monkeypatch: pytest.MonkeyPatch):
     """Also the first ones, which a sorted stock would not have."""
     monkeypatch.setattr(_smollm2, "ANSWERS", 4000)
-    stock = Stock(FakeBackend(lambda prompt: SAYS), tmp_path, seed=1, item="S2")
-    given = [stock.generate([ONE] * 2000, max_tokens=1) for _ in range(2)]
-    assert Counter(given[0] + given[1]) == next(iter(stock._kept.values()))
-    assert given[0] != given[1]
+    one = stock()
+    first = Counter(one.generate([ONE] * 2000, max_tokens=1))
     for text, share in SAYS.items():
-        error = np.sqrt(share * (1 - share) / 2000)
-        assert Counter(given[0])[text] / 2000 == pytest.approx(share, abs=4 * error)
-    stock.generate([ONE] * 5000, max_tokens=1)  # the next draw is larger
-    assert [sum(kept.values()) for kept in stock._kept.values()] == [4000, 8000]
+        assert first[text] / 2000 == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / 2000))
+    assert len(next(iter(one._left.values()))) == 2000  # are left
+    assert Counter(one.generate([ONE] * 2000, max_tokens=1)) != first
+    one.generate([ONE], max_tokens=1)
+    assert len(next(iter(one._left.values()))) == 8000 - 1  # the next draw is larger
 
 
-def test_a_stock_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """An interrupted one goes on to the same answers; another seed or temperature has others."""
+def test_a_stock_has_the_same_answers_again(monkeypatch: pytest.MonkeyPatch):
+    """With another seed or item, or at another temperature, it has others."""
     monkeypatch.setattr(_smollm2, "ANSWERS", 50)
-    whole = Stock(FakeBackend(lambda prompt: SAYS), tmp_path / "whole", seed=1, item="S2")
     asked = [[ONE] * 40, [ONE, OTHER] * 30]
-    expected = [whole.generate(some, max_tokens=1) for some in asked]
-    Stock(FakeBackend(lambda prompt: SAYS), tmp_path / "half", seed=1, item="S2").generate(asked[0], max_tokens=1)
-    fake = FakeBackend(lambda prompt: SAYS)
-    again = Stock(fake, tmp_path / "half", seed=1, item="S2")
-    assert again.generate(asked[0], max_tokens=1) == expected[0] and fake.calls == 0
-    assert again.generate(asked[1], max_tokens=1) == expected[1] and fake.calls > 0
-    other = Stock(FakeBackend(lambda prompt: SAYS), tmp_path / "half", seed=2, item="S2")
-    assert other.generate(asked[0], max_tokens=1) != expected[0]
-    assert again.generate(asked[0], max_tokens=1, temperature=0.1).count("more") > expected[0].count("more")
-    before = fake.asked
-    Stock(fake, tmp_path / "half", seed=1, item="S2").generate([ONE, Prompt("new", "", "")], max_tokens=1)
-    assert fake.asked == before + 50  # for the new prompt alone
+    same, again = stock(), stock()
+    assert [same.generate(some, max_tokens=1) for some in asked] == [
+        again.generate(some, max_tokens=1) for some in asked
+    ]
+    found = [one.generate(asked[0], max_tokens=1) for one in (stock(), stock(seed=2), stock(item="S3"))]
+    assert found[0] != found[1] != found[2] != found[0]
+    assert stock().generate(asked[0], max_tokens=1, temperature=0.1).count("more") > found[0].count("more")
 
 
 def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch):
