@@ -5,9 +5,7 @@
 # level k, Π p_k is an unbiased estimate of the probability of ending at that word, for any levels and any coordinate
 # that do not depend on these runs. So a pilot, whose runs aren't counted, chooses the levels. A run is stopped where it
 # is found strictly above the level for the first time; all that decides what happens after is copied. Each run that
-# came above is continued equally often, up to one; chance tells which.
-# Sources: Garvels 2000, The splitting method in rare event simulation (thesis, Twente), for fixed effort; Cérou and
-# Guyader 2007, Stoch. Anal. Appl. 25, 417, for levels that are quantiles.
+# came above is continued equally often, up to one; chance tells which. `rare_event` names the sources.
 
 from __future__ import annotations
 

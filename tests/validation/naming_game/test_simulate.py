@@ -24,17 +24,15 @@ from _policies import random_policy
 from meanfield import InputError, Population
 from meanfield.toolbox import policy_hash
 from theory.streams import GOLDEN, next_bits, seed_streams, splitmix
+from validation import simulate
 from validation._engine.thresholds import word_thresholds
-from validation.naming_game import CONVENTIONS
+from validation.naming_game import CONVENTIONS, Convention
 from validation.naming_game._roster import apportion
 
 
 @pytest.fixture(scope="module")
 def generic() -> xr.Dataset:
     return last_interaction_policy(two_words(GENERIC_Q))
-
-
-BOUND = Population(random_policy(1), committed={"a": 0.1})
 
 
 # --- random numbers and thresholds ---
@@ -85,10 +83,10 @@ def test_thresholds_keep_tiny_probabilities() -> None:
 
 def test_convergence_is_first_tested_after_four_rounds() -> None:
     always = last_interaction_policy(two_words(np.ones(5)))
-    simulation = validation.simulate(always, n_agents=[2, 50], runs=3, seed=0)
+    simulation = simulate(always, n_agents=[2, 50], runs=3, seed=0)
     assert (simulation["consensus_round"] == 4).all()
     assert (simulation["consensus_word"] == "A").all()
-    too_short = validation.simulate(always, n_agents=2, runs=3, seed=0, max_rounds=3)
+    too_short = simulate(always, n_agents=2, runs=3, seed=0, max_rounds=3)
     assert too_short["consensus_round"].isnull().all()
     assert all(word is None for word in too_short["consensus_word"].values.ravel())
 
@@ -102,7 +100,7 @@ def test_percentages_are_exact(convention: str, needed: dict[int, int]) -> None:
 
 
 def test_shape_and_trajectories(generic: xr.Dataset) -> None:
-    simulation = validation.simulate(generic, n_agents=5, runs=4, seed=1, max_rounds=20, trajectories=True)
+    simulation = simulate(generic, n_agents=5, runs=4, seed=1, max_rounds=20, trajectories=True)
     assert simulation["consensus_word"].dims == ("n_agents", "run")
     assert simulation["word_share"].dims == ("n_agents", "run", "round", "word")
     assert simulation["round"].values.tolist() == list(range(21))
@@ -114,27 +112,27 @@ def test_shape_and_trajectories(generic: xr.Dataset) -> None:
 
 def test_ensembles_are_reproducible(generic: xr.Dataset) -> None:
     options = {"max_rounds": 25, "record_rounds": 10}
-    whole = validation.simulate(generic, n_agents=[2, 3, 24], runs=300, seed=3, **options)
-    again = validation.simulate(generic, n_agents=[2, 3, 24], runs=300, seed=3, **options, progress=True)
+    whole = simulate(generic, n_agents=[2, 3, 24], runs=300, seed=3, **options)
+    again = simulate(generic, n_agents=[2, 3, 24], runs=300, seed=3, **options, progress=True)
     xr.testing.assert_identical(whole, again)
-    beginning = validation.simulate(generic, n_agents=[24, 2], runs=100, seed=3, **options)
+    beginning = simulate(generic, n_agents=[24, 2], runs=100, seed=3, **options)
     xr.testing.assert_equal(whole.isel(run=slice(100)).sel(n_agents=[24, 2]), beginning)
-    other = validation.simulate(generic, n_agents=[2, 3, 24], runs=300, seed=4, **options)
+    other = simulate(generic, n_agents=[2, 3, 24], runs=300, seed=4, **options)
     assert (other["word_share"].isel(round=-1) != whole["word_share"].isel(round=-1)).mean() > 0.3
 
 
 def test_threads_and_portions_do_not_matter(generic: xr.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = {"n_agents": [3, 24], "runs": 50, "seed": 8, "max_rounds": 25, "record_rounds": 10}
-    expected = validation.simulate(generic, **arguments)
+    expected = simulate(generic, **arguments)
     threads = numba.get_num_threads()
     try:
         numba.set_num_threads(1)
-        xr.testing.assert_identical(expected, validation.simulate(generic, **arguments))
+        xr.testing.assert_identical(expected, simulate(generic, **arguments))
     finally:
         numba.set_num_threads(threads)
     monkeypatch.setattr("validation._engine.ensemble.STATE_BYTES", 24 * 2 * 7)
     monkeypatch.setattr("validation._engine.ensemble.INTERACTIONS_A_CALL", 24 * 7 * 3)
-    xr.testing.assert_identical(expected, validation.simulate(generic, **arguments))
+    xr.testing.assert_identical(expected, simulate(generic, **arguments))
 
 
 @pytest.mark.parametrize(("n_words", "memory_length"), [(2, 8), (3, 2)])
@@ -142,8 +140,8 @@ def test_memory_that_is_not_heeded_changes_nothing(n_words: int, memory_length: 
     """Same draws, same words: exact for every memory length, beyond 32,767 states too."""
     q = np.random.default_rng(1).dirichlet(np.ones(n_words), 1 + n_words**2)
     arguments = {"n_agents": [3, 24], "runs": 20, "seed": 8, "max_rounds": 12, "record_rounds": 12}
-    short = validation.simulate(last_interaction_policy(q, n_words), **arguments)
-    long = validation.simulate(last_interaction_policy(q, n_words, memory_length), **arguments)
+    short = simulate(last_interaction_policy(q, n_words), **arguments)
+    long = simulate(last_interaction_policy(q, n_words, memory_length), **arguments)
     xr.testing.assert_equal(short, long)
 
 
@@ -186,7 +184,7 @@ def test_memory_that_is_not_heeded_changes_nothing(n_words: int, memory_length: 
 def test_bad_input_is_named(generic: xr.Dataset, wrong: dict[str, object], message: str, unchecked_types: None) -> None:
     arguments = {"policy": generic, "n_agents": 24, "runs": 1, "seed": 0, **wrong}
     with pytest.raises(InputError) as error:
-        validation.simulate(arguments.pop("policy"), **arguments)
+        simulate(arguments.pop("policy"), **arguments)
     assert str(error.value).startswith(message)
 
 
@@ -194,7 +192,7 @@ def test_bad_input_is_named(generic: xr.Dataset, wrong: dict[str, object], messa
 
 
 def probability_of(policy: xr.Dataset, word: str, n_agents: int, runs: int) -> float:
-    simulation = validation.simulate(policy, n_agents=n_agents, runs=runs, seed=4)
+    simulation = simulate(policy, n_agents=n_agents, runs=runs, seed=4)
     return float((simulation["consensus_word"] == word).mean())
 
 
@@ -227,7 +225,7 @@ def test_biases_of_fig_4(published: xr.Dataset, n_agents: int, published_bias: f
 def test_llama_pairs_stop_converging_in_large_groups(published: xr.Dataset, pair: str) -> None:
     """The rate equation has a mixed attractor, which small groups leave and large ones do not ([004] Fig. 3)."""
     policy = published.sel(model="llama31_70B", pair=pair)
-    runs = validation.simulate(policy, n_agents=[10, 1000], runs=40, seed=2)
+    runs = simulate(policy, n_agents=[10, 1000], runs=40, seed=2)
     converged = runs["consensus_word"].notnull().mean("run").values
     assert converged[0] > 0.9
     assert converged[1] < 0.1
@@ -263,8 +261,86 @@ def test_the_cost_of_a_long_round_is_told_before_it_is_played(monkeypatch):
     with pytest.warns(
         UserWarning, match=r"n_agents = \[10, 20\], runs = 2: 6e\+01 interactions a round, up to 3 rounds"
     ):
-        validation.simulate(policy, n_agents=[10, 20], runs=2, seed=1, max_rounds=3)
+        simulate(policy, n_agents=[10, 20], runs=2, seed=1, max_rounds=3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        validation.simulate(policy, n_agents=[10, 19], runs=2, seed=1, max_rounds=3)
-        validation.simulate(policy, n_agents=[10, 20], runs=2, seed=1, max_rounds=3, progress=True)
+        simulate(policy, n_agents=[10, 19], runs=2, seed=1, max_rounds=3)
+        simulate(policy, n_agents=[10, 20], runs=2, seed=1, max_rounds=3, progress=True)
+
+
+# --- populations ---
+
+POLICIES = [random_policy(seed) for seed in (0, 1)]
+
+
+def q_of(policy: xr.Dataset) -> np.ndarray:
+    return policy["q"].values
+
+
+def test_fractions_become_the_closest_whole_numbers() -> None:
+    population = Population(POLICIES, fractions=[0.25, 0.75], committed={"b": 0.1})
+    with pytest.warns(UserWarning, match=r"N = 10: 2 random 0 for 2\.25, .*; N = 25: .*, 2 committed to b for 2\.5$"):
+        runs = simulate(population, n_agents=[10, 25, 1000], runs=1, seed=0, max_rounds=1)
+    assert runs["agents"].values.tolist() == [[2, 7, 1], [6, 17, 2], [225, 675, 100]]
+    assert runs["agent_kind"].values.tolist() == ["random 0", "random 1", "committed to b"]
+    assert runs.attrs["option_committed"] == "b:1,2,100"
+    options = {"runs": 2, "seed": 0, "max_rounds": 1, "record_rounds": 0, "initial": "b", "committed": {"a": 3}}
+    joined = simulate(POLICIES[0], n_agents=10, committed_are_extra=True, **options)
+    assert (joined["agents"].values.tolist(), joined["n_agents"].values.tolist()) == ([[10, 3]], [10])
+    assert joined["word_share"].values[0, 0, 0, 0] == pytest.approx((10 * q_of(POLICIES[0])[4, 0] + 3) / 13)
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        lambda population, n: simulate(population, n_agents=n, runs=1, seed=0, max_rounds=1),
+        lambda population, n: validation.rare_event(population, "a", n_agents=n, runs=2, seed=0, max_rounds=5),
+        lambda population, n: validation.naming_game.exact_population(population, n, max_configurations=10**6),
+    ],
+    ids=["simulate", "rare_event", "exact_population"],
+)
+def test_shares_that_whole_numbers_of_agents_change_are_told(play, unchecked_types: None) -> None:
+    """10 % of 4 agents are none, and of 14 one, 7 %; a mixture of 60:40 is 4 and 3 of 7 agents."""
+    bound, mixed = (
+        Population(POLICIES[0], committed={"b": 0.1}),
+        Population([random_policy(0, 2, 1), random_policy(1, 2, 1)], fractions=[0.6, 0.4]),
+    )
+    with pytest.raises(InputError, match=r"n_agents = \[4\]: too few .* 0 committed to b for 0\.4.*at least 10$"):
+        play(bound, 4)
+    with pytest.warns(UserWarning, match=r"N = 14: .*1 committed to b for 1\.4"):
+        play(bound, 14)
+    with pytest.warns(UserWarning, match=r"N = 7: 4 random 0 for 4\.2, 3 random 1 for 2\.8"):
+        play(mixed, 7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        play(mixed, 5)
+        simulate(bound, n_agents=[20, 10_001], runs=1, seed=0, max_rounds=1)
+
+
+def test_large_populations_follow_the_rate_equation() -> None:
+    """20 runs of 20,000 agents: within 4 standard errors of their mean at each round; a time half as fast is not."""
+    population = Population(POLICIES, fractions=[0.4, 0.6], committed={"b": 0.2})
+    start = np.random.default_rng(2).dirichlet(np.ones(5), size=2)
+    runs = simulate(population, n_agents=20_000, runs=20, seed=1, initial=start, record_rounds=8, max_rounds=8)
+    shares = runs["word_share"].isel(n_agents=0, word=0)
+    rounds = np.arange(9.0)
+    theory = meanfield.solve(population, initial=start, times=2 * rounds)["word_share"].values[:, 0]
+    spread = shares.std("run").max().item() / np.sqrt(20) + 1e-4
+    assert np.abs(shares.mean("run") - theory).max() < 4 * spread
+    slower = meanfield.solve(population, initial=start, times=rounds)["word_share"].values[:, 0]
+    assert np.abs(shares.mean("run") - slower).max() > 4 * spread, "one unit of time is half a round"
+
+
+def test_starts_from_consensus_and_from_a_composition() -> None:
+    policy = POLICIES[0]
+    shares = simulate(policy, n_agents=8, runs=1, seed=0, initial="a", record_rounds=0, max_rounds=1)["word_share"]
+    assert shares.values[0, 0, 0, 0] == pytest.approx(q_of(policy)[1, 0])
+    half = 0.5 * meanfield.consensus(policy, "a") + 0.5 * meanfield.consensus(policy, "b")
+    shares = simulate(policy, n_agents=8, runs=1, seed=0, initial=half, record_rounds=0, max_rounds=1)["word_share"]
+    assert shares.values[0, 0, 0, 0] == pytest.approx((q_of(policy)[1, 0] + q_of(policy)[4, 0]) / 2)
+
+
+def test_a_convention_has_numbers_in_range() -> None:
+    for wrong in ({"success_rate": 0.0}, {"success_rate": 0.9, "first_test": 2}):
+        with pytest.raises(InputError, match=r"(success_rate|first_test) = "):
+            Convention(**wrong)

@@ -1,18 +1,20 @@
-"""Agents on graphs: exact chains on small ones, the law of everybody on complete ones, and graphs that are refused."""
+"""Agents on graphs and hypergraphs, one by one and in matchings: exact chains of four agents, and known limits."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-import _exact_games
 import meanfield
 import validation
-from _exact_games import ExactGame
-from _metastable import follower
+from _exact_games import ExactGame, agreement
+from _metastable import alike, ends, follower
 from _policies import random_policy
-from meanfield import InputError
+from meanfield import InputError, Population
+from meanfield.core import HEARS
 from validation._engine.topology import graph_of
 from validation.naming_game import LazyPolicy
 
@@ -23,10 +25,10 @@ CONNECTED = [graph for graph in networkx.graph_atlas_g()[8:19] if networkx.is_co
 WEIGHTED = np.array([(0, 1, 0.2), (1, 2, 3.0), (2, 3, 1.0), (0, 2, 1.0)])
 
 
-def agreement(policy, weights, rounds=2, agents=None, **options):
-    """`_exact_games` for pairs of agents who meet with probabilities in proportion to `weights`."""
+def along(policy, weights, rounds=2, agents=None, **options):
+    """`agreement` for pairs of agents who meet with probabilities in proportion to `weights`."""
     exact = ExactGame(agents or [policy] * 4).one_by_one(weights, 4 * rounds)
-    return _exact_games.agreement(policy, exact, rounds, **options)
+    return agreement(policy, exact, rounds, **options)
 
 
 def of_agents(graph):
@@ -37,15 +39,15 @@ def of_agents(graph):
 @pytest.mark.parametrize("graph", CONNECTED, ids=lambda graph: f"{graph.number_of_edges()} edges")
 def test_every_connected_graph_of_four_agents_has_the_law_of_its_exact_chain(graph):
     policy = random_policy(3)
-    assert agreement(policy, dict.fromkeys(graph.edges, 1.0), topology=graph) > UNLIKELY
-    assert agreement(policy, of_agents(graph), topology=graph, pick="agent") > UNLIKELY
+    assert along(policy, dict.fromkeys(graph.edges, 1.0), topology=graph) > UNLIKELY
+    assert along(policy, of_agents(graph), topology=graph, pick="agent") > UNLIKELY
 
 
 def test_weights_of_edges_are_rates():
     policy, edges = random_policy(3), {(int(i), int(j)): weight for i, j, weight in WEIGHTED}
-    assert agreement(policy, edges, topology=WEIGHTED) > UNLIKELY
-    assert agreement(policy, edges, topology=csr_array(np.triu(graph_matrix()))) > UNLIKELY
-    assert agreement(policy, dict.fromkeys(edges, 1.0), topology=WEIGHTED) < 1e-12, "control: edges without weights"
+    assert along(policy, edges, topology=WEIGHTED) > UNLIKELY
+    assert along(policy, edges, topology=csr_array(np.triu(graph_matrix()))) > UNLIKELY
+    assert along(policy, dict.fromkeys(edges, 1.0), topology=WEIGHTED) < 1e-12, "control: edges without weights"
 
 
 def test_kinds_that_meet_have_the_law_of_their_exact_chain():
@@ -56,10 +58,10 @@ def test_kinds_that_meet_have_the_law_of_their_exact_chain():
         [first, second], [0.5, 0.5], committed={"b": [0.5, 0.0]}, meets=[[1.0, 3.0], [3.0, 0.2]]
     )
     rates = {(0, 3): 1, (0, 1): 3, (0, 2): 3, (1, 3): 3, (2, 3): 3, (1, 2): 0.2}
-    assert agreement(population, rates, agents=agents) > UNLIKELY
-    assert agreement(population, dict.fromkeys(rates, 1), agents=agents) < 1e-12, "control: all meet alike"
+    assert along(population, rates, agents=agents) > UNLIKELY
+    assert along(population, dict.fromkeys(rates, 1), agents=agents) < 1e-12, "control: all meet alike"
     alike = meanfield.Population([first, second], [0.5, 0.5], committed={"b": [0.5, 0.0]}, meets=np.ones((2, 2)))
-    assert agreement(alike, dict.fromkeys(rates, 1), agents=agents) > UNLIKELY
+    assert along(alike, dict.fromkeys(rates, 1), agents=agents) > UNLIKELY
 
 
 def graph_matrix():
@@ -104,47 +106,153 @@ def test_committed_agents_at_a_hub_are_heard_by_all():
     assert won["[7]"] == 0.0
 
 
+# --- matchings and hyperedges ---
+
+POLICY = random_policy(3)
+PAIRS = list(itertools.combinations(range(4), 2))
+PATH, STAR, CYCLE = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)], [(0, 1), (1, 2), (2, 3), (0, 3)]
+TRIPLE = {(0, 1, 2): 1.0, (2, 3): 1.0}
+
+
+@pytest.mark.parametrize("edges", [None, PATH, STAR, CYCLE, PAIRS], ids=str)
+def test_matchings_of_four_agents_have_the_law_of_their_exact_chain(edges):
+    exact = ExactGame([POLICY] * 4).in_matchings(edges or PAIRS, 2)
+    topology = None if edges is None else np.array(edges)
+    assert agreement(POLICY, exact, schedule="matching", topology=topology) > UNLIKELY
+    assert agreement(POLICY, exact, topology=topology) < 1e-10 or edges is STAR, "control: one by one"
+
+
+@pytest.mark.parametrize("complete", [False, True])
+def test_each_agent_meets_once_in_a_matching(complete):
+    """After a round of 24 agents all have met twice. Of 25 one is left out of each matching."""
+    policy = meanfield.make_policy(lambda memory: 1 - 0.2 * len(memory), ["A", "B"], memory_length=4)
+    for n, times in ((24, [2]), (25, [1, 2, 3])):
+        topology = np.array(list(itertools.combinations(range(n), 2))) if complete else None
+        options = {"n_agents": n, "runs": 50, "seed": 1, "max_rounds": 1, "record_rounds": 1, "topology": topology}
+        if complete:
+            found = validation.simulate(policy, schedule="matching", record=["node_word_share"], **options)
+            met = (5 * (1 - found["node_word_share"].sel(round=1, word="A"))).round()
+            assert np.unique(met).tolist() == times
+        share = validation.simulate(policy, schedule="matching", **options)["word_share"].sel(round=1, word="A")
+        np.testing.assert_allclose(share, 1 - 0.2 * 2)
+        if n == 24:
+            alike = validation.simulate(policy, **options, record=["node_word_share"]) if complete else None
+            assert alike is None or len(np.unique(alike["node_word_share"].sel(round=1))) > 6, "control: one by one"
+
+
+@pytest.mark.parametrize("hears", HEARS)
+def test_hyperedges_of_four_agents_have_the_law_of_their_exact_chain(hears):
+    exact = ExactGame([POLICY] * 4, hears).one_by_one(TRIPLE, 8)
+    population, topology = Population(POLICY, hears=hears), [set(one) for one in TRIPLE]
+    assert agreement(population, exact, topology=topology) > UNLIKELY
+    assert agreement(population, exact, topology=[*topology, {2, 3}]) < 1e-6, "control: the pair twice as often"
+    by_agent = ExactGame([POLICY] * 4, hears).one_by_one({(0, 1, 2): 2.5, (2, 3): 1.5}, 8)
+    assert agreement(population, by_agent, topology=topology, pick="agent") > UNLIKELY
+
+
+def test_hyperedges_of_two_are_a_graph():
+    edges = dict.fromkeys(CYCLE, 1.0)
+    exact = ExactGame([POLICY] * 4).one_by_one(edges, 8)
+    assert agreement(POLICY, exact, topology=[set(edge) for edge in CYCLE]) > UNLIKELY
+    vote = ExactGame([POLICY] * 4, "vote").one_by_one(edges, 8)
+    assert agreement(Population(POLICY, hears="vote"), vote, topology=np.array(CYCLE)) > UNLIKELY
+    assert agreement(POLICY, vote, topology=np.array(CYCLE)) < 1e-10, "control: they hear each other"
+
+
+@pytest.mark.parametrize("hears", HEARS)
+def test_all_triples_are_groups_of_three(hears):
+    options = {"n_agents": 12, "runs": 20_000, "seed": 2, "max_rounds": 40, "convention": "001"}
+    mixed = ends(validation.simulate(Population(follower(0.02), group=3, hears=hears), **options), 2)
+    for chain, close in (
+        ([set(one) for one in itertools.combinations(range(12), 3)], True),
+        ([{k, (k + 1) % 12, (k + 2) % 12} for k in range(12)], False),
+    ):
+        runs = validation.simulate(Population(follower(0.02), hears=hears), topology=chain, **options)
+        p = alike(mixed, ends(runs, 2))
+        assert p > UNLIKELY if close else p < 1e-10
+
+
+def test_consensus_on_hyperedges_is_a_share_of_the_pairs_that_are_counted():
+    """Success rates of rounds with different numbers of words said, recorded, and the round of consensus."""
+    rule, topology = validation.naming_game.Convention(0.95), [set(range(8)), {0, 1}, {1, 2, 3}, {6, 7}]
+    options = {"max_rounds": 30, "trajectories": True, "record": ["success_rate", "said"], "convention": rule}
+    runs = validation.simulate(follower(0.02), n_agents=8, runs=200, seed=1, topology=topology, **options)
+    runs = runs.isel(n_agents=0)
+    mean = runs["success_rate"].rolling(round=3).mean()
+    at_end = mean.sel(round=runs["consensus_round"].fillna(30).astype(int))
+    assert runs["consensus_round"].notnull().mean() > 0.9
+    assert at_end.where(runs["consensus_round"].notnull()).min() > 0.9, "rounds differ by their numbers of words alone"
+    assert runs["consensus_round"].min() == 3 and len(np.unique(runs["consensus_round"])) > 5
+    np.testing.assert_allclose(runs["said"].isel(round=slice(1, None)).sum("word"), 1)
+
+
+def test_hypergraphs_of_xgi_have_names():
+    xgi = pytest.importorskip("xgi")
+    hypergraph = xgi.Hypergraph([["a", "b", "c"], ["c", "d"]])
+    exact = ExactGame([POLICY] * 4).one_by_one(TRIPLE, 8)
+    assert agreement(POLICY, exact, topology=hypergraph) > UNLIKELY
+    options = {"n_agents": 4, "runs": 2, "seed": 1, "committed": {"a": 1}, "max_rounds": 3, "record_rounds": 3}
+    runs = validation.simulate(
+        POLICY, topology=hypergraph, committed_nodes=["d"], record=["node_word_share"], **options
+    )
+    assert runs["node"].values.tolist() == list("abcd")
+    assert (runs["node_word_share"].sel(node="d", word="a") == 1).all()
+
+
 @pytest.mark.parametrize(
-    ("topology", "complaint"),
+    ("options", "complaint"),
     [
-        (networkx.Graph(), "is an empty graph"),
-        (networkx.empty_graph(3), r"has nodes without neighbours \(0, 1, 2\)"),
-        (networkx.Graph([("a", "a"), ("a", "b")]), r"has edges from nodes to themselves \(a\)"),
-        (networkx.Graph([(0, 1, {"weight": "far"})]), "has an edge whose weight is no number"),
-        (networkx.Graph([(0, 1), (2, 3)]), "has 2 parts without an edge between them, of 2, 2 nodes"),
-        (np.array([("a", "b")]), r"numbers from 0 on: networkx.from_edgelist\(edges\)"),
-        (np.array([(0.5, 1.0)]), "other nodes than numbers"),
-        ([(0, 1), (1, 2, 3.0)], "expected a graph of networkx"),
-        (np.array([(0, 1, -1.0)]), "has edges of weight -1"),
-        (np.array([(0, 1, 0.0)]), "has edges of weight 0"),
-        (csr_array(np.ones((2, 3))), r"a matrix of shape \(2, 3\)"),
-        (networkx.path_graph(5), "has 5 nodes: expected one for each of 4 agents"),
-        (lambda n: networkx.path_graph(n), r"fails with TypeError .*: expected a function of the number of agents"),
-        (lambda n, seed: networkx.path_graph(n + 1), "has 5 nodes"),
-        (7, "expected a graph of networkx"),
-        ([(0, 4_000_000_000)], "has 1 edges and a node 4e"),
-        ([(0, np.inf)], "has 1 edges and a node inf|numbers from 0 on"),
+        ({"topology": networkx.Graph()}, r"topology.*is an empty graph"),
+        ({"topology": networkx.empty_graph(3)}, r"topology.*has nodes without neighbours \(0, 1, 2\)"),
+        ({"topology": networkx.Graph([("a", "a"), ("a", "b")])}, r"topology.*edges from nodes to themselves \(a\)"),
+        ({"topology": networkx.Graph([(0, 1, {"weight": "far"})])}, r"topology.*has an edge whose weight is no number"),
+        (
+            {"topology": networkx.Graph([(0, 1), (2, 3)])},
+            r"topology.*has 2 parts without an edge between them, of 2, 2",
+        ),
+        ({"topology": np.array([("a", "b")])}, r"topology.*numbers from 0 on: networkx.from_edgelist\(edges\)"),
+        ({"topology": np.array([(0.5, 1.0)])}, r"topology.*other nodes than numbers"),
+        ({"topology": [(0, 1), (1, 2, 3.0)]}, r"topology.*expected a graph of networkx"),
+        ({"topology": np.array([(0, 1, -1.0)])}, r"topology.*has edges of weight -1"),
+        ({"topology": np.array([(0, 1, 0.0)])}, r"topology.*has edges of weight 0"),
+        ({"topology": csr_array(np.ones((2, 3)))}, r"topology.*a matrix of shape \(2, 3\)"),
+        ({"topology": networkx.path_graph(5)}, r"topology.*has 5 nodes: expected one for each of 4 agents"),
+        ({"topology": lambda n: networkx.path_graph(n)}, r"topology.*fails with TypeError .*: expected a function"),
+        ({"topology": lambda n, seed: networkx.path_graph(n + 1)}, r"topology.*has 5 nodes"),
+        ({"topology": 7}, r"topology.*expected a graph of networkx"),
+        ({"topology": [(0, 4_000_000_000)]}, r"topology.*has 1 edges and a node 4e"),
+        ({"topology": [(0, np.inf)]}, r"topology.*has 1 edges and a node inf|numbers from 0 on"),
+        ({"pick": "node", "topology": PATH}, "pick = 'node': expected one of edge, agent"),
+        ({"pick": "agent", "committed_nodes": [1]}, "pick and committed_nodes without a topology"),
+        ({"topology": PATH, "committed": {"a": 1}, "committed_nodes": [9]}, "committed_nodes has .9.: expected nodes"),
+        ({"topology": PATH, "committed": {"a": 2}, "committed_nodes": [1, 1]}, "expected different nodes"),
+        ({"topology": PATH, "committed": {"a": 1}, "committed_nodes": [1, 2]}, "one for each of 1 committed agents"),
+        ({"topology": PATH, "committed": {"a": 1}, "committed_nodes": 7}, "committed_nodes = 7: expected a sequence"),
+        ({"topology": PATH, "committed": {"a": 1}, "committed_nodes": [[0]]}, "expected a sequence of nodes"),
+        ({"topology": PATH, "committed_nodes": "leaves"}, "expected 'hubs' or a sequence of nodes"),
+        ({"schedule": "synchronous"}, "schedule = 'synchronous': expected one of asynchronous, matching"),
+        ({"schedule": "matching", "topology": [(0, 1, 1.0), (1, 2, 2.0), (2, 3, 1.0)]}, "meet at different rates"),
+        ({"schedule": "matching", "topology": PATH, "pick": "agent"}, "meet at different rates"),
+        ({"schedule": "matching", "topology": [{0, 1, 2}, {2, 3}]}, "topology has hyperedges: expected edges of two"),
+        ({"topology": [{0, 1, 2}, {3}]}, "fewer than two nodes: expected at least two in each"),
+        ({"topology": [{0, 1}, {2, 3}]}, "has 2 parts without an edge between them"),
+        ({"topology": [{0, 1}, {1, 3}]}, r"has nodes without neighbours \(2\)"),
+        ({"topology": [{0, 1}, {1, "c"}]}, "other nodes than numbers from 0 on: xgi.Hypergraph"),
+        ({"topology": [{0, 1}, {1, 10**12}]}, "has 4 places in hyperedges and a node 1000000000000"),
+        ({"topology": [{0, 1, 2}, {2, 3, 4}]}, "has 5 nodes: expected one for each of 4 agents"),
+        ({"topology": [[0, 1, 2], [2, 3]]}, "a list of hyperedges that are sets"),
     ],
 )
-def test_what_is_no_connected_graph_is_refused(topology, complaint):
-    with pytest.raises(InputError, match=f"topology.*{complaint}"):
-        validation.simulate(random_policy(1), n_agents=4, runs=2, seed=1, topology=topology)
+def test_what_can_not_be_played_is_refused(options, complaint):
+    with pytest.raises(InputError, match=complaint):
+        validation.simulate(POLICY, **{"n_agents": 4, "runs": 2, "seed": 1} | options)
 
 
-def test_arguments_of_graphs_are_checked():
-    path, policy = networkx.path_graph(4), random_policy(1)
-    for options, complaint in (
-        ({"pick": "node", "topology": path}, "pick = 'node': expected one of edge, agent"),
-        ({"pick": "agent", "committed_nodes": [1]}, "pick and committed_nodes without a topology"),
-        ({"topology": path, "committed": {"a": 1}, "committed_nodes": [9]}, "committed_nodes has .9.: expected nodes"),
-        ({"topology": path, "committed": {"a": 2}, "committed_nodes": [1, 1]}, "expected different nodes"),
-        ({"topology": path, "committed": {"a": 1}, "committed_nodes": [1, 2]}, "one for each of 1 committed agents"),
-        ({"topology": path, "committed": {"a": 1}, "committed_nodes": 7}, "committed_nodes = 7: expected a sequence"),
-        ({"topology": path, "committed": {"a": 1}, "committed_nodes": [[0]]}, "expected a sequence of nodes"),
-        ({"topology": path, "committed_nodes": "leaves"}, "expected 'hubs' or a sequence of nodes"),
-    ):
-        with pytest.raises(InputError, match=complaint):
-            validation.simulate(policy, n_agents=4, runs=2, seed=1, **options)
-    lazy = LazyPolicy(lambda memory: {"a": 0.5, "b": 0.5}, ["a", "b"], 1)
-    with pytest.raises(InputError, match="topology beside a LazyPolicy"):
-        validation.simulate(lazy, n_agents=4, runs=2, seed=1, topology=path)
+def test_matchings_are_of_pairs_who_meet_alike():
+    lazy = LazyPolicy(lambda memory: [[0.5, 0.5]] * len(memory), ["a", "b"], 1)
+    meets = Population([POLICY, POLICY], [0.5, 0.5], meets=np.array([[2.0, 1.0], [1.0, 2.0]]))
+    for policy in (lazy, meets, Population(POLICY, group=3), Population(POLICY, hears="vote")):
+        with pytest.raises(InputError, match=r"schedule = 'matching' beside .*: expected 'asynchronous'"):
+            validation.simulate(policy, n_agents=4, runs=2, seed=1, schedule="matching")
+    with pytest.raises(InputError, match=r"topology beside .* meets in groups: expected one of the two"):
+        validation.simulate(Population(POLICY, group=3), n_agents=4, runs=2, seed=1, topology=[{0, 1, 2}, {2, 3}])
