@@ -34,8 +34,7 @@ extensions = [
     "gallery",
     "copies",
     "checks",
-    "names",
-    "returns",
+    "docstrings",
 ]
 exclude_patterns = ["conf.py", "pictures.py", "_build", "_extensions", "_templates", "**.ipynb_checkpoints"]
 nitpicky = True

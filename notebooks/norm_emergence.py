@@ -1,14 +1,6 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
 # ---
 
 # %% [markdown]
@@ -16,7 +8,8 @@
 #
 # The agents of [003] detect conflicts, talk, identify norms, check them and comply. For a language model each of these
 # is a yes/no question. The probabilities of the answers make a rate equation for each behaviour. It gives the curves of
-# the paper's Fig. 2, the number of entrepreneurs that a norm needs, and the behaviour of ten agents.
+# the paper's Fig. 2 and the number of entrepreneurs that a norm needs. The last section follows ten agents one by one.
+# [How norms emerge](../docs/results/norms.md) has more results, such as the error of the theory for N agents.
 
 # %%
 import matplotlib.pyplot as plt
@@ -25,7 +18,6 @@ import pandas as pd
 from scipy.optimize import bisect
 
 import meanfield
-import validation
 from paper_figs import norm_society
 from theory import norms
 
@@ -50,7 +42,7 @@ operations = norms.default_operations()
 days = np.linspace(0, 2, 193)
 
 
-def emergence(name, start=None, times=days, operations=operations):
+def emergence(name, start=None, times=days):
     """Conflicts, thoughts, chats and shares by the rate equation."""
     model = norms.reaction_model(operations, name)
     start = norms.initial_composition(name if start is None else start)
@@ -103,23 +95,6 @@ for name in ("smoking", "tipping"):
 pd.concat(tables, names=["behaviour"]).round(3)
 
 # %% [markdown]
-# ## Sensitivity
-#
-# Which probabilities speed the norm of tipping up? The check of a norm that was heard: if one of its probabilities
-# grows by a tenth, 70 % accept 'for' half an hour earlier.
-
-
-# %%
-def accepted_day(name, factor):
-    """When 70 % accept the standard if an operation is so many times as probable."""
-    changed = operations.assign({name: operations[name] * factor})
-    return first_day(emergence("tipping", operations=changed)["accepted"].sel(standard="for"))
-
-
-effects = {name: accepted_day(name, 1.0) - accepted_day(name, 0.9) for name in operations}
-pd.Series(effects, name="days, for a tenth").sort_values().head(6).round(3)
-
-# %% [markdown]
 # ## Entrepreneurs
 #
 # How many entrepreneurs does the evenly split norm of tipping need, if 10 % of the agents work for 'against'? A little
@@ -140,23 +115,6 @@ print(f"fraction of entrepreneurs that it takes: {bisect(ahead, 0, 0.5, xtol=1e-
 nobody = {("ordinary", "for"): 0.5, ("ordinary", "against"): 0.5}
 accepted = emergence("tipping", nobody)["accepted"].isel(time=-1).to_series()
 print("without entrepreneurs on day 2:", ", ".join(f"{share:.0%} accept '{name}'" for name, share in accepted.items()))
-
-# %% [markdown]
-# ## N agents
-#
-# How good is the rate equation for ten agents? Its error is about half a percent, and it falls like 1/N in exact
-# simulations of the same model.
-
-# %%
-model, start = norms.reaction_model(operations, "smoking"), norms.initial_composition("smoking")
-options = {"runs": 4000, "seed": 1, "max_rounds": 162, "record_rounds": 162, "counted": norms.EVENTS}
-errors = {}
-for n in (10, 20, 40):
-    runs = validation.reactions.simulate(model, np.rint(n * start.values).astype(int), **options)
-    simulated = norms.observables(model, runs["count"].mean("run") / n)["accepted"]
-    theory = emergence("smoking", times=runs["time"].values)["accepted"]
-    errors[n] = np.sqrt(np.mean((simulated.values - theory.values) ** 2))
-pd.Series(errors, name="error of the accepted share").rename_axis("N").round(5)
 
 # %% [markdown]
 # ## A society of agents with norm databases

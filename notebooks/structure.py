@@ -1,14 +1,6 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
 # ---
 
 # %% [markdown]
@@ -118,6 +110,8 @@ summary.round(2)
 # everybody, longer memories make groups agree a little faster; in small worlds and above all on a cycle they take
 # longer. Agents who remember more follow an average of their neighbours, which defends the border of a domain. Where a
 # hub talks to all, there are no borders. The rate equation (dashed) is for groups in which all meet all.
+# [Agents on a network](../docs/how_to/networks.md) has the theory of neighbours who meet again, and of groups of
+# thousands, whose critical masses shrink where neighbours are few.
 
 # %%
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -128,39 +122,6 @@ axis.set(
     xlabel="interactions remembered, H", ylabel="rounds until half of the groups agree", xticks=list(lengths), ylim=0
 )
 axis.legend(ncols=2)
-
-# %% [markdown]
-# Pairs differ. The change of the time from H = 2 to H = 5, in rounds; {woman, man} does not agree with H = 2:
-
-# %%
-slower = table[table["H"].isin((2, 5))].pivot(index="pair", columns=["network", "H"], values="rounds")
-pd.DataFrame({name: slower[name][5] - slower[name][2] for name in networks}).replace([np.inf, -np.inf], np.nan)
-
-# %% [markdown]
-# ## Larger networks
-#
-# Critical masses shrink where neighbours are few. Theory by pairs of neighbours against 5,000 agents on random graphs
-# who have agreed on "tall", with two interactions remembered: the largest fraction committed to "short" that did not
-# turn them in 150 rounds, and the smallest that did.
-
-# %%
-policy = shorter(gpt.sel(pair="tall/short"), 2)
-options = {"n_agents": 5000, "runs": 2, "seed": 1, "max_rounds": 150, "initial": "tall", "record_rounds": 150}
-rows = []
-for degree in (None, 8, 4):
-    predicted = meanfield.critical_mass(meanfield.Population(policy, degree=degree), word="short")[
-        "critical_mass"
-    ].item()
-    topology = None if degree is None else nx.random_regular_graph(degree, 5000, seed=1)
-    low, high = 0.0, 0.2
-    for _ in range(6):
-        middle = (low + high) / 2
-        number = round(middle * 5000)
-        found = validation.simulate(policy, committed={"short": number}, topology=topology, **options)
-        turned = found["word_share"].sel(word="short").isel(round=-1).mean().item() > 0.5
-        low, high = (low, middle) if turned else (middle, high)
-    rows.append({"degree": degree or "everybody", "theory": predicted, "not": low, "turned": high})
-pd.DataFrame(rows).round(3)
 
 # %% [markdown]
 # ## Agents who do not listen

@@ -1,14 +1,6 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
 # ---
 
 # %% [markdown]
@@ -112,20 +104,3 @@ table = pd.DataFrame(
     }
 )
 table.round(4)
-
-# %% [markdown]
-# ## A committed minority
-#
-# All agents say 'woman', until some of them say 'man' whatever happens. How many turn the others? In an infinite
-# population the old state vanishes at the fold, with 12.1 % committed agents. Of simulated groups of 200 (squares) most
-# flip within 30 rounds with 15 %, and hardly any with 12.5 %.
-
-# %%
-policy = policies.sel(pair="woman/man")
-numbers = range(0, 61, 5)
-minority = validation.naming_game.committed_minority(
-    policy, n_agents=200, word="man", numbers=numbers, runs=100, seed=1
-)
-figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained", subplot_kw={"xlim": (-0.01, 0.4)})
-meanfield.plot(meanfield.bifurcation(policy, word="man"), axis)
-axis = meanfield.plot(minority, axis, view="fraction")

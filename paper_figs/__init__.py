@@ -1,4 +1,4 @@
-"""Figures and tables of the papers: items of each paper, which simulate what they need, and scripts that read files."""
+"""Figures and tables of the papers: items of each paper, which simulate what they need, and drawings of results."""
 
 from meanfield.toolbox import require_packages
 

@@ -1,9 +1,8 @@
-"""The style of the figures, their panels, the files that they are written to, and the scripts that write one."""
+"""The style of the figures, their panels, and the files that they are written to."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -16,8 +15,6 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import meanfield
-from meanfield import MeanfieldError
 from meanfield.toolbox import model_name, whole_file
 
 P = ParamSpec("P")
@@ -85,17 +82,3 @@ def write_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
         figure.savefig(temporary, metadata={"CreationDate": None} if Path(path).suffix == ".pdf" else None)
     plt.close(figure)
     return Path(path)
-
-
-def script(draw: Callable[[xr.Dataset, str], object], usage: str) -> None:
-    """Draw a result as a program: the arguments are the result's file and the file to write.
-
-    A wrong number of arguments ends the process with the usage line, an error of this package with its message: one
-    line on standard error, and exit code 1.
-    """
-    if len(sys.argv) != 3:
-        sys.exit(f"usage: python -m {usage}")
-    try:
-        draw(meanfield.load(sys.argv[1]), sys.argv[2])
-    except MeanfieldError as error:
-        sys.exit(f"error: {error}")

@@ -1,7 +1,4 @@
-"""Probability of ending at the strong word against N, as in [004] Fig. 3, and against κ√N: all pairs share Φ(κ√N).
-
-python -m paper_figs.group_size_collapse group_size.nc group_size_law.png
-"""
+"""Probability of ending at the strong word against N, as in [004] Fig. 3, and against κ√N: all pairs share Φ(κ√N)."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ import xarray as xr
 import meanfield
 from meanfield import InputError
 from meanfield.toolbox import canonical_order, expect, in_braces
-from paper_figs._style import model_title, script, styled, write_figure
+from paper_figs._style import model_title, styled, write_figure
 
 LINE_LENGTH = 140
 POINTS = {"markersize": 3, "linewidth": 0.9, "capsize": 1.5}
@@ -92,7 +89,3 @@ def _names(policies: xr.Dataset, one_model: bool) -> str:
         names.append(words if one_model or model_title(one) == model else f"{model_title(one)} {words}")
         model = model_title(one)
     return ", ".join(names)
-
-
-if __name__ == "__main__":
-    script(draw, "paper_figs.group_size_collapse BIAS.nc FIGURE")

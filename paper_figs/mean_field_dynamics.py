@@ -1,7 +1,4 @@
-"""[004] Figs. S28-S31: the word shares under the rate equation, one panel per word pair.
-
-python -m paper_figs.mean_field_dynamics solution.nc mean_field_dynamics.png
-"""
+"""[004] Figs. S28-S31: the word shares under the rate equation, one panel per word pair."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield import InputError
 from meanfield.toolbox import canonical_order, in_braces
-from paper_figs._style import grid_of_panels, model_title, script, styled, write_figure
+from paper_figs._style import grid_of_panels, model_title, styled, write_figure
 
 
 @styled  # `savefig.dpi` counts when the file is written
@@ -52,7 +49,3 @@ def figure(solution: xr.Dataset) -> Figure:
     drawn.supylabel("word share")
     drawn.suptitle(f"Mean-field dynamics, {model_title(panels)}".removesuffix(", "))
     return drawn
-
-
-if __name__ == "__main__":
-    script(draw, "paper_figs.mean_field_dynamics SOLUTION.nc FIGURE")

@@ -1,7 +1,4 @@
-"""[004] Table S1: published and computed leading eigenvalues at the candidates, the states of consensus on one word.
-
-python -m paper_figs.table_s1 stability.nc table_s1.csv
-"""
+"""[004] Table S1: published and computed leading eigenvalues at the candidates, the states of consensus on one word."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from rich.table import Table
 
 from meanfield import InputError
 from meanfield.toolbox import whole_file
-from paper_figs._style import script
 
 KEYS = ["model", "pair", "word"]
 
@@ -89,7 +85,3 @@ def draw(table: xr.Dataset, path: str | Path) -> Path:
         comparison.to_csv(temporary, index=False, lineterminator="\n")
     Console().print(render(comparison))
     return Path(path)
-
-
-if __name__ == "__main__":
-    script(draw, "paper_figs.table_s1 STABILITY.nc TABLE.csv")

@@ -1,7 +1,4 @@
-"""Mean field against simulation: trajectories as in [004] Fig. 4, collective bias against N as in Fig. 3.
-
-python -m paper_figs.theory_and_simulation comparison.nc theory_and_simulation.png
-"""
+"""Mean field against simulation: trajectories as in [004] Fig. 4, collective bias against N as in Fig. 3."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import xarray as xr
 
 import meanfield
 from meanfield.toolbox import canonical_order, in_braces
-from paper_figs._style import model_title, no_legend, script, styled, write_figure
+from paper_figs._style import model_title, no_legend, styled, write_figure
 
 
 @styled
@@ -46,7 +43,3 @@ def draw(comparison: xr.Dataset, path: str | Path) -> Path:
         no_legend(axis)
     figure.suptitle(f"{model_title(panels)}, {comparison.attrs['option_runs']:,} simulated runs".removeprefix(", "))
     return write_figure(figure, path)
-
-
-if __name__ == "__main__":
-    script(draw, "paper_figs.theory_and_simulation COMPARISON.nc FIGURE")

@@ -154,13 +154,12 @@ def basins(
     starts
         Number of compositions drawn, for 'dirichlet' only. Time grows with it, memory does not.
     concentration
-        Parameter of the Dirichlet distribution; 1 is uniform on the simplex. Many states then share the weight so
-        evenly that word shares hardly differ; small values such as 1 / states spread them.
+        Parameter of the Dirichlet distribution; 1 is uniform on the simplex, where word shares hardly differ if there
+        are many states. Small values such as 1 / states spread them.
     seed
         Seed of the draws.
     max_time
-        As in `solve`, by default 2000: a trajectory still moving then is a 'slow transient' or a 'limit cycle'. For a
-        reaction model in its unit of time, by default 2000 over its fastest rate.
+        As in `solve`, by default 2000; for a reaction model in its unit of time, by default 2000 over its fastest rate.
     masses
         For a reaction model with several conserved classes: the fraction of agents in each, as in `fixed_points`.
     progress

@@ -53,10 +53,9 @@ def solve(
     know nothing of each other; attrs["method"] is 'mean field' or 'pair approximation'. The integrator is Tsitouras'
     method of order 5 with adaptive steps, for stiff reaction models Kvaerno's of order 5 (diffrax).
 
-    A trajectory of policies stops where max|dx/dt| < 1e-8, or at `max_time`; later times repeat its end. It may stop at
-    a saddle, for example in a population without any bias. A trajectory that is still moving at `max_time` is followed
-    for another 200 units of time, or 2000 if it has turned back at least once: `outcome` then tells a 'limit cycle'
-    from a 'slow transient'.
+    A trajectory of policies stops where max|dx/dt| < 1e-8, at a saddle too, or at `max_time`; later times repeat its
+    end. One that still moves then is followed for another 200 units of time, or 2000 if it has turned back at least
+    once: `outcome` tells a 'limit cycle' from a 'slow transient'.
 
     Parameters
     ----------
@@ -147,14 +146,9 @@ def solve(
         ends = courses.composition.sum(-1)[:, :, None]
         courses = courses._replace(composition=ends / ends.sum(-1, keepdims=True))
     solution = _label(stack, starts, saved, courses, outcome, period)
-    options = {
-        "initial": "empty memories" if initial is None else "given",
-        "max_time": max_time,
-        "rtol": rtol,
-        "atol": atol,
-    }
-    method = "pair approximation" if on_graph else "mean field"
-    return stamp(solution, "solution", policies, **options).assign_attrs(method=method)
+    start, method = "empty memories" if initial is None else "given", "pair approximation" if on_graph else "mean field"
+    options = {"max_time": max_time, "rtol": rtol, "atol": atol}
+    return stamp(solution, "solution", policies, initial=start, **options).assign_attrs(method=method)
 
 
 class _Stack:
@@ -233,10 +227,8 @@ def _label(
     x, committed = courses.composition, stack.mixtures.committed[stack.measured]
     committed = committed.reshape(len(committed), -1, committed.shape[-1]).sum(1)  # of all kinds
     said = np.einsum("pims,pmsw->pimw", x, stack.mixtures.q[stack.measured])
-    # What agents say who are not committed
-    final = (
-        np.einsum("pm,pimw->piw", stack.mixtures.share[stack.measured], said) / (1 - committed.sum(-1))[:, None, None]
-    )
+    final = np.einsum("pm,pimw->piw", stack.mixtures.share[stack.measured], said)
+    final /= (1 - committed.sum(-1))[:, None, None]  # what agents say who are not committed
     names = {name: np.empty(final.shape[:2], dtype=object) for name in NAMES}
     for p, words in enumerate(stack.words[stack.measured].tolist()):
         beside = {"label": {"committed": bool(committed[p].any())}}

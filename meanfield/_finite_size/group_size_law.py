@@ -166,9 +166,6 @@ def group_size_law(
     array([0.587, 0.755, 0.986])
     >>> law["n_critical"].round().item()
     1132.0
-    >>> law = meanfield.group_size_law(policy, n_agents=[10, 100, 1000], order=2)
-    >>> law["probability"].values.round(3)
-    array([0.585, 0.755, 0.986])
 
     Three words:
 

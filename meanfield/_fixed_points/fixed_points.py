@@ -17,6 +17,8 @@ from meanfield._population.stacks import Games, as_games
 from meanfield._reactions.fixed_points import reaction_fixed_points
 from meanfield.toolbox._errors import InputError
 
+SHIFT = "shift of the eigenvalue without entries below 1e-14"
+
 
 def fixed_points(
     policy: xr.Dataset | Population | ReactionModel,
@@ -30,27 +32,26 @@ def fixed_points(
     """Find the fixed points of the rate equation: all of them for two words, those that a search finds otherwise.
 
     **Policies and populations.** A composition x is a fixed point exactly when x = p(Q) and Q = F(Q). Here p(Q) is the
-    stationary distribution of an agent whose partners say word w with probability Q_w, and F(Q) is the word share of
-    such agents: qᵀp(Q) for one policy, the sum over kinds of agents and committed agents for a population.
+    stationary distribution of an agent whose partners say word w with probability Q_w, and F(Q) is what such agents,
+    and those who are committed, say.
 
     Two words give one equation, g(ℓ) = log(F_0/F_1) - ℓ = 0 with ℓ = log(Q_0/Q_1). A piecewise Chebyshev interpolant of
-    g yields every root for -46 ≤ ℓ ≤ 46, and further out until g has reached its asymptote. It is refined until g is
-    larger than its error wherever it turns, down to rounding, 1e-14. Fixed points that are closer to merging than that
-    are one row, which is never stable; attrs["completeness"] names the interval. The corners Q = 0 and 1 are decided
-    exactly. If an agent's chain has several closed classes of memories, each has its own branch of fixed points, with
-    all agents of a kind in that class; mixtures of classes with equal Q are fixed points too but are not listed.
+    g yields every root for -46 ≤ ℓ ≤ 46, and further out until g has reached its asymptote. Fixed points that rounding
+    of g, 1e-14, does not tell apart are one row, which is never stable; attrs["completeness"] names the interval. The
+    corners Q = 0 and 1 are decided exactly. If an agent's chain has several closed classes of memories, each has its
+    own branch of fixed points; mixtures of classes with equal Q are fixed points too but are not listed.
 
     For more words, Newton iteration from a grid of starts solves Q = F(Q) on the simplex of word shares and on
     its faces and corners to which agents can keep. It may miss roots. Where F points inwards on the whole boundary, the
     indices of the roots sum to 1; attrs["completeness"] reports this check.
 
     **Reaction models.** The search starts where solutions come to rest and from random compositions, on the whole
-    simplex and on the closed faces that single states open, one state of each class. (Agents in a closed face stay
-    there as long as all their partners are in it.) Further starts are the ends of solutions that leave the unstable
-    fixed points along their leading mode, and points between the fixed points found. The search may miss fixed points;
-    where all of them must lie inside one face their indices sum to 1, which attrs["completeness"] reports. A continuum
-    of fixed points is represented by one point or several: two belong to one continuum if they agree in support,
-    stability and number of zero modes and a third such point lies about half way between them.
+    simplex and on the closed faces that single states open, one state of each class. Further starts are the ends of
+    solutions that leave the unstable fixed points along their leading mode, and points between the fixed points found.
+    It may miss fixed points; where all of them must lie inside one face their indices sum to 1, which
+    attrs["completeness"] reports. A continuum of fixed points is represented by one point or several: two belong to one
+    continuum if they agree in support, stability and number of zero modes and a third such point lies about half way
+    between them.
 
     Parameters
     ----------
@@ -146,12 +147,7 @@ def _label(found: list[Points], games: Games) -> xr.Dataset:
         {
             "word_share": ((over, "word"), points.word_share, "word share", "1"),
             **stability_columns((over,), points.leading, points.error),
-            "eigenvalue_floor_shift": (
-                (over,),
-                points.floor_shift,
-                "shift of the eigenvalue without entries below 1e-14",
-                "1/time",
-            ),
+            "eigenvalue_floor_shift": ((over,), points.floor_shift, SHIFT, "1/time"),
             "kind": ((over,), np.where(points.convention == MIXED, MIXED, "consensus"), "kind", "1"),
             "convention": ((over,), points.convention, "convention", "1"),
             "label": ((over,), points.label, "name", "1"),

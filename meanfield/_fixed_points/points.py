@@ -39,9 +39,7 @@ class Root(NamedTuple):
 
     branch: int  # the closed class of memories on which it lives; -1 at an exact corner
     composition: Float[np.ndarray, "kinds states"]
-    around: tuple[
-        Float[np.ndarray, "kinds states"], ...
-    ] = ()  # at both ends of where it may lie, if it is about to merge
+    around: tuple[np.ndarray, ...] = ()  # the same at both ends of where it may lie, if it is about to merge
     may_be_stable: bool = True  # not if g rises there, nor if several fixed points can't be told apart
 
 
@@ -150,7 +148,7 @@ def _searched_roots(mixture: Mixture | Groups) -> tuple[list[Root], str]:
         )
     for support in supports(mixture, MAX_SUPPORTS):
         for branch, response in enumerate(responses(mixture, support)):
-            found = simplex_roots(response, n_words, support=support)
+            found = simplex_roots(response, n_words, support)
             number = branch if len(support) > 1 else -1
             roots += [Root(number, response.composition(Q)) for Q in found.roots]
             searched.append(f"Class {branch}, {found.report}")
@@ -187,11 +185,9 @@ def _mismatch(response: Response, logits: np.ndarray, tolerance: float = TOLERAN
 
 def _report(found: Roots, end: float) -> str:
     """The search for roots with |logit Q| up to `end`, in sentences."""
-    which = (
-        "All fixed points are listed" if not found.unresolved else "The fixed points that can be told apart are listed"
-    )
+    which = "The fixed points that can be told apart" if found.unresolved else "All fixed points"
     zeros = f"the zeros of g = log(F_0/F_1) - logit Q for |logit Q| <= {end:g}"
-    report = [f"{which}, as {zeros} ({found.evaluations} evaluations)."]
+    report = [f"{which} are listed, as {zeros} ({found.evaluations} evaluations)."]
     distance, where, error = found.closest
     if distance < np.inf:
         report.append(
@@ -233,9 +229,8 @@ def _outer(mismatch: Callable[[np.ndarray], np.ndarray], reach: float) -> np.nda
                 f"a word's share cannot be told at logit Q = ±{end:g}: expected no choice probability between 0 and "
                 f"{LEAST_SLIP:.0g}, or larger ones beside it; 0 says the same"
             )
-        away = slope * last >= 0 and (
-            abs(last) > FIRST_LOOK or round(slope) == 0
-        )  # else there is a root at the very end
+        # Else there is a root at the very end
+        away = slope * last >= 0 and (abs(last) > FIRST_LOOK or round(slope) == 0)
         if abs(slope - round(slope)) < 1e-4 and away and lasts(end, last, round(slope)):
             break
         end = min(1.5 * end, reach)

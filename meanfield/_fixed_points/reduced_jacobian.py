@@ -53,8 +53,7 @@ class ReducedJacobian:
             weight, heard = (_converted(values, number) for values in (mixture.weight, mixture.heard))
             mixture = mixture._replace(weight=weight, heard=heard)
         self._voices, self._slope = mixture.voices, mixture.heard_slope(Q)
-        # What an agent says next, by what it keeps, has just said, and hears; with the probability of hearing that, and
-        # without
+        # What an agent says next, by what it keeps, has just said, and hears; `_next` with the probability of that
         then = (*q.shape[:-3], *self.shape, space.n_words, space.n_words)
         self._then = q[..., 1 + space.n_digits * first :, :].reshape(then)
         self._next = self._then * mixture.heard_from(Q)[..., None, None, :, :, None]
@@ -107,9 +106,10 @@ class ReducedJacobian:
 
         return product, transposed
 
-    def between(self, left: Numbers, right: Numbers) -> float:
-        """Re l·Br for complex vectors of float64."""
-        return float(np.real(left @ (self.apply(right.real) + 1j * self.apply(right.imag))))
+    def between(self, left: Numbers, right: Numbers) -> Numbers:
+        """Re l·Br for complex vectors of float64, one a row."""
+        image = self.apply(np.stack([right.real, right.imag]))
+        return (left * (image[0] + 1j * image[1])).sum(-1).real
 
     def shift(self, left: Numbers, right: Numbers) -> Numbers:
         """A bound of |l·δB r| for a relative change of 1 of each entry of x; l·r = 1.

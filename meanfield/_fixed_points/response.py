@@ -33,9 +33,9 @@ class Response:
         underflows if these are rarer; H rare answers in a row have had their effect before.
         """
         q, H = self._mixture.q, self._mixture.space.memory_length
-        return (
-            float(np.clip(-H * np.log(q[q > 0].min()), MAX_LOGIT / (H + 1), MAX_LOGIT)) if (q == 0).any() else MAX_LOGIT
-        )
+        if (q > 0).all():
+            return MAX_LOGIT
+        return float(np.clip(-H * np.log(q[q > 0].min()), MAX_LOGIT / (H + 1), MAX_LOGIT))
 
     def of_kinds(
         self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE

@@ -163,27 +163,27 @@ def leading_eigenvalues(
     matrix = ReducedJacobian(mixture, x, space)
     dense = matrix.size <= max(DENSE_SIZE, 4 * k)
     pairs = _dense_pairs(matrix.apply(np.eye(matrix.size)).T, k) if dense else _arnoldi(matrix, k)
-    errors = np.array([_error(matrix, pair) for pair in pairs])
-    # Stability depends on how |Re λ| compares with the bound for marginal
-    decided = [abs(abs(pair.value.real - 1) - MARGINAL) > error for pair, error in zip(pairs, errors, strict=True)]
-    if not (errors <= ENOUGH).all() or not all(decided):
+    errors = _errors(matrix, pairs)
+    if not _suffices(pairs.values, errors).all():
         extended, better = _extended(mixture, x, space, k)
         if better.max(initial=0.0) < errors.max():
             pairs, errors = extended, better
-    values = np.array([pair.value for pair in pairs])
-    shifts = np.zeros(len(pairs))
+    shifts = np.zeros(len(pairs.values))
     if (floors := (mixture.q > 0) & (mixture.q < FLOOR)).any():
         without = ReducedJacobian(mixture._replace(q=np.where(floors, 0.0, mixture.q)), x, space)
-        shifts = np.array(
-            [without.between(pair.left, pair.right) - matrix.between(pair.left, pair.right) for pair in pairs]
-        )
+        shifts = without.between(pairs.left, pairs.right) - matrix.between(pairs.left, pairs.right)
     if x_error:
         errors = errors + _from_composition(matrix, pairs, partial(_extended, mixture), x, space, x_error)
-    # Zero belongs to what the next word does not show: an eigenvalue of J + I, where B has fewer dimensions.
+    # Zero belongs to what the next word does not show: an eigenvalue of J + I, where B has fewer dimensions
     zeros = np.zeros(min(k, max(0, x.size - len(x) - matrix.size)))
-    values, errors, shifts = (np.append(column, zeros) for column in (values, errors, shifts))
+    values, errors, shifts = (np.append(column, zeros) for column in (pairs.values, errors, shifts))
     order = np.lexsort((-values.imag, -values.real))[:k]
     return _paced(mixture, Eigenvalues(values[order] - 1, errors[order], shifts[order]))
+
+
+def _suffices(values: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Whether float64 does: stability depends on how |Re λ| compares with the bound for marginal."""
+    return (np.abs(np.abs(values.real - 1) - MARGINAL) > errors) & (errors <= ENOUGH)
 
 
 def _paced(mixture: Mixture | Groups, found: Eigenvalues) -> Eigenvalues:
@@ -219,71 +219,67 @@ def leading_of_each(
 def _all_dense(matrix: ReducedJacobian, x_error: float) -> list[Eigenvalues | None]:
     """The leading eigenvalue of each matrix where float64 suffices, as nearly everywhere; else None."""
     columns = matrix.apply(np.eye(matrix.size)[:, None])
-    pairs = [_dense_pairs(one.T, 1)[0] for one in np.moveaxis(columns, 1, 0)]
-    value, left, right = (np.array(part) for part in zip(*pairs, strict=True))
+    each = [_dense_pairs(one.T, 1) for one in np.moveaxis(columns, 1, 0)]
+    pairs = _Pairs(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
+    errors = _errors(matrix, pairs)
     with np.errstate(invalid="ignore", over="ignore"):  # vectors are infinite where l·r = 0
-        real, imaginary = matrix.apply(np.stack([right.real, right.imag]))
-        residual = np.abs(real + 1j * imaginary - value[:, None] * right)
-        rounding = EPS * np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-        error = MARGIN * ((np.abs(left) * residual).sum(1) + rounding)
-        shift = x_error * matrix.shift(left, right)
-    decided = (np.abs(np.abs(value.real - 1) - MARGINAL) > error) & (error <= ENOUGH) & (shift <= ENOUGH)
+        shifts = x_error * matrix.shift(pairs.left, pairs.right)
+    enough = _suffices(pairs.values, errors) & (shifts <= ENOUGH)
     # Zero belongs to what the next word does not show
-    kept = value.real > 0
-    values, errors = np.where(kept, value, 0)[:, None] - 1, np.where(kept, error + shift, 0)[:, None]
-    rows = zip(decided, values, errors, strict=True)
-    return [Eigenvalues(value, error, np.zeros(1)) if enough else None for enough, value, error in rows]
+    kept = pairs.values.real > 0
+    values, errors = np.where(kept, pairs.values, 0)[:, None] - 1, np.where(kept, errors + shifts, 0)[:, None]
+    rows = zip(enough, values, errors, strict=True)
+    return [Eigenvalues(value, error, np.zeros(1)) if sure else None for sure, value, error in rows]
 
 
-def _extended(mixture: Mixture | Groups, x: np.ndarray, space: MemorySpace, k: int) -> tuple[list[_Pair], np.ndarray]:
+def _extended(mixture: Mixture | Groups, x: np.ndarray, space: MemorySpace, k: int) -> tuple[_Pairs, np.ndarray]:
     found = extended_eigenvalues(partial(ReducedJacobian, mixture, x, space), space.memory_length, k)
-    return [_Pair(*pair) for pair in zip(found.values, found.left, found.right, strict=True)], found.errors
+    return _Pairs(found.values, found.left, found.right), found.errors
 
 
 def _from_composition(
-    matrix: ReducedJacobian, pairs: list[_Pair], again: Any, x: np.ndarray, space: MemorySpace, x_error: float
+    matrix: ReducedJacobian, pairs: _Pairs, again: Any, x: np.ndarray, space: MemorySpace, x_error: float
 ) -> np.ndarray:
     """The errors of the eigenvalues from relative errors of x: to first order, or by trial where that is too large.
 
     Eigenvalues of a defective matrix have infinite derivatives, though none may move.
     """
-    shifts = np.array([x_error * matrix.shift(pair.left, pair.right) for pair in pairs])
+    with np.errstate(invalid="ignore", over="ignore"):
+        shifts = x_error * matrix.shift(pairs.left, pairs.right)
     shifts[np.isnan(shifts)] = np.inf
     if (shifts <= ENOUGH).all():
         return shifts
     random = np.random.default_rng(0)
-    values = np.array([pair.value for pair in pairs])
-    trials = np.zeros((TRIALS, len(pairs)))
+    trials = np.zeros((TRIALS, len(pairs.values)))
     for trial in trials:
-        moved, _ = again(x * (1 + x_error * random.choice([-1.0, 1.0], size=x.shape)), space, len(pairs))
-        found = np.array([0.0, *(pair.value for pair in moved)])
-        trial[:] = [np.abs(found - value).min() for value in values]
+        moved, _ = again(x * (1 + x_error * random.choice([-1.0, 1.0], size=x.shape)), space, len(trial))
+        trial[:] = np.abs(np.append(moved.values, 0.0) - pairs.values[:, None]).min(1)
     return np.minimum(shifts, MARGIN * trials.max(0))
 
 
-class _Pair(NamedTuple):
-    """An eigenvalue and its left and right eigenvectors with l·r = 1; they are infinite if there are none."""
+class _Pairs(NamedTuple):
+    """Eigenvalues, and left and right eigenvectors, one a row, with l·r = 1; they are infinite if there are none."""
 
-    value: complex
+    values: np.ndarray
     left: np.ndarray
     right: np.ndarray
 
 
-def _pair(value: complex, left: np.ndarray, right: np.ndarray) -> _Pair:
+def _normalised(values: np.ndarray, left: np.ndarray, right: np.ndarray) -> _Pairs:
     with np.errstate(divide="ignore", invalid="ignore"):
-        scale = 1 / np.sqrt(complex(left @ right))
-    return _Pair(complex(value), scale * left, scale * right)
+        scale = 1 / np.sqrt((left * right).sum(1, keepdims=True).astype(complex))
+        return _Pairs(values.astype(complex), scale * left, scale * right)
 
 
-def _dense_pairs(columns: np.ndarray, k: int) -> list[_Pair]:
+def _dense_pairs(columns: np.ndarray, k: int) -> _Pairs:
     """The k eigenvalues with the largest real parts, by LAPACK."""
     found: Any = eig(columns, left=True)
     values, left, right = found
     order = np.lexsort((-values.imag, -values.real))[:k]
-    return [_pair(values[i], left[:, i].conj(), right[:, i]) for i in order]
+    return _normalised(values[order], left[:, order].conj().T, right[:, order].T)
 
 
-def _arnoldi(matrix: ReducedJacobian, k: int) -> list[_Pair]:
+def _arnoldi(matrix: ReducedJacobian, k: int) -> _Pairs:
     """Eigenvalues with the largest real parts by Arnoldi iteration, or by LAPACK if it does not converge.
 
     A large matrix for which it does not converge gives a value without vectors.
@@ -300,21 +296,21 @@ def _arnoldi(matrix: ReducedJacobian, k: int) -> list[_Pair]:
         except ArpackError:
             if small:
                 return _dense_pairs(matrix.apply(np.eye(matrix.size)).T, k)
-            return [_Pair(0j, np.full(matrix.size, np.inf), start)]
+            return _Pairs(np.zeros(1, complex), np.full((1, matrix.size), np.inf), start[None])
     (values, right), (left_values, left) = sides
     # One of a pair of complex eigenvalues may be missing on the left
     left_values, left = np.append(left_values, left_values.conj()), np.append(left, left.conj(), axis=1)
     order = np.lexsort((-values.imag, -values.real))
-    partner = [int(np.abs(left_values - value).argmin()) for value in values]
-    return [_pair(values[i], left[:, partner[i]], right[:, i]) for i in order]
+    partner = np.abs(left_values - values[order, None]).argmin(1)
+    return _normalised(values[order], left[:, partner].T, right[:, order].T)
 
 
-def _error(matrix: ReducedJacobian, pair: _Pair) -> float:
-    """A bound of the distance to an eigenvalue of the matrix: |l|·|Br - μr|, plus rounding."""
-    value, left, right = pair
-    if not (np.isfinite(left).all() and np.isfinite(right).all()):
-        return np.inf
-    real, imaginary = matrix.apply(np.stack([right.real, right.imag]))
-    residual = np.abs(real + 1j * imaginary - value * right)
-    rounding = EPS * np.linalg.norm(left) * np.linalg.norm(right)
-    return float(MARGIN * (np.abs(left) @ residual + rounding))
+def _errors(matrix: ReducedJacobian, pairs: _Pairs) -> np.ndarray:
+    """Bounds of the distances to eigenvalues of the matrix, or of each matrix: |l|·|Br - μr|, plus rounding."""
+    values, left, right = pairs
+    with np.errstate(invalid="ignore", over="ignore"):  # vectors are infinite where l·r = 0
+        real, imaginary = matrix.apply(np.stack([right.real, right.imag]))
+        residual = np.abs(real + 1j * imaginary - values[:, None] * right)
+        rounding = EPS * np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+        errors = MARGIN * ((np.abs(left) * residual).sum(1) + rounding)
+    return np.where(np.isnan(errors), np.inf, errors)

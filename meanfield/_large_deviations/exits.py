@@ -11,8 +11,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 from scipy.integrate import OdeSolution, solve_ivp
-from scipy.sparse.linalg import LinearOperator, eigs
 
+from meanfield._finite_size.law_path import eigenvalues_at
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.spectrum import spectrum
 from meanfield._numerics.trajectory import weights_of
@@ -42,7 +42,6 @@ WITHOUT_FIELDS = (
 AT_SADDLE, AT_ATTRACTOR = 1e-2, 1e-3
 LEAST = 0.5  # of a fraction at the saddle that is left where the way starts, since fractions are positive
 LONGEST = 1e5  # relaxation, in units of the fastest rate
-DENSE_SIZE = 100  # below, LAPACK is faster than Arnoldi
 
 
 class Way(NamedTuple):
@@ -133,11 +132,23 @@ class Landscape:
         """The ways down on both sides of a saddle: solutions of the rate equation along its unstable direction."""
         if number not in self._ways_down:
             goals = {k: self.compositions[k] for k in self.attractors}
-            saddle = self.compositions[number]
-            direction = _unstable_direction(self.model, saddle)
+            saddle, direction = self.compositions[number], self._unstable_direction(number)
             sides = (direction, -direction)
             self._ways_down[number] = [_descent(self.model, saddle, side, goals) for side in sides]
         return self._ways_down[number]
+
+    def _unstable_direction(self, number: int) -> Vector:
+        """The right eigenvector of the leading eigenvalue, its largest entry 1 in modulus."""
+        x = self.compositions[number]
+        if isinstance(self.game, ReactionModel):
+            values, vectors = np.linalg.eig(self.model.jacobian(x))
+            leading = vectors[:, int(values.real.argmax())].real
+        else:
+            mixture = as_population(self.game).mixture
+            own = x[: mixture.q[..., 0].size].reshape(mixture.q.shape[:2])
+            leading = eigenvalues_at(mixture, own, 2).right[0].real.ravel()
+            leading = np.append(leading, np.zeros(len(x) - leading.size))  # committed agents
+        return leading / np.abs(leading).max()
 
     def ways_out(self, number: int) -> list[Way] | NoExit:
         """The ways out of the attractor with this number: over each saddle next to it, and by each extinction."""
@@ -207,25 +218,6 @@ def _absorbing(model: ReactionModel, face: np.ndarray, point: Vector) -> bool:
         return False
     tangent = tangent_space(model, there)
     return bool((np.linalg.eigvals(tangent.T @ model.jacobian(point) @ tangent).real < 0).all())
-
-
-def _unstable_direction(model: ReactionModel, saddle: Vector) -> Vector:
-    """The right eigenvector of the leading eigenvalue, its largest entry 1 in modulus."""
-    if model.n_states <= DENSE_SIZE:
-        values, vectors = np.linalg.eig(model.jacobian(saddle))
-    else:
-        shift, size = model.fastest, model.n_states
-
-        def shifted(v: np.ndarray) -> np.ndarray:
-            # The drift is quadratic, so that the difference is exact
-            v = v.ravel()
-            return (model.drift(saddle + v) - model.drift(saddle - v)) / 2 + shift * v
-
-        start = np.random.default_rng(0).standard_normal(size)
-        found: Any = eigs(LinearOperator((size, size), matvec=shifted, dtype=float), k=3, which="LR", ncv=40, v0=start)
-        values, vectors = found
-    leading = vectors[:, int(values.real.argmax())].real
-    return leading / np.abs(leading).max()
 
 
 def _descent(model: ReactionModel, saddle: Vector, direction: Vector, attractors: dict[int, Vector]) -> Descent:

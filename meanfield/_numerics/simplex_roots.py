@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 # Policies have floors of 2e-16 ≈ e^-36; hardly any has one below e^-100.
 DEPTHS = np.array([0.0, -1.0, -3.0, -6.0, -12.0, -23.0, -46.0, -100.0])
 LATTICE, DAMPED_STEPS = 12, 16
+STARTS = 400  # the largest number of grid points, drawn at random if the grid has more
 MAX_GRID = 300_000  # combinations of depths that are listed
 EXTRA_ROUNDS, EXTRA_STARTS = 2, 100  # of starts between known roots
 ZERO = 1e-200  # a stationary distribution has leaks of 1e-290 where memories become transient on a face
@@ -31,18 +32,13 @@ class SimplexRoots(NamedTuple):
     """The result of `simplex_roots`."""
 
     roots: Float[np.ndarray, "roots words"]  # by falling shares, to full relative accuracy
-    residual: Float[np.ndarray, " roots"]  # largest |log(f_w/Q_w)| over the words that occur, for each root
     indices: Int[np.ndarray, " roots"]  # sign of det(1 - f') along the face of the root; 0 if it is too close to zero
     continuum: Float[np.ndarray, "points words"]  # points on curves or areas of roots, not among `roots`
-    starts: int  # of Newton iteration
-    converged: int  # number of starts that ended at a root
     closest: float  # smallest misfit of a log-ratio where another start came to rest, a near miss; inf if none did
     report: str  # the search, and the evidence for completeness
 
 
-def simplex_roots(
-    response: Response, n_words: int, *, support: tuple[int, ...] | None = None, starts: int = 400, seed: int = 0
-) -> SimplexRoots:
+def simplex_roots(response: Response, n_words: int, support: tuple[int, ...]) -> SimplexRoots:
     """Roots of f(Q) = Q on the simplex of word shares, or on one of its faces.
 
     Newton iteration on log f(Q) - log Q runs in an orthonormal basis of the log-ratios (Egozcue et al. 2003, Math.
@@ -56,30 +52,40 @@ def simplex_roots(
     ----------
     response
         f: takes shares (n, n_words) and returns shares, to full relative accuracy however small. On a face, where
-        shares are exactly 0, an agent's chain may have other and more closed classes than inside: there call this for
-        each of `faces(n_words)` and each of its `closed_classes` with the response of that class.
+        shares are exactly 0, an agent's chain may have other and more closed classes than inside.
     support
-        The words that occur; the others have share 0, and there are roots only if f is exactly 0 for them. None: the
-        interior and all faces, with one `response`.
-    starts
-        Largest number of grid points, drawn at random if the grid has more.
-    seed
-        Of the grid points drawn, of those near faces, and of further starts.
+        The words that occur; the others have share 0, and there are roots only if f is exactly 0 for them.
     """
-    supports = list(faces(n_words)) if support is None else [support]
-    found = [_search(_Face(response, n_words, words), starts, np.random.default_rng(seed)) for words in supports]
-    columns = list(zip(*found, strict=True))
-    roots, residual, index, continuum = map(np.concatenate, columns[:4])
-    # Rounding must not decide the order of roots that share a coordinate, unless nothing else does.
+    face, rng = _Face(response, n_words, support), np.random.default_rng(0)
+    size, reason = len(support), _no_root(face)
+    if reason or size == 1:
+        u = np.zeros((0 if reason else 1, size - 1))
+        report = f"{face.name}: {reason or 'one fixed point'}."
+        return SimplexRoots(face.shares(u), np.ones(len(u), int), face.shares(u[:0]), np.inf, report)
+    grid = _grid(size, rng)
+    grid = rng.permutation(grid)[:STARTS] if len(grid) > STARTS else grid
+    first = grid @ face.basis
+    inward = _points_inward(grid, face.mismatch(first) @ face.basis.T)
+    ends, misfit = _newton(face, np.concatenate([first, _attractors(face, first[::4])]))
+    u, index, continuum = _distinct(face, ends[misfit < MAX_RESIDUAL])
+    for _ in range(EXTRA_ROUNDS):
+        if not inward or len(continuum) or index.sum() == 1 or not len(u):
+            break
+        more, more_misfit = _newton(face, _between(u, rng))
+        ends, misfit = np.concatenate([ends, more]), np.concatenate([misfit, more_misfit])
+        u, index, continuum = _distinct(face, ends[misfit < MAX_RESIDUAL])
+    converged = int((misfit < MAX_RESIDUAL).sum())
+    closest = float(misfit[misfit >= MAX_RESIDUAL].min(initial=np.inf))
+    others = f"; the others came to rest at a misfit of {closest:.1g} or more" if closest < np.inf else ""
+    report = (
+        f"{face.name}: {len(u)} fixed point{'s' * (len(u) != 1)}, reached by {converged} of {len(ends)} starts of "
+        f"Newton iteration{others}."
+        f" {_plausibility(index, inward, len(continuum))}."
+    )
+    roots = face.shares(u)
+    # Rounding must not decide the order of roots that share a coordinate, unless nothing else does
     order = np.lexsort(-np.concatenate([roots[:, ::-1], roots[:, ::-1].round(9)], axis=1).T)
-    arrays = roots[order], residual[order], index[order], continuum
-    return SimplexRoots(*arrays, sum(columns[4]), sum(columns[5]), min(columns[6]), "; ".join(columns[7]))
-
-
-def faces(n_words: int) -> Iterator[tuple[int, ...]]:
-    """The supports of the faces of the simplex, from its interior (all words) down to its corners (one word)."""
-    for size in range(n_words, 0, -1):
-        yield from itertools.combinations(range(n_words), size)
+    return SimplexRoots(roots[order], index[order], face.shares(continuum), closest, report)
 
 
 class _Face:
@@ -115,38 +121,6 @@ class _Face:
         return ((8 * near - far) / (12 * SHIFT)).swapaxes(1, 2)
 
 
-def _search(face: _Face, starts: int, rng: np.random.Generator) -> SimplexRoots:
-    size, reason = len(face.support), _no_root(face)
-    if reason or size == 1:
-        u = np.zeros((0 if reason else 1, size - 1))
-        report = f"{face.name}: {reason or 'one fixed point'}."
-        arrays = face.shares(u), np.zeros(len(u)), np.ones(len(u), int), face.shares(u[:0])
-        return SimplexRoots(*arrays, 0, 0, np.inf, report)
-    grid = _grid(size, starts, rng)
-    grid = rng.permutation(grid)[:starts] if len(grid) > starts else grid
-    first = grid @ face.basis
-    inward = _points_inward(grid, face.mismatch(first) @ face.basis.T)
-    ends, misfit = _newton(face, np.concatenate([first, _attractors(face, first[::4])]))
-    u, index, continuum = _distinct(face, ends[misfit < MAX_RESIDUAL])
-    for _ in range(EXTRA_ROUNDS):
-        if not inward or len(continuum) or index.sum() == 1 or not len(u):
-            break
-        more, more_misfit = _newton(face, _between(u, rng))
-        ends, misfit = np.concatenate([ends, more]), np.concatenate([misfit, more_misfit])
-        u, index, continuum = _distinct(face, ends[misfit < MAX_RESIDUAL])
-    residual = np.abs(face.mismatch(u) @ face.basis.T).max(1, initial=0.0)
-    converged = int((misfit < MAX_RESIDUAL).sum())
-    closest = float(misfit[misfit >= MAX_RESIDUAL].min(initial=np.inf))
-    others = f"; the others came to rest at a misfit of {closest:.1g} or more" if closest < np.inf else ""
-    report = (
-        f"{face.name}: {len(u)} fixed point{'s' * (len(u) != 1)}, reached by {converged} of {len(ends)} starts of "
-        f"Newton iteration{others}."
-        f" {_plausibility(index, inward, len(continuum))}."
-    )
-    arrays = face.shares(u), residual, index, face.shares(continuum)
-    return SimplexRoots(*arrays, len(ends), converged, closest, report)
-
-
 def _no_root(face: _Face) -> str:
     """Why there is none, where that can be told: which words are said at all is the same everywhere inside a face."""
     said = face.response(face.shares(np.zeros((1, len(face.support) - 1))))[0] > ZERO
@@ -159,16 +133,14 @@ def _plausibility(index: np.ndarray, inward: bool, n_continuum: int) -> str:
     if n_continuum:
         return f"{n_continuum} starts ended on a continuum of fixed points"
     if not inward or (index == 0).any():
-        reason = (
-            "F does not point inwards on the whole boundary" if not inward else "the Jacobian at a root is singular"
-        )
+        reason = "the Jacobian at a root is singular" if inward else "F does not point inwards on the whole boundary"
         return f"Their indices can't tell whether some are missing, as {reason}"
     if index.sum() == 1:
         return "Their indices add up to 1 as they must, if none is missing"
     return f"Their indices add up to {index.sum()} instead of 1, so some are missing"
 
 
-def _grid(size: int, starts: int, rng: np.random.Generator) -> np.ndarray:
+def _grid(size: int, rng: np.random.Generator) -> np.ndarray:
     """log Q, up to a constant in each row: combinations of depths below the largest, and a lattice of shares.
 
     For few words all of them, and the search takes some at random; for many words random ones.
@@ -177,9 +149,9 @@ def _grid(size: int, starts: int, rng: np.random.Generator) -> np.ndarray:
         depths = np.array([row for row in itertools.product(DEPTHS, repeat=size) if max(row) == 0])
         counts = np.array([c for c in itertools.product(range(LATTICE + 1), repeat=size) if sum(c) == LATTICE])
     else:
-        depths = rng.choice(DEPTHS, size=(starts, size))
-        depths[np.arange(starts), rng.integers(size, size=starts)] = 0.0
-        counts = rng.multinomial(LATTICE, rng.dirichlet(np.ones(size), size=starts))
+        depths = rng.choice(DEPTHS, size=(STARTS, size))
+        depths[np.arange(STARTS), rng.integers(size, size=STARTS)] = 0.0
+        counts = rng.multinomial(LATTICE, rng.dirichlet(np.ones(size), size=STARTS))
     lattice = np.log(counts + 1 / 3)
     return np.concatenate([depths, lattice - lattice.max(1, keepdims=True)])
 

@@ -52,9 +52,9 @@ def bifurcation(
     """Equilibria along a parameter: a committed minority, the fraction of a second model, or any of a reaction model.
 
     **Policies of two words.** With a fraction c of committed agents the word share of an equilibrium obeys Q = (1 - c)
-    f(Q) + c e_w, so c(Q) = (Q - f(Q)) / (e_w - f(Q)) gives the whole diagram without continuation. A mixture with a
-    fraction c of a second policy has c(Q) = (Q - f_0(Q)) / (f_1(Q) - f_0(Q)). The curve is resolved for 1e-20 ≤ Q ≤ 1 -
-    1e-20; an exact consensus that remains an equilibrium is a branch of its own.
+    f(Q) + c e_w, so c(Q) = (Q - f(Q)) / (e_w - f(Q)) gives the whole diagram; beside a fraction c of a second policy
+    c(Q) = (Q - f_0(Q)) / (f_1(Q) - f_0(Q)). The curve is resolved for 1e-20 ≤ Q ≤ 1 - 1e-20; an exact consensus that
+    remains an equilibrium is a branch of its own.
 
     **Reaction models.** Fixed points are searched for at five values of the parameter. The branches through them are
     followed to the ends of the interval or of the simplex, around folds, and so are the branches that cross them

@@ -179,20 +179,13 @@ def _columns(folds: list[Stop], start: _Old | str, fate: Fate) -> Columns:
     if fate.transition == "continuous":
         share = share.round()  # the curve ends at a consensus, and is followed to 1e-20 of it
     before = np.full(2, np.nan) if isinstance(start, str) else start.word_share
+    at_folds = word_shares(np.array([stop.logit for stop in folds]))
     return {
-        "critical_mass": (
-            (),
-            np.nan if end is None else end.parameter,
-            "fraction at which the old state vanishes",
-        ),
+        "critical_mass": ((), np.nan if end is None else end.parameter, "fraction at which the old state vanishes"),
         "word_share": (("word",), share, "word share there"),
         "old_word_share": (("word",), before, "word share of the old state at fraction 0"),
         "fold_parameter": (("fold",), np.array([stop.parameter for stop in folds]), "fraction at the fold"),
-        "fold_word_share": (
-            ("fold", "word"),
-            word_shares(np.array([stop.logit for stop in folds])).reshape(-1, 2),
-            "word share at the fold",
-        ),
+        "fold_word_share": (("fold", "word"), at_folds.reshape(-1, 2), "word share at the fold"),
     }
 
 
@@ -231,9 +224,8 @@ def _old_state(
     else:
         chosen = int(np.argmin(away[stable]))
         if away[stable[chosen]] > NEAR:
-            return (
-                "without the newcomers the rate equation leads from empty memories to no attractor; name one by `old`"
-            )
+            where = "leads from empty memories to no attractor"
+            return f"without the newcomers the rate equation {where}; name one by `old`"
     return _Old(shares[chosen], int(points.branch[stable[chosen]]))
 
 

@@ -119,10 +119,8 @@ class EquilibriumCurve:
     def said_by_others(self, logits: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points words"]:
         """The word share of the uncommitted agents at points of the curve."""
         c = self.parameter(logits)[:, None]
-        if self.line.committed_slope.any():
-            c = np.zeros_like(
-                c
-            )  # committed agents take the places of all kinds alike, up to c = 1, where nobody is left
+        if self.line.committed_slope.any():  # they take the places of all kinds alike, up to c = 1: nobody is left
+            c = np.zeros_like(c)
         share = self.line.start.share + c * self.line.share_slope
         said = np.einsum("lm,mlw->lw", share, self.response.of_kinds(word_shares(logits)))
         return said / said.sum(1, keepdims=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from meanfield._plot.registry import view_of
+from meanfield._plot.registry import readable, view_of
 from meanfield.toolbox._arguments import shown
 from meanfield.toolbox._errors import InputError, reason
 
@@ -71,37 +71,21 @@ def plot(
     >>> [line.get_label() for line in axes.get_lines()]
     ['his', 'her']
 
-    Large populations:
+    Large populations, and groups of N agents:
 
     >>> axes = meanfield.plot(policy)  # what agents say in each memory
     >>> axes = meanfield.plot(meanfield.fixed_points(policy))
-    >>> axes = meanfield.plot(meanfield.basins(policy), view="separatrix")
-    >>> axes = meanfield.plot(meanfield.stability_table([policy]))
     >>> axes = meanfield.plot(meanfield.bifurcation(policy, word="her"))
     >>> axes = meanfield.plot(meanfield.critical_mass(policy, word="her"), axes)  # into the bifurcation
-    >>> axes = meanfield.plot(meanfield.sensitivity(policy, of="eigenvalue", fixed_point=0))
-
-    Groups of N agents:
-
     >>> runs = validation.simulate(policy, n_agents=[10, 50], runs=20, seed=1, max_rounds=30, record_rounds=30)
     >>> axes = meanfield.plot(runs)  # trajectories
     >>> axes = meanfield.plot(runs, view="times")  # when they agree
     >>> axes = meanfield.plot(validation.compare(solution, runs), view="error")
-    >>> axes = meanfield.plot(meanfield.finite_size(policy, n_agents=[10, 50]))
-    >>> axes = meanfield.plot(meanfield.group_size_law(policy))
-    >>> axes = meanfield.plot(validation.collective_bias([policy], n_agents=[10, 50], runs=20, seed=1))
 
-    Flag games and populations that were really run:
+    Flag games:
 
     >>> crops = theory.flag_game.crop_compatibility("France")
     >>> axes = meanfield.plot(theory.flag_game.crop_fields(crops, "France", "Peru"), view="map")
-    >>> game = validation.flag_game.simulate_gossip(crops[::20].values, uptake=0.5, runs=20, seed=1, trajectories=True)
-    >>> axes = meanfield.plot(game, view="consensus")
-    >>> counts = pd.DataFrame({"N": [4, 8], "seeds": 20, "correct_consensus_count": 6, "wrong_consensus_count": 4})
-    >>> counts = counts.assign(polarization_count=10, fragmentation_count=0)
-    >>> fit = theory.fit_mechanism1(counts, free=["J"], starts=0, runs=1000, bootstrap=0)
-    >>> axes = meanfield.plot(fit, view="intervals")
-    >>> axes = meanfield.plot(validation.populations.power(0.1, n_agents=24))
     """
     result = _dataset(result)
     drawing = view_of(result, view)
@@ -110,7 +94,6 @@ def plot(
 
     from meanfield._plot.fonts import fonts_for
     from meanfield._plot.panels import axes_for, panels_of, show_single_points, wrap_labels, write_legends, write_titles
-    from meanfield._plot.reading import readable
     from meanfield._plot.words import texts_in, word_colours, words_in
 
     panels = panels_of(readable(result, drawing.reads, drawing.by, drawing.name), drawing.by)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -104,7 +103,6 @@ class Changes:
         return np.maximum(values.max(0), slopes.max(0, where=np.isfinite(slopes), initial=0.0))
 
 
-@lru_cache
 def _trials(size: int) -> Float[np.ndarray, "trials states"]:
     inside = np.random.default_rng(0).dirichlet(np.ones(size), TRIALS)
     return np.vstack([np.eye(size), np.full(size, 1 / size), inside])

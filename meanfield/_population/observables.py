@@ -64,10 +64,8 @@ def label_of(word_share: np.ndarray, words: Sequence[str], *, committed: bool = 
     """
     if (found := convention(word_share, words)) != MIXED:
         return found
-    most, share = (
-        words[int(np.argmax(word_share))],
-        f"{np.max(word_share):.2f}{' of the uncommitted' if committed else ''}",
-    )
+    most = words[int(np.argmax(word_share))]
+    share = f"{np.max(word_share):.2f}{' of the uncommitted' if committed else ''}"
     return f"mostly {most} ({share})" if leading_word(word_share, words) else f"{MIXED} ({most} {share})"
 
 

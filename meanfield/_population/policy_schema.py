@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 import numpy as np
 import xarray as xr
 
@@ -16,7 +14,6 @@ from meanfield.toolbox._labels import canonical_order, has_names
 from meanfield.toolbox._texts import validate_text, validate_words
 
 STACKED_DIMS = ("model", "pair")
-PLACES = {"model": -2, "pair": -1, "state": 1, "word": 2}  # of dims; others between them
 
 
 def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
@@ -98,14 +95,7 @@ def numbered_by_pair(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
 
 
 def transposed(policy: xr.Dataset) -> xr.Dataset:
-    # To look takes a tenth of the time of a transposition that changes nothing.
-    if all(list(one.dims) == sorted(one.dims, key=_place) for one in policy.variables.values()):
-        return policy
     return policy.transpose(*STACKED_DIMS, ..., "state", "word", missing_dims="ignore")
-
-
-def _place(dim: Hashable) -> int:
-    return PLACES.get(str(dim), 0)
 
 
 def _numbered(policy: xr.Dataset, name: str) -> xr.Dataset:

@@ -352,10 +352,6 @@ class Population:
             "committed": ("word", np.array([self.committed.get(word, 0.0) for word in self.words])),
         }
 
-    def convincible_share(self, word_share: np.ndarray) -> np.ndarray:
-        """The word share among agents who are not committed, from the word share of all; words on the last axis."""
-        return self.all_mix.convincible_share(word_share)
-
     def fractions_of_all(self, composition: xr.DataArray | np.ndarray) -> np.ndarray:
         """The composition of `reaction_model(population)`: fractions of all agents, the committed ones last.
 

@@ -195,7 +195,7 @@ class ReactionModel:
         >>> meanfield.fixed_points(audience(1.5))["composition"].sel(state="yes").values.round(3)
         array([0.071, 0.5  , 0.929])
         """
-        return cls(**channels_of(rules, rates, states)._asdict(), time_unit=time_unit)
+        return cls(**channels_of(rules, rates, states), time_unit=time_unit)
 
     def __repr__(self) -> str:
         moves = dict.fromkeys(f"{self.names[a]} → {self.names[b]}" for a, b in zip(*self.moves[:2], strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -18,21 +18,8 @@ LARGEST_RATE = 1e100  # so that sums of rates are numbers
 TERM = re.compile(r"\s*(?:([1-9]\d?)\s+)?([^\d\s](?:.*\S)?)\s*")
 
 
-class Channels(NamedTuple):
-    """The arguments of a `ReactionModel`."""
-
-    states: tuple[str, ...]
-    alpha: np.ndarray
-    beta: np.ndarray
-    first: list[csr_array | None]
-    second: list[csr_array | None]
-    spontaneous: csr_array
-    encounter_rate: float
-    changes: list[tuple[str, str, Any]]  # at rates that are functions
-
-
-def channels_of(rules: Any, rates: Any, states: Sequence[str] | None) -> Channels:
-    """A channel for each rule of two agents; InputError with all complaints at once."""
+def channels_of(rules: Any, rates: Any, states: Sequence[str] | None) -> dict[str, Any]:
+    """Arguments of a `ReactionModel` with a channel for each rule of two agents; InputError with all complaints."""
     pairs = list(rules.items() if isinstance(rules, Mapping) else rules) if _several(rules) else []
     if not pairs or not all(_several(rule) and len(rule) == 2 and {*map(type, rule)} == {str} for rule in pairs):
         raise InputError(f"rules = {pairs or rules!r}: expected {{'S + I': '2 I', …}} or pairs ('S + I', '2 I')")
@@ -95,7 +82,7 @@ def _agents(side: str) -> tuple[str, ...]:
     return tuple(term[2] for term in terms if term for _ in range(int(term[1] or 1)))
 
 
-def _channels(names: tuple[str, ...], sides: list, rates: list[Any]) -> Channels:
+def _channels(names: tuple[str, ...], sides: list, rates: list[Any]) -> dict[str, Any]:
     place = {name: k for k, name in enumerate(names)}
     met = [
         ([place[a] for a in before], [place[a] for a in _in_place(before, after)], rate)
@@ -114,18 +101,17 @@ def _channels(names: tuple[str, ...], sides: list, rates: list[Any]) -> Channels
     def move(source: int, target: int) -> csr_array | None:
         return None if source == target else csr_array(unit + np.outer(unit[source], unit[target] - unit[source]))
 
-    return Channels(
-        names,
-        np.array([unit[i] for (i, _), _, _ in both]).reshape(-1, size),
-        np.array([unit[j] * min(rate / fastest, 1.0) for (_, j), _, rate in both]).reshape(-1, size),
-        [move(i, k) for (i, _), (k, _), _ in both],
-        [move(j, m) for (_, j), (_, m), _ in both],
-        csr_array(
-            coo_array(([r for *_, r in alone], ([i for i, *_ in alone], [k for _, k, _ in alone])), (size, size))
-        ),
-        fastest,
-        [(names[i], names[k], rate) for i, k, rate in single if callable(rate)],
-    )
+    sources, targets, rates = ([move[k] for move in alone] for k in range(3))
+    return {
+        "states": names,
+        "alpha": np.array([unit[i] for (i, _), _, _ in both]).reshape(-1, size),
+        "beta": np.array([unit[j] * min(rate / fastest, 1.0) for (_, j), _, rate in both]).reshape(-1, size),
+        "first": [move(i, k) for (i, _), (k, _), _ in both],
+        "second": [move(j, m) for (_, j), (_, m), _ in both],
+        "spontaneous": csr_array(coo_array((rates, (sources, targets)), (size, size))),
+        "encounter_rate": fastest,
+        "changes": [(names[i], names[k], rate) for i, k, rate in single if callable(rate)],
+    }
 
 
 def _in_place(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:

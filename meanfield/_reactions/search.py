@@ -72,7 +72,7 @@ def search(
 
     Solutions are followed from `courses` of the starts. With 0 courses the search does not go downhill either.
     """
-    starts = [*starts_of(model, mass, faces, initial, number, rng, courses)]
+    starts = [*_starts(model, mass, faces, initial, number, rng, courses)]
     found, converged = _polished(model, mass, starts, [], progress)
     roots = distinct(model, mass, found, [])
     pairs = [(a, b) for a, b in itertools.combinations(roots, 2) if not a.continuum & b.continuum]
@@ -83,14 +83,14 @@ def search(
     return Found(roots, len(starts) + len(more), converged + converged_too, merged, len(pairs) > MAX_PAIRS)
 
 
-def starts_of(
+def _starts(
     model: ReactionModel,
     mass: np.ndarray,
     faces: ClosedFaces,
     initial: np.ndarray,
     number: int,
     rng: np.random.Generator,
-    courses: int = RANDOM_COURSES,
+    courses: int,
 ) -> Iterator[np.ndarray]:
     """Starts of the search; ends of solutions come first, so that a continuum is listed with a point they reach."""
     whole, *others = faces.faces

@@ -205,36 +205,39 @@ def _candidates(entry: Entry, candidates: Sequence[Eigenvalues]) -> Iterator[dic
         share = mixture.share @ said + mixture.committed
         # 1 - q, as the sum of the others: exact where q is within an ulp of 1
         residual = float(np.delete(share, w).sum())
-        fixed = residual <= CANDIDATE_TOLERANCE
-        status = str(stability(found.values[0], found.errors[0])) if fixed else NOT_FIXED
-        yield {
-            "row": "candidate",
-            "word": word,
-            "word_share": float(share[w]),
-            "eigenvalue": float(found.values[0].real),
-            "eigenvalue_error": float(found.errors[0]),
-            "eigenvalue_floor_shift": float(found.floor_shifts[0]),
-            "stability": status,
-            "stable": status == "stable",
-            "residual": residual,
-            "is_fixed_point": fixed,
-            "kind": "consensus",
-        }
+        eigenvalue = found.values[0], found.errors[0], found.floor_shifts[0]
+        yield _row("candidate", word, share[w], eigenvalue, residual, residual <= CANDIDATE_TOLERANCE, "consensus")
 
 
 def _roots(entry: Entry, points: Points) -> Iterator[dict[str, object]]:
     for i, said in enumerate(points.word_share):
-        status = str(stability(points.leading[i], points.error[i]))
-        yield {
-            "row": "fixed_point",
-            "word": entry.words[int(np.argmax(said))],
-            "word_share": said.max(),
-            "eigenvalue": points.leading[i].real,
-            "eigenvalue_error": points.error[i],
-            "eigenvalue_floor_shift": points.floor_shift[i],
-            "stability": status,
-            "stable": status == "stable",
-            "residual": points.residual[i],
-            "is_fixed_point": True,
-            "kind": MIXED if points.convention[i] == MIXED else "consensus",
-        }
+        word, kind = entry.words[int(np.argmax(said))], MIXED if points.convention[i] == MIXED else "consensus"
+        eigenvalue = points.leading[i], points.error[i], points.floor_shift[i]
+        yield _row("fixed_point", word, said.max(), eigenvalue, points.residual[i], True, kind)
+
+
+def _row(
+    row: str,
+    word: str,
+    share: float,
+    eigenvalue: tuple[complex, float, float],
+    residual: float,
+    is_fixed_point: bool,
+    kind: str,
+) -> dict[str, object]:
+    """A row of the table, from the leading eigenvalue with its error and its shift without floors."""
+    leading, error, shift = eigenvalue
+    status = str(stability(leading, error)) if is_fixed_point else NOT_FIXED
+    return {
+        "row": row,
+        "word": word,
+        "word_share": float(share),
+        "eigenvalue": float(leading.real),
+        "eigenvalue_error": float(error),
+        "eigenvalue_floor_shift": float(shift),
+        "stability": status,
+        "stable": status == "stable",
+        "residual": float(residual),
+        "is_fixed_point": is_fixed_point,
+        "kind": kind,
+    }

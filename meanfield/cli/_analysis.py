@@ -15,9 +15,8 @@ from rich.markup import escape
 from tqdm import tqdm
 
 from meanfield.cli._common import Model, Pair, PolicyFile, app, numbered, over_pairs, read_policies
-from meanfield.cli._options import parameter, value
+from meanfield.cli._options import Argument, Signature, parameter, read_signature, value
 from meanfield.cli._output import Form, Output, Result, console, say
-from meanfield.cli._signatures import Argument, Signature, read_signature
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,14 +1,19 @@
-"""Options of a command from the arguments of a function, and values of the arguments from what was typed."""
+"""Options of a command from the arguments of a function, and values of the arguments from what was typed.
+
+Arguments and docstrings are read from the file of the function, which is not imported.
+"""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -16,13 +21,28 @@ import typer
 from rich.markup import escape
 
 from meanfield import InputError
-from meanfield.cli._signatures import REQUIRED, Argument
 
+REQUIRED = object()
 SHORT = {"n_agents": ["-n"]}
 DEFAULTS = {"runs": 1000, "seed": 0}  # where the function has none
 MOST_NUMBERS = 10**6
 # Records of numbers; single ones may be given
 RECORDS = {"Mechanism1": "theory.flag_game.mechanism1:APPENDIX_E"}
+
+
+class Argument(NamedTuple):
+    """`annotation` is as it is written; `default` is None where it is no literal."""
+
+    name: str
+    annotation: str
+    default: object
+    text: str
+    by_name: bool = True
+
+
+class Signature(NamedTuple):
+    summary: str
+    arguments: dict[str, Argument]
 
 
 class _Kind(NamedTuple):
@@ -65,7 +85,7 @@ def _kind(argument: Argument) -> _Kind:
 
 def split(given: Sequence[str]) -> list[str]:
     """Values of an option that may be given several times, or once with commas."""
-    return [part for text in given for part in text.split(",")]
+    return [part.strip() for text in given for part in text.split(",")]
 
 
 def _number(name: str, text: str) -> int | float:
@@ -150,3 +170,47 @@ KINDS = [
     ("Dataset", _Kind(Path, _dataset)),
     ("", _Kind(str)),
 ]
+
+
+@cache
+def read_signature(module: str, function: str) -> Signature:
+    """The first paragraph of the docstring and the named arguments, the first one first."""
+    (node,) = (n for n in _parsed(module).body if isinstance(n, ast.FunctionDef) and n.name == function)
+    doc = ast.get_docstring(node) or ""
+    texts, given = _described(doc), node.args
+    positional = given.posonlyargs + given.args
+    defaults = [None] * (len(positional) - len(given.defaults)) + given.defaults + given.kw_defaults
+    arguments = {}
+    for arg, default in zip(positional + given.kwonlyargs, defaults, strict=True):
+        name, by_name = arg.arg, arg not in positional
+        annotation = "" if arg.annotation is None else ast.unparse(arg.annotation)
+        arguments[name] = Argument(name, annotation, _value(default), texts.get(name, ""), by_name)
+    return Signature(" ".join(doc.partition("\n\n")[0].split()), arguments)
+
+
+@cache
+def _parsed(module: str) -> ast.Module:
+    package, *inner = module.split(".")
+    spec = find_spec(package)
+    assert spec is not None and spec.origin is not None
+    return ast.parse(Path(spec.origin).parent.joinpath(*inner).with_suffix(".py").read_bytes())
+
+
+def _value(default: ast.expr | None) -> object:
+    if default is None:
+        return REQUIRED
+    try:
+        return ast.literal_eval(default)
+    except ValueError:
+        return None
+
+
+def _described(doc: str) -> dict[str, str]:
+    """The section Parameters as a mapping of names to texts; several names may share a text."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", doc, re.M | re.S)
+    entries = re.split(r"^(?=\S)", section[1], flags=re.M)[1:] if section else []
+    found = {}
+    for entry in entries:
+        names, _, text = entry.partition("\n")
+        found |= dict.fromkeys(names.split(", "), " ".join(inspect.cleandoc(text).split()))
+    return found

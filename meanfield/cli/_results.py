@@ -13,12 +13,14 @@ import typer
 
 from meanfield import InputError
 from meanfield.cli._common import POLICIES, Model, Pair, PolicyFile, Seed, app, captured, read_policies
+from meanfield.cli._options import split
 from meanfield.cli._output import Output, check_place, console, say
-from meanfield.cli._papers import publish_papers
 from meanfield.cli._populations import compare_policies
 
 if TYPE_CHECKING:
     import xarray as xr
+
+OF_POLICIES = "004"  # the other papers have data of their own
 
 
 @app.command(epilog="Example: meanfield figures --paper 004 --out figures; meanfield figures solution.nc --out results")
@@ -39,14 +41,35 @@ def figures(
 
     For a paper everything is computed from the published policies. The same call goes on where it was interrupted.
     """
-    papers = [*(paper or ()), *([""] if every else ())]
-    if bool(papers) == bool(results):
+    papers = paper or []
+    if bool(papers or every) == bool(results):
         raise InputError("results and --paper: expected files to draw, or a paper")
     check_place(out, folder=True)
-    if papers:
-        publish_papers(papers, only or [], out, policies=policies, model=model, quick=quick, seed=seed)
-    else:
+    if not (papers or every):
         _draw_results(results or [], out)
+        return
+    from paper_figs._item import chosen, items
+    from paper_figs._publish import publish
+    from paper_figs._study import Study
+
+    known = sorted({item.paper for item in items()})
+    found = chosen(known if every else papers, split(only or []))
+    of_policies = any(item.paper == OF_POLICIES for item in found)
+    data = _stack(read_policies(policies, model)) if of_policies else None
+    study = Study(data, out / "numbers", quick=quick, seed=seed, progress=sys.stderr.isatty())
+    entries = publish(found, study, out, say)
+    drawn = sum(bool(entry.files) for entry in entries)
+    say(f"wrote {out / 'index.html'}: {drawn} of {len(entries)} drawn")
+    if not drawn:
+        source = "of the data at hand" if data is None else f"from policies = {policies}"
+        raise InputError(f"nothing can be drawn {source}; {out / 'index.html'} says why")
+
+
+def _stack(policies: xr.Dataset) -> xr.Dataset:
+    for dim in ("model", "pair"):
+        if dim in policies.coords and dim not in policies.dims:
+            policies = policies.expand_dims(dim)
+    return policies
 
 
 def _draw_results(results: list[Path], out: Path) -> None:
@@ -82,7 +105,7 @@ def explore(
 ) -> None:
     """Write a page for a browser in which anybody can explore policies: one file, no server, no network."""
     output = Output(out, forms=("html",))
-    from meanfield._explore.entries import entries_of
+    from meanfield._explore.explore import entries_of
     from meanfield._explore.page import page_of
 
     entries = entries_of(read_policies(policies, model, pair))

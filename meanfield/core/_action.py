@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from meanfield.core._game import Array, Game, WordGame
-from meanfield.core._moments import game_of
+from meanfield.core._game import Array, Game, WordGame, game_of
 from meanfield.core._path_search import filled
 
 
@@ -34,7 +33,7 @@ def action(game: Game, path: Any) -> Float[Array, ""]:
     Agents say the word that they remember most, but for errors: at 2 % of them one more in a hundred lowers the barrier
     by 0.15.
 
-    >>> import jax, numpy as np
+    >>> import jax
     >>> from meanfield import core
     >>> space = meanfield.MemorySpace(2, 2)
     >>> leads = np.sign([sum(1 - a - b for a, b in space.memory(i)) for i in range(space.n_states)])

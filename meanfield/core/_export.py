@@ -9,10 +9,9 @@ import platform
 import sys
 import tempfile
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, wraps
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -27,11 +26,9 @@ from jax.tree_util import Partial
 from meanfield.toolbox._cache_folder import cache_folder
 
 LOADER = b"cpu_aot_loader"  # whose complaints about tuning flags of the processor are no errors
-# The programs in memory, the last used at the end. Each takes 100 to 300 of the 65,530 mappings that Linux allows a
-# process, and one that needs more of them crashes.
+# Each program takes 100 to 300 of the 65,530 mappings that Linux allows a process, and one that needs more crashes
 KEPT_IN_MEMORY = 64
-_programs: OrderedDict[tuple, Any] = OrderedDict()
-_lock = threading.RLock()
+_lock = threading.RLock()  # of what is compiled, which changes settings of Equinox
 
 
 def exported(module: str, function: str, *, first: int | None = None) -> Callable:
@@ -48,25 +45,23 @@ def exported(module: str, function: str, *, first: int | None = None) -> Callabl
         values = jax.tree.map(np.asarray, arguments)
         leaves, structure = jax.tree.flatten(values)
         shapes = tuple((value.shape, value.dtype.str) for value in leaves)
-        key = (module, function, structure, shapes, *sorted(options.items()))
         with in_double_precision():
-            program = _programs.get(key)
-            if program is None:
-                with _lock:
-                    program = _programs.get(key)  # another thread may have been first
-                    if program is None:
-                        kept = not any(map(_is_function, jax.tree.leaves(arguments, is_leaf=_is_function)))
-                        path = _folder() / f"{function}-{_digest(repr(key).encode())[:32]}" if kept else None
-                        program = (path and _load(path)) or _compile(module, function, values, options, path)
-                    _programs[key] = program
-                    if len(_programs) > KEPT_IN_MEMORY:
-                        _programs.popitem(last=False)
-            with suppress(KeyError):  # another thread has dropped it
-                _programs.move_to_end(key)
-            results = program(*values)
+            results = _program(module, function, structure, shapes, *sorted(options.items()))(*values)
             return jax.tree.map(np.array, results if first is None else results[:first])
 
-    return wraps(call)(call)
+    return call
+
+
+@lru_cache(KEPT_IN_MEMORY)
+def _program(module: str, function: str, structure: Any, shapes: tuple, *options: tuple[str, Any]) -> Any:
+    """The program for arguments of this structure, whose leaves have these shapes and types."""
+    arguments = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*leaf) for leaf in shapes])
+    leaves = jax.tree.leaves(arguments, is_leaf=lambda one: isinstance(one, Partial))
+    kept = not any(isinstance(one, Partial) for one in leaves)
+    described = repr((module, function, structure, shapes, *options))
+    with _lock:
+        path = _folder() / f"{function}-{_digest(described.encode())[:32]}" if kept else None
+        return (path and _load(path)) or _compile(module, function, arguments, dict(options), path)
 
 
 @contextmanager
@@ -76,18 +71,14 @@ def in_double_precision() -> Iterator[None]:
         yield
 
 
-def _is_function(argument: Any) -> bool:
-    return isinstance(argument, Partial)
-
-
-def _compile(module: str, function: str, values: tuple, options: dict, path: Path | None) -> Any:
+def _compile(module: str, function: str, arguments: Any, options: dict, path: Path | None) -> Any:
     errors: Any = import_module("equinox._errors")
     source = getattr(import_module(module), function)
     before = errors.EQX_ON_ERROR
     # Equinox raises by a call back into Python, which a program on disk can't hold: results carry codes instead.
     errors.EQX_ON_ERROR = "nan"
     try:
-        lowered = jax.jit(lambda *arguments: source(*arguments, **options)).lower(*values)
+        lowered = jax.jit(lambda *arguments: source(*arguments, **options)).lower(*arguments)
         compiled = lowered.compile()
     finally:
         errors.EQX_ON_ERROR = before

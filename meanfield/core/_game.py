@@ -94,14 +94,12 @@ class PairGame(Game):
 
     Examples
     --------
-    >>> import jax, numpy as np
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
-    >>> with jax.enable_x64(True):
-    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    ...     x, p = np.full(5, 0.2), np.array([0.0, 0.1, 0.0, 0.0, -0.1])
-    ...     energy = game.energy(game.fields(x * np.exp(-p), np.exp(p)) + game.constants)
-    ...     print(np.isclose(energy, game.hamiltonian(x, p)))
+    >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    >>> x, p = np.full(5, 0.2), np.array([0.0, 0.1, 0.0, 0.0, -0.1])
+    >>> energy = game.energy(game.fields(x * np.exp(-p), np.exp(p)) + game.constants)
+    >>> print(np.isclose(energy, game.hamiltonian(x, p)))
     True
     """
 
@@ -157,12 +155,10 @@ class WordGame(PairGame):
 
     Examples
     --------
-    >>> import jax, numpy as np
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])  # P(first word); H = 1
-    >>> with jax.enable_x64(True):
-    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    ...     print(core.drift(game, core.empty_memories(game)).round(2))
+    >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    >>> print(np.asarray(core.drift(game, core.empty_memories(game))).round(2))
     [-1.    0.36  0.24  0.24  0.16]
     """
 
@@ -265,15 +261,12 @@ class ReactionGame(PairGame):
     The arrays of a `meanfield.ReactionModel` are its `game`. An epidemic, in which infected agents recover at the rate
     0.5:
 
-    >>> import jax, numpy as np
-    >>> import meanfield
     >>> from meanfield import core
     >>> infect, recover = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 0], [0.5, 0]])
     >>> model = meanfield.ReactionModel(["S", "I"], [[1, 0]], [[0, 1]], [infect], None, recover)
     >>> names = ("own", "source", "target", "side", "rate", "classes", "encounter_rate")
-    >>> with jax.enable_x64(True):
-    ...     game = core.ReactionGame(**dict(zip(names, model.game, strict=True)))
-    ...     print(core.drift(game, np.array([0.9, 0.1])).round(3))
+    >>> game = core.ReactionGame(**dict(zip(names, model.game, strict=True)))
+    >>> print(core.drift(game, np.array([0.9, 0.1])).round(3))
     [-0.04  0.04]
     """
 
@@ -335,13 +328,12 @@ class RateGame(Game):
     --------
     Agents see all others, and say yes with the probability (1 + tanh β m)/2, where m is the majority of yes over no:
 
-    >>> import jax, numpy as np
+    >>> import jax
     >>> from meanfield import core
     >>> nobody = core.ReactionGame(np.empty((0, 2)), *np.empty((3, 0), int), np.empty(0), np.zeros(2, int), 1.0)
     >>> audience = lambda x: (1 + np.array([1, -1]) * jax.numpy.tanh(2 * (x[0] - x[1]))) / 2
-    >>> with jax.enable_x64(True):
-    ...     game = core.RateGame(nobody, np.array([1, 0]), np.array([0, 1]), audience)
-    ...     print(core.drift(game, np.array([0.6, 0.4])).round(3))
+    >>> game = core.RateGame(nobody, np.array([1, 0]), np.array([0, 1]), audience)
+    >>> print(core.drift(game, np.array([0.6, 0.4])).round(3))
     [ 0.09 -0.09]
     """
 
@@ -374,20 +366,6 @@ def game_of(arrays: tuple[Any, ...]) -> Game:
     return RateGame(pairs, *rates) if rates else pairs
 
 
-def after(w: Float[Array, "*species states"], n_words: int) -> Float[Array, "*species states words words"]:
-    """Values w of the states to which agents go: w[Γ(i, a, b)] for state i, word said a and word heard b.
-
-    Successors of a memory stand side by side, so this is a reshape. Full memories that differ in their oldest
-    interaction only have the same successors.
-    """
-    n_digits = n_words**2
-    rows = w[..., 1:].reshape(*w.shape[:-1], -1, n_words, n_words)
-    kept = rows.shape[-3]  # memories of at most H - 1 interactions
-    longest = rows[..., (kept - 1) // n_digits :, :, :]
-    repeats = (*(1 for _ in w.shape[:-1]), n_digits, 1, 1)
-    return jnp.concatenate([rows, jnp.tile(longest, repeats)], axis=-3)
-
-
 def keep(said: Float[Array, "*species states words"]) -> Float[Array, "*species kept words"]:
     """Sums over the states that keep the same memory: the last H - 1 interactions, or all where there are fewer."""
     n_states, n_words = said.shape[-2:]
@@ -405,12 +383,10 @@ def word_share(game: WordGame, x: Float[Array, "*species states"]) -> Float[Arra
 
     Examples
     --------
-    >>> import jax, numpy as np
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
-    >>> with jax.enable_x64(True):
-    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    ...     print(core.word_share(game, core.empty_memories(game)))
+    >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    >>> print(core.word_share(game, core.empty_memories(game)))
     [0.6 0.4]
     """
     n_words = game.q.shape[-1]
@@ -423,12 +399,10 @@ def empty_memories(game: WordGame) -> Float[Array, "*species states"]:
 
     Examples
     --------
-    >>> import jax, numpy as np
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
-    >>> with jax.enable_x64(True):
-    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    ...     print(core.empty_memories(game))
+    >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    >>> print(core.empty_memories(game))
     [1. 0. 0. 0. 0.]
     """
     return jnp.zeros(game.q.shape[:-1], game.q.dtype).at[..., 0].set(game.share)

@@ -33,6 +33,7 @@ from meanfield.core._game import Array, PairGame, ReactionGame, game_of
 from meanfield.core._rates import drift, jacobian_product, noise_product
 
 Rate = Callable[[Array, Array, Array], Array]  # of u or v, w and r
+End = tuple[Array, Array, Array, Array, tuple[Array, Array, Array]]  # base, left, level, width and bend
 
 WEAK = 0.1  # differences of momenta
 GAUSS = (0.112701665379258, 0.5, 0.887298334620742), (5 / 18, 8 / 18, 5 / 18)  # nodes and weights on [0, 1]
@@ -48,11 +49,7 @@ def sweep(
     pace: Float[Array, "steps 3"],
     n_steps: Array,
     start: Float[Array, ...],
-    base: Float[Array, ...],
-    left: Float[Array, ...],
-    level: Float[Array, ""],
-    width: Float[Array, ""],
-    bend: tuple[Array, Array, Array],
+    ending: End,
     strength: Float[Array, ""],
 ) -> tuple[Array, ...]:
     """Logarithms of the new fields at the nodes, the strength s, S, and u and v at the nodes.
@@ -64,6 +61,7 @@ def sweep(
     fields leave all bounds some numbers are not finite.
     """
     game: Any = game_of(arrays)
+    base, left, level, width, bend = ending
     points = _response(game, logarithms, pace, start.sum())
     onwards, backwards = _rates(game)
     u = _course(onwards, start, points, n_steps)
@@ -82,11 +80,7 @@ def departure(
     pace: Float[Array, "steps 3"],
     n_steps: Array,
     start: Float[Array, ...],
-    base: Float[Array, ...],
-    left: Float[Array, ...],
-    level: Float[Array, ""],
-    width: Float[Array, ""],
-    bend: tuple[Array, Array, Array],
+    ending: End,
     strength: Float[Array, ""],
 ) -> tuple[Array, ...]:
     """The same for a path that leaves the composition `start` exactly, without fluctuations among agents at time 0.
@@ -94,6 +88,7 @@ def departure(
     Its strength is given; in its place is that with which the linearised path passes the end. S = -Σ x₀ log v + ...
     """
     game: Any = game_of(arrays)
+    base, left, level, width, bend = ending
     points = _response(game, logarithms, pace, start.sum())
     onwards, backwards = _rates(game)
     v = _course_back(backwards, jnp.exp(base + _momentum(left, bend, strength)), points, n_steps)
@@ -357,31 +352,26 @@ def curvature(
     arrays: tuple[Array, ...], x: Float[Array, ...], p: Float[Array, ...]
 ) -> tuple[Float[Array, "states states"], ...]:
     """Second derivatives of H: by x and x, by x and p, by p and p."""
-    game = game_of(arrays)
-
-    def value(x: Array, p: Array) -> Array:
-        return game.hamiltonian(x.reshape(shape), p.reshape(shape))
-
-    shape = x.shape
-    (xx, xp), (_, pp) = jax.hessian(value, argnums=(0, 1))(x.ravel(), p.ravel())
-    return xx, xp, pp
+    found = curvatures(arrays, jnp.eye(x.size), x[None], p[None])
+    return tuple(one[0] for one in found)
 
 
 def curvatures(
     arrays: tuple[Array, ...],
     basis: Float[Array, "states d"],
-    x: Float[Array, "nodes states"],
-    p: Float[Array, "nodes states"],
+    x: Float[Array, "nodes ..."],
+    p: Float[Array, "nodes ..."],
 ) -> tuple[Float[Array, "nodes d d"], ...]:
     """The same along the columns of a basis, at many points."""
     game = game_of(arrays)
 
     def slopes(x: Array, p: Array) -> tuple[Array, Array]:
         by_x, by_p = jax.grad(game.hamiltonian, argnums=(0, 1))(x, p)
-        return basis.T @ by_x, basis.T @ by_p
+        return basis.T @ by_x.ravel(), basis.T @ by_p.ravel()
 
     def one(point: tuple[Array, Array]) -> tuple[Array, ...]:
-        still, rows = jnp.zeros_like(basis.T), basis.T
+        rows = basis.T.reshape(-1, *x.shape[1:])
+        still = jnp.zeros_like(rows)
         turned = jax.linearize(slopes, *point)[1]
         (xx, _), (px, pp) = jax.vmap(turned)(rows, still), jax.vmap(turned)(still, rows)
         return xx, px.T, pp

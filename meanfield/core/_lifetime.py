@@ -77,7 +77,7 @@ def log_lifetime(
     --------
     An epidemic lasts √(2π/N) R/(R - 1)² exp(N (log R + 1/R - 1)). At R = 2 the logarithm has the derivative N/4 - 3/2:
 
-    >>> import jax, numpy as np
+    >>> import jax
     >>> from meanfield import core
     >>> nobody = core.ReactionGame(np.empty((0, 2)), *np.empty((3, 0), int), np.empty(0), np.zeros(2, int), 1.0)
     >>> def game(R):  # infection and recovery

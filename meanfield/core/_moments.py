@@ -61,7 +61,10 @@ def moved_rows(game: Game, x: Array, step: Array, rows: Float[Array, "rows ..."]
     def moved(row: Array) -> Array:
         return jax.jvp(lambda x: stepped(game, x, step), (x,), (row,))[1]
 
-    return jax.lax.map(moved, rows, batch_size=min(FEW, len(rows)))
+    few = min(FEW, len(rows))
+    # A rest of other length would be compiled beside the loop
+    whole = jnp.pad(rows, [(0, -len(rows) % few)] + [(0, 0)] * (rows.ndim - 1))
+    return jax.lax.map(moved, whole, batch_size=few)[: len(rows)]
 
 
 def source_product(game: Game, x: Array, v: Array, pause: Float[Array, ""]) -> Array:
@@ -78,10 +81,14 @@ def source_product(game: Game, x: Array, v: Array, pause: Float[Array, ""]) -> A
 
 def _fed(game: Game, x: Array, tests: Float[Array, "tests ..."], pause: Array) -> tuple[Array, Array]:
     """S as rows and a symmetric matrix between them, exact if its rank is at most the number of tests."""
-    apply = jax.vmap(lambda v: source_product(game, x, v, pause))
-    basis = jnp.linalg.qr(apply(tests).reshape(len(tests), -1).T)[0].T
-    middle = apply(basis.reshape(tests.shape)).reshape(len(tests), -1) @ basis.T
-    return basis.reshape(tests.shape), (middle + middle.T) / 2
+
+    def applied(rows: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
+        image = jax.vmap(lambda v: source_product(game, x, v, pause))(rows).reshape(len(rows), -1)
+        return jnp.linalg.qr(image.T)[0].T.reshape(rows.shape), (rows, image)
+
+    _, ((_, basis), (_, image)) = jax.lax.scan(applied, tests, None, length=2)  # the product is compiled once
+    middle = image @ basis.reshape(len(basis), -1).T
+    return basis, (middle + middle.T) / 2
 
 
 def _compressed(rows: Array, middle: Array, rank: int) -> tuple[Array, Array, Array]:
@@ -140,8 +147,15 @@ def _of_all(game: RateGame, x: Array) -> Array:
     return (x @ jax.vmap(twice)(jnp.eye(len(x), dtype=x.dtype)) - twice(x)) / 2
 
 
-def correlation_steps(
-    game: Game,
+def _nodes(game: Game, x: Array, step: Array) -> tuple[Array, Array, Array]:
+    """Lobatto's points in a step: x there, the rest of the step from there, and their weights."""
+    parts = jnp.asarray([0.0, *INNER, 1.0], x.dtype) * step
+    shares = jnp.asarray([END, 0.5 - END, 0.5 - END, END], x.dtype) * step
+    return jax.vmap(lambda part: stepped(game, x, part))(parts), step - parts, shares
+
+
+def correlation_program(
+    arrays: tuple[Any, ...],
     x: Float[Array, ...],
     rows: Float[Array, "rank ..."],
     weights: Float[Array, " rank"],
@@ -149,33 +163,32 @@ def correlation_steps(
     tests: Float[Array, "tests ..."],
     step: Float[Array, ""],
     pause: Float[Array, ""],
+    *,
     n_steps: int,
 ) -> tuple[Array, ...]:
-    """x and the factors of G at the end; before each step x, variances and what drives V; weights left out."""
-    n_tests = len(tests)
+    """x and the factors of G after some steps; before each step x, variances and what drives V; weights left out.
+
+    `arrays` are as in `game_of`.
+    """
+    game, rank = game_of(arrays), len(rows)
 
     def one(state: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], tuple[Array, ...]]:
         x, rows, weights = state
         seen = (x, *observed(game, x, rows, weights, observables, pause))
-        parts = jnp.asarray([0.0, *INNER, 1.0], x.dtype) * step
-        nodes = jax.vmap(lambda part: stepped(game, x, part))(parts)
+        nodes, rest, shares = _nodes(game, x, step)
         fed, middles = jax.vmap(lambda node: _fed(game, node, tests, pause))(nodes)
-        within = jax.vmap(lambda node, part, fed: moved_rows(game, node, step - part, fed))(
-            nodes[1:3], parts[1:3], fed[1:3]
-        )
-        moved = moved_rows(game, x, step, jnp.concatenate([rows, fed[0]]))
-        factors = jnp.concatenate([moved, within.reshape(2 * n_tests, *x.shape), fed[3]])
-        shares = jnp.asarray([END, 0.5 - END, 0.5 - END, END], x.dtype) * step
+        within = jax.vmap(lambda node, rest, fed: moved_rows(game, node, rest, fed))(nodes[1:3], rest[1:3], fed[1:3])
+        factors = jnp.concatenate([moved_rows(game, x, step, jnp.concatenate([rows, fed[0]])), *within, fed[3]])
         middle = jax.scipy.linalg.block_diag(jnp.diag(weights), *(shares[:, None, None] * middles))
-        rows, weights, lost = _compressed(factors, middle, len(weights))
+        rows, weights, lost = _compressed(factors, middle, rank)
         return (nodes[3], rows, weights), (*seen, lost)
 
     state, seen = jax.lax.scan(one, (x, rows, weights), None, length=n_steps)
     return *state, *seen
 
 
-def driven_steps(
-    game: Game,
+def driven_program(
+    arrays: tuple[Any, ...],
     x: Float[Array, ...],
     v: Float[Array, ...],
     pushes: Float[Array, "steps 4 ..."],
@@ -183,35 +196,14 @@ def driven_steps(
     step: Float[Array, ""],
 ) -> tuple[Array, Array, Array]:
     """x and V at the end, and the observables of V after each step, from what drives it at the points of Lobatto."""
+    game = game_of(arrays)
 
     def one(state: tuple[Array, Array], push: Array) -> tuple[tuple[Array, Array], Array]:
         x, v = state
-        parts = jnp.asarray([0.0, *INNER, 1.0], x.dtype) * step
-        nodes = jax.vmap(lambda part: stepped(game, x, part))(parts)
-        shares = jnp.asarray([END, 0.5 - END, 0.5 - END, END], x.dtype) * step
+        nodes, rest, shares = _nodes(game, x, step)
         starts = jax.vmap(jnp.multiply)(shares, push).at[0].add(v)
-        ends = jax.vmap(lambda node, part, row: moved_rows(game, node, step - part, row[None])[0])(nodes, parts, starts)
-        v = ends.sum(0)
+        v = jax.vmap(lambda node, rest, row: moved_rows(game, node, rest, row[None])[0])(nodes, rest, starts).sum(0)
         return (nodes[3], v), jax.vmap(lambda one: jnp.vdot(one, v))(observables)
 
     (x, v), seen = jax.lax.scan(one, (x, v), pushes)
     return x, v, seen
-
-
-def correlation_program(
-    arrays: tuple[Any, ...],
-    x: Array,
-    rows: Array,
-    weights: Array,
-    observables: Array,
-    tests: Array,
-    *numbers: Array,
-    n_steps: int,
-) -> tuple[Array, ...]:
-    """`correlation_steps` of arrays."""
-    return correlation_steps(game_of(arrays), x, rows, weights, observables, tests, *numbers, n_steps)
-
-
-def driven_program(arrays: tuple[Any, ...], x: Array, v: Array, *rest: Array) -> tuple[Array, ...]:
-    """`driven_steps` of arrays."""
-    return driven_steps(game_of(arrays), x, v, *rest)

@@ -39,7 +39,7 @@ class EdgeGame(Flow):
 
     Examples
     --------
-    >>> import jax, numpy as np
+    >>> import jax
     >>> from meanfield import core
     >>> q = np.array([0.5, 0.9, 0.5, 0.5, 0.1])  # P(first word); H = 1
     >>> with jax.enable_x64(True):

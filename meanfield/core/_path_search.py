@@ -276,7 +276,7 @@ class PathProblem:
         left, level, _, width, base, bend = self.ending
         bend = bend or Bend(np.zeros((0, *left.shape)), np.zeros(0), np.inf)
         ending = np.broadcast_to(base, left.shape), left, *map(np.float64, (level, width)), tuple(bend)
-        return program(self.arrays, *self._padded(logarithms), self.start, *ending, np.float64(strength))
+        return program(self.arrays, *self._padded(logarithms), self.start, ending, np.float64(strength))
 
     def nearest(self, starts: list[Logarithms]) -> Logarithms:
         """The one of the smallest residual."""

@@ -135,12 +135,10 @@ def composition(game: WordGame, Q: Float[Array, "*apart words"]) -> Float[Array,
 
     Examples
     --------
-    >>> import jax, numpy as np
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
-    >>> with jax.enable_x64(True):
-    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    ...     print(core.composition(game, np.array([0.5, 0.5])).round(3))
+    >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    >>> print(core.composition(game, np.array([0.5, 0.5])).round(3))
     [0.   0.25 0.25 0.25 0.25]
     """
 
@@ -161,12 +159,10 @@ def response(game: WordGame, Q: Float[Array, "*apart words"]) -> Float[Array, "*
 
     Examples
     --------
-    >>> import jax, numpy as np
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
-    >>> with jax.enable_x64(True):
-    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    ...     print(core.response(game, np.array([0.5, 0.5])).round(3))
+    >>> game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    >>> print(core.response(game, np.array([0.5, 0.5])).round(3))
     [0.5 0.5]
     """
 

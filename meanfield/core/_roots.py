@@ -46,7 +46,7 @@ def fixed_point(game: WordGame, word_share: Float[Array, "*apart words"], *, max
 
     Examples
     --------
-    >>> import jax, numpy as np
+    >>> import jax
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
     >>> with jax.enable_x64(True):
@@ -69,7 +69,7 @@ def fixed_points(game: WordGame, *, size: int = 7) -> FixedPoint:
 
     Examples
     --------
-    >>> import jax, numpy as np
+    >>> import jax
     >>> from meanfield import core
     >>> q = np.array([0.5, 1.0, 0.6, 0.6, 0.0])  # those who agreed stay with their word
     >>> with jax.enable_x64(True):
@@ -115,8 +115,7 @@ def critical_mass(game: WordGame, word: SupportsIndex) -> Float[Array, ""]:
 
     Examples
     --------
-    >>> import jax, numpy as np
-    >>> import meanfield
+    >>> import jax
     >>> from meanfield import core
     >>> space = meanfield.MemorySpace(2, 2)
     >>> lead = [sum(1 - own - partner for own, partner in space.memory(i)) for i in range(space.n_states)]
@@ -174,7 +173,7 @@ def implicit_fixed_point(game: Game, x: Float[Array, ...]) -> Float[Array, ...]:
 
     Examples
     --------
-    >>> import jax, jax.numpy as jnp, numpy as np
+    >>> import jax, jax.numpy as jnp
     >>> from meanfield import core
     >>> def share(q, x):
     ...     game = core.WordGame(jnp.stack([q, 1 - q], axis=-1))
@@ -232,13 +231,10 @@ def _polished(
         return optx.root_find(lambda u, _: mismatch(u), solver, guess, max_steps=max_steps, throw=False).value
 
     def slope(linear: Any, value: Array) -> Array:
-        return (
-            value / linear(jnp.ones_like(value))
-            if value.ndim == 0
-            else jnp.linalg.solve(jax.jacobian(linear)(value).reshape(value.size, -1), value.ravel()).reshape(
-                value.shape
-            )
-        )
+        if value.ndim == 0:
+            return value / linear(jnp.ones_like(value))
+        matrix = jax.jacobian(linear)(value).reshape(value.size, -1)
+        return jnp.linalg.solve(matrix, value.ravel()).reshape(value.shape)
 
     u = lax.custom_root(lambda u: _mismatch(game, u), lax.stop_gradient(guess), found, slope)
     misfit = jnp.abs(_mismatch(game, lax.stop_gradient(u))).max()

@@ -40,6 +40,7 @@ from jaxtyping import Float
 from meanfield.core._game import Array, Game, PairGame, RateGame, game_of
 
 TOLERANCE = 1e-7  # of a step, far below what an order of 1/N leaves out
+FIRST_STEP = 1e-2  # to have it found would compile the equations two times more
 Function = Callable[[Array], Array]
 
 
@@ -147,10 +148,13 @@ def cumulant_rates(game: Game, pause: Float[Array, ""]) -> Callable[[Cumulants],
             return _along(F, V)(x) + a1(x)
 
         dA = J @ A + jnp.tensordot(curved, (B + jnp.outer(V, V)) / 2, 2) + _along(a1, V)(x) + a2(x)
-        dA += _smoothed(lambda x: shifted(x) + _smoothed(F, W)(x) / 2, W)(x)
+        dA += _smoothed(shifted, W)(x)
+        fed = jax.jacfwd(shifted)(x)
         if not isinstance(game, PairGame):  # the drift of pairs is quadratic
+            spread = _smoothed(F, W)
             dA += jnp.trace(jax.jacfwd(lambda x: jnp.tensordot(second(x), K, 2))(x), axis1=1, axis2=2) / 6
-        fed = jax.jacfwd(lambda x: shifted(x) + _smoothed(F, W)(x))(x)
+            dA += _smoothed(spread, W)(x) / 2
+            fed += jax.jacfwd(spread)(x)
         dB = _symmetric(J @ B + jnp.tensordot(curved, K, 2) / 2 + fed @ W)
         dK = jnp.tensordot(J, K, 1) + jnp.einsum("klm,li,mj->kij", curved, W, W, optimize="optimal")
         return Cumulants(
@@ -175,7 +179,7 @@ def cumulants_later(
         diffrax.Tsit5(),
         0.0,
         time,
-        None,
+        jnp.minimum(time, FIRST_STEP),
         Cumulants(*now),
         stepsize_controller=diffrax.PIDController(rtol=TOLERANCE, atol=TOLERANCE),
         max_steps=None,

@@ -131,7 +131,6 @@ class MemorySpace:
         """
         states = np.arange(self.n_states)
         full = self.offset(self.memory_length)
-        without_oldest = self.offset(self.memory_length - 1) + (states - full) % self.n_digits ** (
-            self.memory_length - 1
-        )
+        kept = self.n_full // self.n_digits  # memories of H - 1 interactions
+        without_oldest = self.offset(self.memory_length - 1) + (states - full) % kept
         return 1 + self.n_digits * np.where(states < full, states, without_oldest)

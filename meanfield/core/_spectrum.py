@@ -25,17 +25,9 @@ NEARBY, REFINED = 1e-9, 3  # shift from an eigenvalue in inverse iteration, and 
 class Eigenvalues(NamedTuple):
     """Eigenvalues by falling real part, with left and right eigenvectors in the shape of x and l·r = 1.
 
-    Examples
+    See Also
     --------
-    >>> import jax, numpy as np
-    >>> from meanfield import core
-    >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
-    >>> with jax.enable_x64(True):
-    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
-    ...     x = core.fixed_point(game, np.array([0.6, 0.4])).composition
-    ...     found = core.leading_eigenvalues(game, x)
-    >>> found.values.shape, found.left.shape
-    ((1,), (1, 5))
+    leading_eigenvalues : returns it
     """
 
     values: np.ndarray
@@ -55,7 +47,7 @@ def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenva
 
     Examples
     --------
-    >>> import jax, numpy as np
+    >>> import jax
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
     >>> with jax.enable_x64(True):
@@ -140,7 +132,7 @@ def eigenvalue(game: Game, x: Float[Array, ...], left: Float[Array, ...], right:
 
     Examples
     --------
-    >>> import jax, numpy as np
+    >>> import jax
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
     >>> with jax.enable_x64(True):

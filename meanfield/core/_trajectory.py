@@ -95,7 +95,7 @@ def trajectory(
 
     Examples
     --------
-    >>> import jax, numpy as np
+    >>> import jax
     >>> from meanfield import core
     >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
     >>> with jax.enable_x64(True):
@@ -108,25 +108,22 @@ def trajectory(
      [0.582 0.418]]
     """
     last = times[-1] if max_time is None else max_time
-    numbers = (jnp.asarray(number, float) for number in (last, rtol, atol, rest, first_step))
-    return _trajectory(game, x, times, observe, *numbers, bool(stiff), int(max_steps), adjoint)
+    numbers = [jnp.asarray(number, float) for number in (last, rtol, atol, rest, first_step)]
+    return _solved(game, x, times, observe, numbers, bool(stiff), int(max_steps), adjoint)
 
 
 @one_program
-def _trajectory(
+def _solved(
     game: Flow,
     x: Float[Array, ...],
     times: Float[Array, " times"],
     observe: Callable[[Float[Array, ...]], Any] | None,
-    last: Float[Array, ""],
-    rtol: Float[Array, ""],
-    atol: Float[Array, ""],
-    rest: Float[Array, ""],
-    first_step: Float[Array, ""],
+    numbers: list[Float[Array, ""]],
     stiff: bool,
     max_steps: int,
     adjoint: diffrax.AbstractAdjoint | None,
 ) -> Trajectory:
+    last, rtol, atol, rest, first_step = numbers
     masses = game.masses(x)
     scale = jnp.where(masses > 0, masses, 1)
 

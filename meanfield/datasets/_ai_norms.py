@@ -14,7 +14,7 @@ from tqdm import tqdm
 from meanfield.datasets._ai_norms_archive import Archive, read_archive
 from meanfield.datasets._ai_norms_tables import choice_counts, events_table, runs_table
 from meanfield.datasets._fetch import download
-from meanfield.toolbox._csv import read_csv
+from meanfield.toolbox._csv import check_columns, read_csv
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._files import path_of
 
@@ -154,7 +154,5 @@ def _found(given: str | os.PathLike[str] | None, names: Sequence[str] | dict) ->
 def _read(found: Path, columns: Sequence[str]) -> pd.DataFrame:
     # '' is the empty memory and '' in `initial_consensus` means none: neither is a missing number
     table = read_csv(found, keep_default_na=False, dtype={"state": str})
-    missing = [column for column in columns if column not in table.columns]
-    if missing:
-        raise InputError(f"{found}: lacks the column {', '.join(missing)}; expected {', '.join(columns)}")
+    check_columns(str(found), table, columns)
     return table

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meanfield.datasets._archive import members
-from meanfield.datasets._unpickle import unpickle
+from meanfield.datasets._archive import members, unpickle
 from meanfield.toolbox._errors import InputError
 
 LARGEST_MEMBER = 2**23  # bytes; the published ones have at most 1.5 million

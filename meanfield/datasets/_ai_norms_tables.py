@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 
 from meanfield.datasets._ai_norms_archive import RealRun
-from meanfield.datasets._memories import Memories, memories
 
 
 def runs_table(runs: Sequence[RealRun]) -> pd.DataFrame:
@@ -73,28 +72,28 @@ def choice_counts(runs: Sequence[RealRun]) -> pd.DataFrame:
         alike[run.model, "_".join(sorted(run.options)), run.memory_length].append(run)
     columns, tables = ["model", "options", "memory_length"], []
     for subject, some in sorted(alike.items()):
-        remembered, said, free = memories_of(some)
-        counted = pd.DataFrame({"state": remembered.number[free], "choice": said[free]}).value_counts().reset_index()
+        state, texts, said, free = memories_of(some)
+        counted = pd.DataFrame({"state": state[free], "choice": said[free]}).value_counts().reset_index()
         words = np.array(sorted(some[0].options), dtype=object)
-        counted["state"], counted["choice"] = remembered.texts[counted["state"]], words[counted["choice"]]
+        counted["state"], counted["choice"] = texts[counted["state"]], words[counted["choice"]]
         counted = counted.sort_values(["state", "choice"]).assign(**dict(zip(columns, subject, strict=True)))
         tables.append(counted[[*columns, "state", "choice", "count"]])
     return pd.concat(tables, ignore_index=True)
 
 
-def memories_of(runs: Sequence[RealRun]) -> tuple[Memories, np.ndarray, np.ndarray]:
-    """Memories, numbers of the words said, and whether by free agents, in runs of one subject; (interaction, 2) each.
+def memories_of(runs: Sequence[RealRun]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Memories before each interaction, words, and whether a free agent said them, in runs of one subject.
 
-    Words have numbers in alphabetical order.
+    The first has numbers (interaction, 2) of texts "own,partner|own,partner|…", oldest first, which come second. Words
+    (interaction, 2) have numbers in alphabetical order.
     """
-    words = sorted(runs[0].options)
+    words, length = sorted(runs[0].options), runs[0].memory_length
     lengths = [len(run.players) for run in runs]
     run = np.repeat(np.arange(len(runs)), lengths)
     players, names = pd.factorize(np.concatenate([run.players for run in runs]).ravel())
     players = run[:, None] * len(names) + players.reshape(-1, 2)
     said = np.concatenate([run.said for run in runs])
     said = pd.Categorical(said.ravel(), words).codes.astype(np.int64).reshape(-1, 2)
-    begin = np.repeat([words.index(run.initial) if run.initial else -1 for run in runs], lengths)
     last, rounds = 0, []
     for one in runs:  # numbers that grow through all runs
         own = np.arange(len(one.players)) if one.rounds is None else one.rounds
@@ -104,5 +103,40 @@ def memories_of(runs: Sequence[RealRun]) -> tuple[Memories, np.ndarray, np.ndarr
     committed = [
         k * len(names) + place[agent] for k, one in enumerate(runs) for agent in one.committed if agent in place
     ]
-    remembered = memories(players, said, np.concatenate(rounds), begin, words, runs[0].memory_length)
-    return remembered, said, ~np.isin(players, committed)
+    past = past_slots(players, np.concatenate(rounds))
+    # An interaction is 1 + its number, 0 is nothing
+    pair = (1 + len(words) * said + said[:, ::-1]).ravel()
+    begin = [1 + (len(words) + 1) * words.index(run.initial) if run.initial else 0 for run in runs]
+    start = np.repeat(begin, 2 * np.array(lengths))
+
+    def remembered(lag: int) -> np.ndarray:
+        slots = past(lag)
+        return np.where(slots < 0, start, pair[slots])
+
+    number = np.zeros(len(pair), dtype=np.int64)
+    for lag in range(1, length + 1):  # numbers stay below the number of memories, so that no product overflows
+        number = pd.factorize(number * (len(words) ** 2 + 1) + remembered(lag))[0]
+    _, example = np.unique(number, return_index=True)
+    held = np.stack([remembered(lag)[example] for lag in range(length, 0, -1)], axis=1)
+    told = ["", *(f"{own},{partner}" for own in words for partner in words)]
+    texts = np.array(["|".join(told[code] for code in row if code) for row in held.tolist()], dtype=object)
+    return number.reshape(-1, 2), texts, said, ~np.isin(players, committed)
+
+
+def past_slots(players: np.ndarray, rounds: np.ndarray) -> Callable[[int], np.ndarray]:
+    """A function of a lag: the slot of the same agent so many of its interactions ago, -1 where there was none.
+
+    A slot is one player of one interaction. `players` (interaction, 2) have numbers that differ between runs, `rounds`
+    (interaction,) numbers that grow with the interactions: those of one round are not past to each other.
+    """
+    agent, when, place = players.ravel(), np.repeat(rounds, 2), np.arange(players.size)
+    order = np.argsort(agent, kind="stable")
+    changes = [np.diff(one[order], prepend=one[order[:1]] - 1) != 0 for one in (agent, when)]
+    first, now = (np.maximum.accumulate(np.where(new, place, 0)) for new in (changes[0], changes[0] | changes[1]))
+
+    def ago(lag: int) -> np.ndarray:
+        slots = np.empty_like(order)
+        slots[order] = np.where(now - lag >= first, order[np.maximum(now - lag, 0)], -1)
+        return slots
+
+    return ago

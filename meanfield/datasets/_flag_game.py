@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from io import StringIO
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
 from meanfield.datasets._fetch import download, find_local
-from meanfield.datasets._flag_pool import FLAG_POOL
 from meanfield.toolbox._arguments import one_of
-from meanfield.toolbox._csv import read_csv
+from meanfield.toolbox._csv import check_columns, read_csv
 from meanfield.toolbox._errors import InputError
 
 REPOSITORY = "https://github.com/lizardp1/flag_game/raw"
@@ -141,21 +140,17 @@ def flag_game(table: str, path: str | os.PathLike[str] | None = None) -> pd.Data
     27           Sudan  horizontal               red white black    green
     """
     one_of("table", table, TABLES)
-    known = TABLES[table]
-    if table == "flag_pool" and path is None:
-        return _read(StringIO(FLAG_POOL), table)
-    name = f"{table}.csv"
+    known, name = TABLES[table], f"{table}.csv"
+    if table == "flag_pool" and path is None:  # 28 stripe and triangle flags of Appendix C
+        with as_file(files("meanfield.datasets") / name) as found:
+            return _read(found, table)
     found = find_local("flag_game", name, path, known.upstream)
     return _read(found or download(name, f"{REPOSITORY}/{known.commit}/{known.upstream}", known.sha256), table)
 
 
-def _read(file: Path | StringIO, table: str) -> pd.DataFrame:
-    known = TABLES[table]
-    read = read_csv(file) if isinstance(file, Path) else pd.read_csv(file)
-    columns = known.columns.split()
-    missing = [column for column in columns if column not in read.columns]
-    if missing:
-        raise InputError(f"{file}: lacks the column {', '.join(missing)}; expected {', '.join(columns)}")
+def _read(file: Path, table: str) -> pd.DataFrame:
+    known, read = TABLES[table], read_csv(file)
+    check_columns(str(file), read, known.columns.split())
     if table == "flag_pool":
         read["triangle"] = read["triangle"].fillna("")  # no triangle, and no missing number
     if known.rows is not None:

@@ -15,13 +15,13 @@ import pandas as pd
 from meanfield.datasets._ai_norms import RealPopulations
 from meanfield.datasets._ai_norms_archive import RealRun
 from meanfield.datasets._ai_norms_tables import choice_counts, events_table, memories_of, runs_table
-from meanfield.datasets._committed import PLAYERS, check_committed, minorities_of
 from meanfield.datasets._log_table import (
     MISSING,
     NO_ANSWER,
     UNFIT,
     UNKNOWN,
     Complaints,
+    Names,
     Table,
     by_run,
     checked_columns,
@@ -34,10 +34,11 @@ from meanfield.datasets._log_table import (
     texts_in,
     with_columns,
 )
-from meanfield.toolbox._arguments import shown, whole_number
+from meanfield.toolbox._arguments import is_number, shown, whole_number
 from meanfield.toolbox._errors import InputError
 
 COLUMNS = ("run", "step", "agent", "partner", "said", "heard")
+PLAYERS = ("agent", "partner")
 MEMORIES = ("memory", "partner_memory")
 SEPARATORS = "_,|"  # between words in the tables of runs, options and memories
 EXPECTED_WORD = (
@@ -72,8 +73,8 @@ def from_events(
     Parameters
     ----------
     events
-        A table, or a file that ends in .csv, .tsv, .txt, .jsonl, .ndjson or .json (a list of objects), also with .gz;
-        or in .parquet or .xlsx, with pyarrow or openpyxl installed. Columns:
+        A table, as from `pandas.read_excel` or `pandas.read_parquet`, or a file that ends in .csv, .tsv, .txt, .jsonl,
+        .ndjson or .json (a list of objects), also with .gz. Columns:
 
         - `run`, the name or whole number of the run;
         - `step`, a number that orders the interactions of a run. Several pairs may have one step: if no agent is in two
@@ -184,8 +185,8 @@ def from_events(
     known = (said >= 0).all(axis=1)
     _check_meetings(complaints, table, known, same_step)
     complaints.raise_any()
-    minorities = minorities_of(committed, committed_from, table, options, run_names, agent_names)
-    check_committed(complaints, table, minorities, options)
+    minorities = _minorities(committed, committed_from, table, options, run_names, agent_names)
+    _check_committed(complaints, table, minorities, options)
     complaints.raise_any()
     begin = by_run("initial", initial, run_names, "")
     if strange := [word for word in begin.values() if not (isinstance(word, str) and word in ("", *options))]:
@@ -311,6 +312,65 @@ def _check_meetings(complaints: Complaints, table: pd.DataFrame, known: np.ndarr
     )
 
 
+def _minorities(
+    committed: Mapping[Any, str] | pd.DataFrame | None,
+    committed_from: int | float | Mapping[Any, int | float] | None,
+    table: pd.DataFrame,
+    options: tuple[str, ...],
+    runs: Names,
+    agents: Names,
+) -> pd.DataFrame:
+    """Committed agents: `run`, `agent`, number of the `word`, and the step `since` which they say it."""
+    if isinstance(committed, pd.DataFrame):
+        if lacking := [name for name in ("run", "agent", "word") if [*committed.columns].count(name) != 1]:
+            raise InputError(
+                f"committed lacks the column {', '.join(lacking)}, or has it twice; expected run, agent, word"
+            )
+        rows = [
+            (runs.find("committed: run", run), agent, word)
+            for run, agent, word in zip(*(committed[name].tolist() for name in ("run", "agent", "word")), strict=True)
+        ]
+    elif committed is not None and not isinstance(committed, Mapping):
+        raise InputError(f"committed is a {type(committed).__name__}: expected words by agent, or a pandas.DataFrame")
+    else:
+        rows = [(run, agent, word) for run in runs.numbers.values() for agent, word in (committed or {}).items()]
+    found: dict[tuple[int, int], int] = {}
+    words: dict[int, int] = {}
+    for run, agent, word in rows:
+        if not isinstance(word, str) or word not in options:
+            raise InputError(f"committed: agent {agent} has {shown(word)}: expected one of {', '.join(options)}")
+        found[run, agents.find("committed: agent", agent, strangers=True)] = options.index(word)
+        if words.setdefault(run, options.index(word)) != options.index(word):
+            raise InputError(f"committed: run {run} has agents committed to {word!r} and another word: expected one")
+    since = by_run("committed_from", committed_from, runs, None)
+    idle = [run for run, step in since.items() if step is not None and run not in words]
+    if idle and (isinstance(committed_from, Mapping) or not words):
+        raise InputError(f"committed_from = {shown(committed_from)}: run {idle[0]} has no committed agents")
+    first, last = (table.groupby("run")["step"].agg(which).to_dict() for which in ("min", "max"))
+    for run in words:
+        step = first[run] if since[run] is None else since[run]
+        if not is_number(step) or step > last[run]:
+            raise InputError(f"committed_from = {shown(step)}: expected a step of the run, at most {last[run]:g}")
+        since[run] = max(step, first[run])
+    return pd.DataFrame(
+        [(run, agent, word, since[run]) for (run, agent), word in found.items()],
+        columns=["run", "agent", "word", "since"],
+    )
+
+
+def _check_committed(
+    complaints: Complaints, table: pd.DataFrame, minorities: pd.DataFrame, options: tuple[str, ...]
+) -> None:
+    if minorities.empty:
+        return
+    kept = "the word it is committed to from the step committed_from on, by default the first"
+    for side, word in zip(PLAYERS, ("said", "heard"), strict=True):
+        told = table[["run", side]].merge(minorities, "left", left_on=["run", side], right_on=["run", "agent"])
+        wrong = (told["since"] <= table["step"]) & (told["word"] != table[word]) & (table[word] >= 0)
+        said = pd.Series([options[code] for code in table[word]], dtype=object)
+        complaints.add(wrong.to_numpy(), f"{word} by a committed {side}", kept, said)
+
+
 def _agents(table: pd.DataFrame, minorities: pd.DataFrame, sizes: dict[int, int | None]) -> dict[int, tuple[int, ...]]:
     """The agents of each run; those who are not in the log have numbers that no other has."""
     everyone = [table[["run", side]].set_axis(["run", "agent"], axis=1) for side in PLAYERS]
@@ -371,12 +431,12 @@ def _check_memories(complaints: Complaints, log: pd.DataFrame, rows: np.ndarray,
     """Columns of memories against what the events before leave in them."""
     if not {*MEMORIES} & {*log.columns}:
         return
-    remembered = memories_of(runs)[0]
+    state, texts, *_ = memories_of(runs)
     for side, name in enumerate(MEMORIES):
         if name not in log:
             continue
         expected = pd.Series("", index=log.index, dtype=object)
-        expected.iloc[rows] = remembered.texts[remembered.number[:, side]]
+        expected.iloc[rows] = texts[state[:, side]]
         # In files an empty memory is often a missing value
         told = pd.Series(["" if is_missing(cell) else cell for cell in log[name].tolist()], dtype=object)
         wrong = np.zeros(len(log), dtype=bool)

@@ -114,22 +114,18 @@ def interactions(
     answer = np.where(paired, said[other], None)
     if "heard" in log:
         told = log["heard"].to_numpy(object)
-        there = [
-            np.array([not (is_missing(cell) or (isinstance(cell, str) and cell in NO_ANSWER)) for cell in cells])
-            for cells in (told, answer)
-        ]
-        wrong = (
-            there[0]
-            & there[1]
-            & np.array(
-                [not (isinstance(one, (str, Real)) and one == two) for one, two in zip(told, answer, strict=True)]
-            )
-        )
+        there, known = (np.array([not _is_no_answer(cell) for cell in cells]) for cells in (told, answer))
+        same = [isinstance(one, (str, Real)) and one == two for one, two in zip(told, answer, strict=True)]
+        wrong = there & known & ~np.array(same)
         complaints.add(wrong, "heard", "the word of the other message", log["heard"])
         complaints.raise_any()
-        lost = there[0] & ~there[1]
+        lost = there & ~known
         answer = np.where(lost, told, answer)
         said = np.where(paired & lost[other], told[other], said)
     partner = log["agent"].to_numpy(object)[other] if by_pair else log["partner"].to_numpy(object)
     found = log[["run", "step", "agent"]].assign(partner=partner, said=said, heard=answer)
     return found.iloc[first].reset_index(drop=True)
+
+
+def _is_no_answer(cell: object) -> bool:
+    return is_missing(cell) or (isinstance(cell, str) and cell in NO_ANSWER)

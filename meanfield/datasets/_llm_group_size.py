@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from meanfield._population.policy_schema import validate_policy
 from meanfield.core._space import MemorySpace
-from meanfield.datasets._archive import members
+from meanfield.datasets._archive import members, unpickle
 from meanfield.datasets._fetch import download, find_local
-from meanfield.datasets._unpickle import unpickle_numbers
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import chosen
 
@@ -116,14 +116,17 @@ def _read(path: Path) -> dict[tuple[str, int], np.ndarray]:
             raise InputError(f"{name}: expected one of the models {', '.join(MODELS)} and pairs {sorted(PAIRS)}")
         if subject in tables:
             raise InputError(f"{name}: path = {path} holds this model and pair twice")
-        tables[subject] = _by_state(unpickle_numbers(content, name), name)
+        tables[subject] = _by_state(unpickle(content, name), name)
     if not tables:
         raise InputError(f"path = {path}: holds no file named like Q_dict_MODEL_ID_PAIR_-50_100_0.5tmp_BLANK_False.pkl")
     return tables
 
 
-def _by_state(table: dict[str, float], name: str) -> np.ndarray:
+def _by_state(table: Any, name: str) -> np.ndarray:
     """The upstream key is the memory as bits: my word, partner's word, …, oldest interaction first."""
+    texts = isinstance(table, dict) and all(isinstance(key, str) for key in table)
+    if not texts or not all(type(value) is float for value in table.values()):
+        raise InputError(f"{name}: expected a dict from memories to probabilities")
     first = np.full(SPACE.n_states, np.nan)
     for key, value in table.items():
         if len(key) % 2 or set(key) - {"0", "1"}:

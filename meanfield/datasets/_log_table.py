@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,9 +23,7 @@ from meanfield.toolbox._files import existing_file
 Table = pd.DataFrame | str | os.PathLike[str]
 
 SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
-EXCEL = (".xlsx", ".xls", ".ods")
-ENDINGS = (*SEPARATORS, ".jsonl", ".ndjson", ".json", ".parquet", *EXCEL)
-LIBRARIES = {".parquet": "pyarrow", ".xlsx": "openpyxl", ".xls": "xlrd", ".ods": "odfpy"}  # with which pandas reads
+ENDINGS = (*SEPARATORS, ".jsonl", ".ndjson", ".json")
 REMEDY = "give sep={}, and decimal=',' if need be"
 LARGEST = 2**53  # the least whole number that a float may not hold
 MISSING, UNKNOWN = -1, -2  # beside codes of words
@@ -50,7 +47,10 @@ class Complaints:
         if not len(rows):
             return
         self.rows |= wrong
-        values = "" if cells is None else " = " + _values(cells.iloc[rows[:1000]].tolist())
+        values = ""
+        if cells is not None:
+            different = list(dict.fromkeys(map(shown, cells.iloc[rows[:1000]].tolist())))
+            values = " = " + ", ".join(different[:MOST_VALUES]) + (", …" if len(different) > MOST_VALUES else "")
         self.found.append(f"{told}{values} in {rows_of(rows)}: expected {expected}")
 
     def raise_any(self) -> None:
@@ -64,13 +64,8 @@ def rows_of(rows: np.ndarray) -> str:
     return f"row{'s' if len(rows) > 1 else ''} {listed}{more}"
 
 
-def _values(cells: list[Any]) -> str:
-    different = list(dict.fromkeys(map(shown, cells)))
-    return ", ".join(different[:MOST_VALUES]) + (", …" if len(different) > MOST_VALUES else "")
-
-
 def read_table(given: Table, name: str, sep: str | None, encoding: str) -> pd.DataFrame:
-    """The table, or that in the file; cells of text files are text, and none of them is taken for missing."""
+    """The table, or that in the file; cells of CSV files are text, and none of them is taken for missing."""
     if isinstance(given, pd.DataFrame):
         if sep is not None:
             raise InputError(f"sep = {shown(sep)}: expected None beside a table, which is read already")
@@ -80,29 +75,18 @@ def read_table(given: Table, name: str, sep: str | None, encoding: str) -> pd.Da
     path = existing_file(given, name)
     ending = next((end for end in (s.lower() for s in reversed(path.suffixes)) if end != ".gz"), "")
     if ending not in ENDINGS:
-        raise InputError(f"{name} = {path}: expected a file that ends in {', '.join(ENDINGS)}; text also with .gz")
+        others = "; of other files pandas makes a table"
+        raise InputError(f"{name} = {path}: expected a file that ends in {', '.join(ENDINGS)}, also with .gz{others}")
     try:
-        return _read(path, ending, sep, encoding)
-    except ImportError:
-        library = LIBRARIES[ending]
-        told = f"pandas reads such files with {library}, and finds no version of it that it can use"
-        raise InputError(f"{name} = {path}: {told}: pip install -U {library}") from None
+        with open_text(path, encoding) as file:
+            if ending not in SEPARATORS:
+                return pd.json_normalize(_records("".join(file)))
+            header, *rows = [*csv_rows(file, REMEDY, sep or SEPARATORS[ending])] or [[]]
+            return pd.DataFrame(rows, columns=header, dtype=object)  # a name that stands there twice is kept twice
     except Exception as error:  # the libraries raise almost anything
         hint = f"; give its encoding, as in encoding='utf-16' or 'cp1252' (now {encoding!r})"
         told = reason(error) + (hint if isinstance(error, UnicodeError) else "")
         raise InputError(f"{name} = {path}: can't be read ({told})") from None
-
-
-def _read(path: Path, ending: str, sep: str | None, encoding: str) -> pd.DataFrame:
-    if ending == ".parquet":
-        return pd.read_parquet(path)
-    if ending in EXCEL:
-        cells = pd.read_excel(path, header=None, dtype=object, keep_default_na=False, na_filter=False)
-        return _with_header(cells.values.tolist())
-    with open_text(path, encoding) as file:
-        if ending in SEPARATORS:
-            return _with_header([*csv_rows(file, REMEDY, sep or SEPARATORS[ending])])
-        return pd.json_normalize(_records("".join(file)))
 
 
 @contextmanager
@@ -166,19 +150,12 @@ def _dotted(record: dict[str, Any], before: str = "") -> Iterator[str]:
             yield before + key
 
 
-def _with_header(rows: list[list[Any]]) -> pd.DataFrame:
-    """The first row becomes the header: a name that stands there twice is kept twice."""
-    header, *rows = rows or [[]]
-    return pd.DataFrame(rows, columns=header, dtype=object)
-
-
 def checked_columns(columns: Mapping[str, str | None] | None) -> Mapping[str, str | None]:
     """The argument `columns`, none if it is None; InputError if it is no mapping."""
-    if columns is not None and not (
-        isinstance(columns, Mapping) and all(isinstance(label, Hashable) for label in columns.values())
-    ):
+    columns = {} if columns is None else columns
+    if not isinstance(columns, Mapping) or not all(isinstance(label, Hashable) for label in columns.values()):
         raise InputError(f"columns = {shown(columns)}: expected a mapping, as in {{'said': 'answer'}}")
-    return columns or {}
+    return columns
 
 
 def with_columns(
@@ -333,7 +310,7 @@ def codes_of(cells: pd.Series, words: Mapping[str, int]) -> np.ndarray:
     """The code of each text in a column, MISSING for no cell, UNKNOWN for another text or no text."""
     codes, values = _distinct(cells)
     found = [
-        words.get(one, UNKNOWN) if isinstance(one, str) else (MISSING if is_missing(one) else UNKNOWN) for one in values
+        MISSING if is_missing(one) else words.get(one, UNKNOWN) if isinstance(one, str) else UNKNOWN for one in values
     ]
     return np.array(found)[codes]
 
@@ -345,7 +322,7 @@ def texts_in(cells: pd.Series) -> list[str]:
 
 def is_missing(cell: Any) -> bool:
     """Whether it is None, NaN or the like."""
-    return cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, Real) and cell != cell)
+    return pd.api.types.is_scalar(cell) and bool(pd.isna(cell))
 
 
 def _distinct(cells: pd.Series) -> tuple[np.ndarray, list[Any]]:

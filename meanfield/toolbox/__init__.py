@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from meanfield._population.provenance import stamp as stamp
     from meanfield._population.single_policy import labels_of as labels_of
     from meanfield._population.single_policy import name_of as name_of
+    from meanfield._population.single_policy import names_of as names_of
     from meanfield._population.single_policy import policy_hash as policy_hash
     from meanfield._population.single_policy import single_policy as single_policy
     from meanfield._population.single_policy import space_of as space_of
@@ -31,8 +32,11 @@ if TYPE_CHECKING:
     from meanfield._population.single_policy import words_of as words_of
     from meanfield._tables.printed_table import PrintedTable as PrintedTable
     from meanfield._tables.stability_table import CRITERIA as CRITERIA
+    from meanfield.datasets._ai_norms_tables import past_slots as past_slots
     from meanfield.toolbox._arguments import LARGEST_SEED as LARGEST_SEED
     from meanfield.toolbox._arguments import check_level as check_level
+    from meanfield.toolbox._arguments import different as different
+    from meanfield.toolbox._arguments import increasing_times as increasing_times
     from meanfield.toolbox._arguments import instance as instance
     from meanfield.toolbox._arguments import is_number as is_number
     from meanfield.toolbox._arguments import one_of as one_of
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from meanfield.toolbox._arguments import shown as shown
     from meanfield.toolbox._arguments import whole_number as whole_number
     from meanfield.toolbox._columns import labelled as labelled
+    from meanfield.toolbox._csv import check_columns as check_columns
     from meanfield.toolbox._csv import column_numbers as column_numbers
     from meanfield.toolbox._csv import column_whole_numbers as column_whole_numbers
     from meanfield.toolbox._csv import number_hint as number_hint
@@ -52,6 +57,7 @@ if TYPE_CHECKING:
     from meanfield.toolbox._files import existing_file as existing_file
     from meanfield.toolbox._files import path_of as path_of
     from meanfield.toolbox._files import whole_file as whole_file
+    from meanfield.toolbox._intervals import exact_interval as exact_interval
     from meanfield.toolbox._intervals import wilson_interval as wilson_interval
     from meanfield.toolbox._labels import canonical_order as canonical_order
     from meanfield.toolbox._labels import in_order as in_order

@@ -89,6 +89,14 @@ def one_or_several(values: object) -> list[Any]:
     return [values.item()] if getattr(values, "ndim", 1) == 0 else list(values)
 
 
+def different(name: str, values: Iterable[T], what: str = "value") -> list[T]:
+    """`values`; InputError unless they are one or several different ones. `what` says what one of them is."""
+    found = list(values)
+    if not found or len(set(found)) < len(found):
+        raise InputError(f"{name} = {shown(found)}: expected one {what} or several different ones")
+    return found
+
+
 def increasing_times(times: Sequence[float] | np.ndarray, name: str = "times") -> np.ndarray:
     """`times` as an array; InputError unless they are finite, increase and start at 0 or later."""
     try:

@@ -7,7 +7,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,15 @@ def csv_rows(lines: Iterable[str], remedy: str, sep: str = ",") -> Iterator[list
     if uneven:
         listed = ", ".join(map(str, uneven[:MOST_LINES])) + (", …" if len(uneven) > MOST_LINES else "")
         raise ValueError(f"line{'s' if len(uneven) > 1 else ''} {listed}: expected the header's {len(header)} fields")
+
+
+def check_columns(name: str, table: object, columns: Sequence[str]) -> None:
+    """InputError unless the argument or file `name` is a table with these columns."""
+    if not isinstance(table, pd.DataFrame):
+        its = ", as are its choice_counts" if hasattr(table, "choice_counts") else ""
+        raise InputError(f"{name} is a {type(table).__name__}: expected a pandas.DataFrame{its}")
+    if missing := [column for column in columns if column not in table.columns]:
+        raise InputError(f"{name} lacks the column {', '.join(missing)}; expected {', '.join(columns)}")
 
 
 def column_numbers(column: Any) -> np.ndarray:

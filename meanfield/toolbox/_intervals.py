@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import betainccinv, betaincinv, ndtri
 
 from meanfield.toolbox._arguments import check_level
 from meanfield.toolbox._errors import InputError
@@ -46,4 +46,15 @@ def wilson_interval(successes: Numbers, trials: Numbers, level: float) -> tuple[
     # At the ends the interval reaches 0 or 1 exactly; the subtraction leaves a rounding error there.
     low = np.where(share == 0, 0.0, centre - half)
     high = np.where(share == 1, 1.0, centre + half)
+    return low, high
+
+
+def exact_interval(successes: np.ndarray, trials: np.ndarray | int, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """The interval (low, high) of Clopper and Pearson, elementwise, which has at least its level for any probability.
+
+    Source: 1934, Biometrika 26, 404.
+    """
+    tail, failures = (1 - level) / 2, trials - successes
+    low = np.where(successes > 0, betaincinv(np.maximum(successes, 1), failures + 1, tail), 0.0)
+    high = np.where(failures > 0, betainccinv(successes + 1, np.maximum(failures, 1), tail), 1.0)
     return low, high

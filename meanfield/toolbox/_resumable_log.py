@@ -24,26 +24,10 @@ class ResumableLog:
     them. A line that was cut off when the process died is dropped. Several threads may share the log, but only one
     process: if another process changed the file, adding a line raises, and the other's lines stay whole.
 
-    Parameters
-    ----------
-    path
-        The file; None to keep nothing.
-    key
-        Determines the game; its first name holds the kind and number of the format.
-    what
-        Kind of game, for messages.
-
-    Attributes
-    ----------
-    lines
-        The lines that the file held after the first.
-
-    Raises
-    ------
-    InputError
-        If the file holds another game or a line that is no JSON object, or something else has written to it since.
-    StorageError
-        If the file can't be read and written. No part of a new line is then in it.
+    A `path` of None keeps nothing. The first name in `key` holds the kind and number of the format; `what` is the kind
+    of game, for messages. `lines` are those that the file held after the first. InputError if the file holds another
+    game or a line that is no JSON object, or something else has written to it since. StorageError if it can't be read
+    and written; no part of a new line is then in it.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, key: Line, what: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -21,21 +22,23 @@ TEN = "Q M X Y F J P R C D"
 LETTERS = "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z"
 SUCCESS = 0.95  # [001] Methods, of the last 3N interactions
 WINDOW = 72  # interactions, by whose success runs were stopped, whatever N
-_READ: dict[str, RealPopulations | str] = {}
 
 
 def real_populations(study: Study) -> RealPopulations:
     """All runs that are at hand, read once; NotAtHandError if there are none."""
-    place = os.environ.get("MEANFIELD_DATA", "")
-    if place not in _READ:
-        try:
-            _READ[place] = meanfield.datasets.ai_norms(ordered=True, progress=study.progress)
-        except InputError as error:
-            _READ[place] = str(error)
-    found = _READ[place]
-    if isinstance(found, str):
-        raise NotAtHandError(found)
+    found = _read(os.environ.get("MEANFIELD_DATA", ""), study.progress)
+    if isinstance(found, InputError):
+        raise NotAtHandError(str(found))
     return found
+
+
+@cache
+def _read(place: str, progress: bool) -> RealPopulations | InputError:
+    """The runs in that folder, or what stands in the way."""
+    try:
+        return meanfield.datasets.ai_norms(ordered=True, progress=progress)
+    except InputError as error:
+        return error
 
 
 def runs_of(real: RealPopulations, **where: object) -> pd.DataFrame:

@@ -92,7 +92,7 @@ def _wins(runs: pd.DataFrame, models: list[str], words: list[str]) -> np.ndarray
 
 
 def _alone(real: RealPopulations, model: str) -> tuple[float, float, int]:
-    """Of answers with an empty memory the share of the strong word, the p-value and the number."""
+    """The share of the strong word among answers with an empty memory, the p-value and the number of answers."""
     try:
         counts = asked_alone(real, model, "Q M")
     except NotAtHandError:
@@ -241,8 +241,7 @@ def origin_table(found: xr.Dataset) -> pd.DataFrame:
     Choices of Llama 3.1 with no, one and two interactions in memory; 5 of 8 memories favour M at the third.
 
     The same answers. A row 'all' has the mean over the memories listed, as printed, and the mean over all by their
-    weights, the probabilities of memories. The listed memories of the third interaction carry 98.3 % of them, not
-    99.2 % as in [000]. The exact test of 549 of 1,000 gives .002, not .001. [001] prints 0.0951 for .951.
+    weights, the probabilities of memories. [001] prints 0.0951 for .951.
     """
     table = found.to_dataframe()
     whole, printed = table["memory"] == "all", table["memory"].map(P_STRONG)

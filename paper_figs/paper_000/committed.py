@@ -96,10 +96,8 @@ def draw_minorities(found: xr.Dataset) -> Figure:
 
     The models at hand. Measured is the smallest tried number from which on half or more of the real runs flip; the
     paper does not say what fraction it asks for. A flip counts within 30 rounds, as in [001] Methods; runs of Llama 3
-    were cut after 21. With Llama 3.1 five of ten runs flip so with 4 committed agents, three with 6, two with 8 and
-    eight with 10. Simulated: 200 populations of the estimated policy for each number, equally long. For large N the
-    critical mass is the fold of the rate equation; the policy estimated for Llama 3.1 has one attractor (96 % M) and no
-    fold.
+    were cut after 21. Simulated: 200 populations of the estimated policy for each number, equally long. For large N the
+    critical mass is the fold of the rate equation; the policy estimated for Llama 3.1 has one attractor and no fold.
 
     Shares count committed agents. Dots mark sizes at which all runs flip. A line ends where a run was stopped for its
     length.

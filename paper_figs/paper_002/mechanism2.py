@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,28 +12,73 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 import meanfield
-from meanfield.toolbox import model_name
+from meanfield.toolbox import labelled, model_name
 from paper_figs._item import item, not_drawn
 from paper_figs._study import Study, part, together
 from paper_figs._style import legend_below, no_legend
-from paper_figs.paper_002._sources import (
-    MODELS,
-    TRIALS,
-    UPTAKES,
-    by_protocol,
-    by_uptake,
-    mechanism2_fit,
-    rewrites,
-    teams,
-)
-from validation.flag_game import accuracy, sample_crops, simulate_gossip
+from theory.flag_game.mechanism2 import fit as fit_mechanism2
+from validation.flag_game import accuracy, compare_composition, predict_composition, sample_crops, simulate_gossip
 
+MODELS = ("gpt-4o", "gpt-5.4")
+OBSERVERS = {"4o agents": "GPT-4o", "5.4 agents": "GPT-5.4", "4 5.4 + 4 4o agents": "mixed"}
+UPTAKES = [0.0, 0.25, 0.5, 0.75, 1.0]  # of the sweeps, [002] Figs. 1c and 9
+TRIALS = 1000
 PROTOCOLS = {"pairwise": ("pairwise", "#56b4e9"), "broadcast": ("broadcast", "#e69f00"), "org": ("manager", "#009e73")}
 CONDITIONS = (("weak", "compatible"), ("weak", "incompatible"), ("strong", "incompatible"))  # evidence and relation
 ENTRIES = 8  # in a memory
 N_AGENTS = 16  # in pairs, [002] Appendix C
 LOOKS = {"poster_alpha_sweep": ("o", "#0072b2"), "corrected_phase_sweep": ("s", "#d55e00")}
 APART = 0.012  # of the points of two sweeps
+
+
+def by_protocol(study: Study) -> xr.Dataset:
+    """Accuracies of N = 8 agents by protocol and models, the best first."""
+    table = study.flag_game("protocols_n8").sort_values("final_accuracy_mean", ascending=False, kind="stable")
+    over = ("condition",)
+    columns = {
+        "initial": (over, table["initial_accuracy_mean"].to_numpy(), "initial mean accuracy"),
+        "collective": (over, table["final_accuracy_mean"].to_numpy(), "collective mean accuracy"),
+        "error": (over, table["final_accuracy_sem"].to_numpy(), "standard error of the collective mean accuracy"),
+        "protocol": (over, table["protocol"].to_numpy(str), "protocol"),
+        "trials": (over, table["n_trials"].to_numpy(), "number of trials"),
+    }
+    return labelled(columns, {"condition": [_team(row) for row in table.to_dict("records")]})
+
+
+def _team(row: Mapping[Hashable, str]) -> str:
+    """The models of a condition; of a manager's also the manager."""
+    observers = OBSERVERS[row["observer_group"]]
+    if row["protocol"] != "org":
+        return observers
+    manager = row["condition_name"].removeprefix("manager_").removeprefix("all_")
+    return f"{'GPT-5.4' if manager.startswith('gpt_5_4') else 'GPT-4o'} manages {observers}"
+
+
+def by_uptake(study: Study) -> xr.Dataset:
+    """Accuracies of pairs in both measured sweeps."""
+    names = {"final_mean": "collective mean accuracy", "initial_mean": "initial mean accuracy"}
+    names |= {"final_mean_ci_low": "lower end of its 95 % interval", "final_mean_ci_high": "upper end"}
+    rows = study.flag_game("pairwise_alpha").set_index(["source", "alpha"])[list(names)].to_xarray()
+    return labelled({name: (rows[name].dims, rows[name].values, text) for name, text in names.items()}, rows.coords)
+
+
+def mechanism2_fit(study: Study) -> xr.Dataset:
+    """Mechanism 2 fitted to the memory-conflict probe, with the similarity of countries."""
+    table, options = study.flag_game("memory_conflict_probe"), {"similarity": None, "progress": study.progress}
+    return study.kept("mechanism2_fit", fit_mechanism2, table, **options)
+
+
+def rewrites(study: Study) -> dict[str, float]:
+    """γ of each model in messages with reasons, where a crop leaves several countries."""
+    gamma = mechanism2_fit(study)["rewrite"].sel(evidence="weak", bandwidth=3)
+    return {model: float(gamma.sel(model=model)) for model in MODELS}
+
+
+def teams(study: Study) -> xr.Dataset:
+    """Broadcasting teams of both models by composition and uptake: predicted from their rewrites, and measured."""
+    measured = study.flag_game("broadcast_alpha_composition")
+    options = {"uptake": UPTAKES, **study.effort(TRIALS)}
+    return compare_composition(study.kept("teams", predict_composition, rewrites(study), **options), measured)
 
 
 @item("002 2", by_protocol)
@@ -44,10 +89,9 @@ def draw_protocols(found: xr.Dataset) -> Figure:
     each protocol and team of GPT-5.4 and GPT-4o, by descending accuracy.
 
     (a) is not drawn: it holds no numbers. (b) is the published table, with 63 trials of each condition where the paper
-    has 60; mixed teams are four of each model. GPT-5.4 managers reach 0.571 to 0.603 (printed: 0.57 to 0.60), GPT-4o
-    managers 0.460 to 0.476 (printed: 0.46 to 0.48). GPT-4o does better than GPT-5.4 in pairs by 0.532 against 0.530,
-    far within standard errors of 0.05, and worse in broadcasts by 0.456 against 0.558. There is no prediction: these
-    prompts set no uptake α, and the theory gives a manager no model.
+    has 60; mixed teams are four of each model. GPT-4o does better than GPT-5.4 in pairs by far less than a standard
+    error, and worse in broadcasts. There is no prediction: these prompts set no uptake α, and the theory gives a
+    manager no model.
     """
     figure, axis = plt.subplots(figsize=(7, 4))
     protocols(axis, found)
@@ -78,10 +122,10 @@ def draw_teams(found: xr.Dataset) -> Figure:
 
     (b) and (c) are not drawn: answers of single agents to crops are not published. The paper does not name the uptake
     of (a); here are all five of the published table, with 10 trials of each composition and 35 at α = 1, where Appendix
-    C has 30. The best team is mixed at every α. Mixed teams together gain 0.01 to 0.06 over pure ones, less than one
-    standard error at each α. The prediction has α from the prompt, γ from the probe of Fig. 8 (m = 3, weak evidence),
-    ideal observers and 1,000 trials. It falls evenly with the number of GPT-5.4 agents, so γ alone gives mixed teams no
-    gain; the paper says that it predicts one. At α = 1 the prediction is too high, see Fig. 1c.
+    C has 30. The best team is mixed at every α, but mixed teams together gain less than one standard error over pure
+    ones. The prediction has α from the prompt, γ from the probe of Fig. 8 (m = 3, weak evidence), ideal observers and
+    1,000 trials. It falls evenly with the number of GPT-5.4 agents, so γ alone gives mixed teams no gain; the paper
+    says that it predicts one. At α = 1 the prediction is too high, see Fig. 1c.
     """
     uptakes = found["uptake"].values
     figure, axes = plt.subplots(1, len(uptakes), figsize=(2.0 * len(uptakes) + 0.6, 3.2), sharey=True)
@@ -119,10 +163,8 @@ def draw_whole_probe(found: xr.Dataset) -> Figure:
     Points are the published counts of GPT-4o and GPT-5.4, 12 trials each (36 in three conditions), with 95 % intervals;
     counts of Claude Haiku 4.5 and Sonnet 4.6 are not published. Lines are Mechanism 2 (Eqs. 10 and 11), which the paper
     does not fit: α, the leak ε, the similarity σ and, under weak evidence, the number of compatible countries are
-    common to both models in a condition, γ is each model's own. Under weak evidence γ is 0.00 for GPT-4o and 0.26 for
-    GPT-5.4 at m = 1, 0.02 and 0.22 at m = 3. Under strong evidence σ is 0.02 and γ of both goes to 1. The paper says
-    that both largely hold firm under strong evidence; with eight social entries of eight they answer the target in 6
-    and 4 of 12 trials at m = 1.
+    common to both models in a condition, γ is each model's own. The paper says that both largely hold firm under strong
+    evidence; with eight social entries of eight they answer the target in half of the trials or less.
     """
     return _answers(found, [1, 3], CONDITIONS)
 
@@ -167,9 +209,8 @@ def draw_pairs(found: xr.Dataset) -> Figure:
     Collective mean accuracy of GPT-4o pairs against the uptake α of the prompt, with an optimum at 0.75.
 
     The published table has two sweeps, 28 trials at each α; bars are its 95 % intervals, open points are initial
-    accuracies. Both are highest at 0.75, with 0.801 and 0.643. In the second one the optimum is not resolved: it is
-    0.634 at 0.25 and 0.614 at 1. Gossip of 16 ideal observers with GPT-4o's γ, m = 3 and 1,000 trials, rises with α to
-    0.97 and has no optimum.
+    accuracies. Both are highest at 0.75, but the second one does not resolve the optimum. Gossip of 16 ideal observers
+    with GPT-4o's γ, m = 3 and 1,000 trials, rises with α to 0.97 and has no optimum.
     """
     figure, axis = plt.subplots(figsize=(5, 3.4))
     measured, predicted = part(found, "measured"), part(found, "predicted")

@@ -106,9 +106,9 @@ def draw(found: xr.Dataset) -> Figure:
     comply with 'no smoking indoors', 'be quiet in public' and 'tipping after meals', in five runs.
 
     The paper prints no probabilities of its agents' operations: ours, chosen by hand to give its findings, drive 1,000
-    simulated societies of ten agents and the rate equation. Not all agents comply by the end of day 2 (95 to 96 % with
-    the injunctive norms; the paper has 100 %), because one rate of plans can't give both its times; tipping loses one
-    run in four (the paper: none in five).
+    simulated societies of ten agents and the rate equation. Not all agents comply by the end of day 2 (the paper has
+    100 % with the injunctive norms), because one rate of plans can't give both its times; tipping loses one run in four
+    (the paper: none in five).
     """
     names = [str(name) for name in found["behaviour"].values]
     figure = plt.figure(figsize=(2.7 * max(2, len(names)) + 0.5, 5.4))

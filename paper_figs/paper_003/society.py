@@ -202,7 +202,7 @@ def draw_scores(found: xr.Dataset) -> Figure:
 
     The printed scores: people's judgements can't be computed, and nothing here is measured. The overall score and its
     error follow from them if each of the 17 questions counts alike and only the nine entrepreneurs of the 30 agents
-    were judged on creation; with equal weights the mean would be 5.89.
+    were judged on creation.
     """
     figure, axis = plt.subplots(figsize=(6.4, 3.4))
     rows = np.arange(found.sizes["task"])

@@ -114,9 +114,9 @@ def draw_four_sizes(found: xr.Dataset) -> Figure:
     Trajectories by winner and densities of the consensus time of GPT-4o {White, African} at four sizes, from 100,000
     observations in total; collective bias 0.626, 0.720, 0.981 and 1.00.
 
-    The paper does not name the sizes: 4, 10, 100 and 1,000 fit its biases. Here are 100,000 runs at each. At N = 4 the
-    bias 0.616 agrees with the printed 0.626 within the error of 1,000 runs, not of 100,000. Each density is the
-    distribution of the time given the winner.
+    The paper does not name the sizes: 4, 10, 100 and 1,000 fit its biases. Here are 100,000 runs at each. The bias at N
+    = 4 agrees with the printed one within the error of 1,000 runs, not of 100,000. Each density is the distribution of
+    the time given the winner.
     """
     figure, axes = plt.subplots(2, found.sizes["n_agents"], figsize=(11, 5))
     for k, (above, below) in enumerate(axes.T):

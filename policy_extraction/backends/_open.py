@@ -8,8 +8,7 @@ from typing import Any
 from meanfield import InputError
 from meanfield.toolbox import shown
 from policy_extraction.backends._backend import Backend
-from policy_extraction.backends.local._load import dtype_name, load
-from policy_extraction.backends.local._source import SMOLLM2, find
+from policy_extraction.backends.local._source import SMOLLM2, dtype_name, find, load
 from policy_extraction.backends.local._transformers import TransformersBackend, given
 
 

@@ -10,10 +10,9 @@ import numpy as np
 from meanfield import InputError
 from meanfield.toolbox import instance
 from policy_extraction.backends._backend import Scores
-from policy_extraction.prompts._games import check_games, check_tabulable, one_game
+from policy_extraction.prompts._games import Game, check_tabulable, checked_game
 from policy_extraction.prompts._orders import Order, orders
-from policy_extraction.prompts._questions import Game
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, checked_prompts
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, checked_prompts
 
 SpokenMemory: TypeAlias = tuple[tuple[str, str], ...]
 Law: TypeAlias = Callable[[SpokenMemory, Order], Mapping[str, float]]
@@ -69,9 +68,7 @@ class TableBackend:
         name: str = "table",
         identity: str = "",
     ) -> None:
-        words = one_game(words)
-        check_games([words], memory_length)
-        check_prompt(template, payoffs)
+        words = checked_game(words, memory_length, template, payoffs)
         check_tabulable([words], memory_length)
         self.name, self.identity = name, identity
         self.provenance: dict[str, str | int | float] = {}

@@ -14,10 +14,9 @@ from meanfield import MemorySpace, ModelError
 from meanfield.toolbox import LARGEST_SEED, instance, labelled, stamp, whole_number, word_coords
 from policy_extraction._toolbox.bars import hidden
 from policy_extraction.backends._backend import Backend
-from policy_extraction.prompts._games import check_games, one_game
+from policy_extraction.prompts._games import Game, checked_game
 from policy_extraction.prompts._orders import orders
-from policy_extraction.prompts._questions import Game
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, prompt_options
 
 WAYS = ("together", "alone")
 MOST = 10_000  # prompts
@@ -78,10 +77,8 @@ def asked_again(
     >>> found.sizes["prompt"], found["largest_difference"].item()
     (10, 0.0)
     """
-    words = one_game(words)
-    check_games([words], memory_length)
+    words = checked_game(words, memory_length, template, payoffs)
     instance("backend", backend, Backend)
-    check_prompt(template, payoffs)
     whole_number("seed", seed, 0, LARGEST_SEED)
     space, presented = MemorySpace(len(words), memory_length), orders(words)
     game = Game(words, presented, memory_length, template, payoffs)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, xlogy
-from scipy.stats import beta
 
 from meanfield import InputError
 
@@ -94,11 +93,3 @@ def count_interval(chances: np.ndarray, level: float) -> tuple[int, int]:
     low = int(np.searchsorted(cumulated, tail, side="right"))
     high = int(np.searchsorted(cumulated, 1 - tail))
     return low, min(high, len(chances))
-
-
-def share_interval(counts: np.ndarray, n: int, level: float) -> np.ndarray:
-    """Exact interval of a probability, shape (…, 2). Source: Clopper and Pearson 1934, Biometrika 26, 404."""
-    tail = (1 - level) / 2
-    low = np.where(counts > 0, beta.ppf(tail, np.maximum(counts, 1), n - counts + 1), 0.0)
-    high = np.where(counts < n, beta.ppf(1 - tail, counts + 1, np.maximum(n - counts, 1)), 1.0)
-    return np.stack([low, high], axis=-1)

@@ -11,6 +11,7 @@ import xarray as xr
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import (
     LARGEST_SEED,
+    exact_interval,
     instance,
     is_number,
     labelled,
@@ -23,7 +24,7 @@ from meanfield.toolbox import (
 )
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
-from policy_extraction.checks._exact_test import check_outcomes, count_interval, exact_test, share_interval
+from policy_extraction.checks._exact_test import check_outcomes, count_interval, exact_test
 from policy_extraction.measuring._spoken import Spoken, answer_length, check_prefix, derived_seed, speak
 from policy_extraction.prompts._orders import orders
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt, longest, prompt_options
@@ -211,7 +212,7 @@ def _compare(q: np.ndarray, spoken: Spoken, n: int, n_orders: int) -> xr.Dataset
     alarms = int((found.p_value < ALARM).sum())
     spread = np.sqrt(n * q * (1 - q))
     deviation = np.divide(count - n * q, spread, out=np.full_like(q, np.nan), where=(spread > 0) & tested[:, None])
-    intervals = share_interval(count, np.maximum(count.sum(-1, keepdims=True), 1), SHARE_LEVEL)
+    intervals = np.stack(exact_interval(count, np.maximum(count.sum(-1, keepdims=True), 1), SHARE_LEVEL), axis=-1)
     table = ("state", "word")
     columns = {
         "count": (table, count, "times the word was drawn"),

@@ -29,9 +29,8 @@ from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._sampling import check_temperature
 from policy_extraction.measuring._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
-from policy_extraction.prompts._games import check_games, one_game
-from policy_extraction.prompts._questions import Memory
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt, prompt_options
+from policy_extraction.prompts._games import Memory, checked_game
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, prompt_options
 
 MOST_CHOICES = 10_000_000  # in all rounds of all runs
 FORMAT = 1  # of a log
@@ -116,10 +115,8 @@ def live_population(
     >>> game["success_rate"].isel(run=0, round=-1).item()
     1.0
     """
-    words = one_game(words)
-    check_games([words], memory_length)
+    words = checked_game(words, memory_length, template, payoffs)
     instance("backend", backend, Backend)
-    check_prompt(template, payoffs)
     check_temperature(temperature)
     check_prefix(template)
     limits = {"n_agents": (n_agents, 2), "rounds": (rounds, 1), "runs": (runs, 1), "max_tries": (max_tries, 1)}

@@ -16,8 +16,8 @@ from tqdm.auto import tqdm
 from meanfield import InputError, ModelError, StorageError
 from policy_extraction._toolbox.checksums import checksum
 from policy_extraction.backends._backend import Backend, Submitting
-from policy_extraction.measuring._sampling import Sampling, check_log_probabilities, choose
-from policy_extraction.prompts._questions import Asked, Memory
+from policy_extraction.measuring._sampling import Choice, Sampling, check_log_probabilities, choose
+from policy_extraction.prompts._games import Asked, Memory
 from policy_extraction.prompts._template import Prompt
 
 INSERT = "INSERT OR IGNORE INTO {} VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))"
@@ -134,7 +134,8 @@ class Answers:
         """`get` after asking the model for all unknown answers; raises as `ask`, for known answers too."""
         log_p, censored = self.get(asked, len(words))
         unknown = np.isnan(log_p).any(axis=1)
-        _check_decided(log_p[~unknown], censored[~unknown], sampling, backend.name)
+        if sampling is not None:
+            decided(log_p[~unknown], censored[~unknown], sampling, backend.name)
         left = [asked[number] for number in np.flatnonzero(unknown)]
         if not bar.disable:  # known answers do not count for the rate
             bar.initial += len(asked) - len(left)
@@ -186,7 +187,8 @@ class Answers:
                         written = time.monotonic()
                     self.n_asked += len(scores.numbers)
                     bar.update(len(scores.numbers))
-                    _check_decided(scores.log_probability, scores.censored, sampling, backend.name)
+                    if sampling is not None:
+                        decided(scores.log_probability, scores.censored, sampling, backend.name)
             finally:
                 write()
         left = int(np.isnan(log_p).any(axis=1).sum())
@@ -222,30 +224,24 @@ class Answers:
             ) from None
 
 
-def _check_decided(log_p: np.ndarray, censored: np.ndarray, sampling: Sampling | None, name: str) -> None:
-    """InputError if an answer leaves probabilities undecided, and this is to be an error."""
-    if sampling is None or sampling.undecided != "raise":
-        return
-    decided = choose(log_p, censored, sampling).decided
-    if not decided.all():
+def decided(log_p: np.ndarray, censored: np.ndarray, sampling: Sampling, name: str) -> Choice:
+    """The probabilities of choice; InputError if an answer leaves them undecided, and this is to be an error."""
+    choice = choose(log_p, censored, sampling)
+    if sampling.undecided == "raise" and not choice.decided.all():
         raise InputError(
             f"model = {name}: an answer does not determine the probabilities of the words (censored words, or a filter "
             "over the vocabulary); a server can list more tokens (top_logprobs, or exact=True), and undecided='bound' "
             "gives intervals"
         )
+    return choice
 
 
 def _remove_damaged(file: sqlite3.Connection, table: str) -> int:
     """Remove the rows whose checksum is another one; their number."""
-    columns = [name for _, name, *_ in file.execute(f"PRAGMA table_info({table})")]
-    kinds, values = (", ".join(form.format(name) for name in columns[:4]) for form in ("typeof({})", "{}"))
+    columns = [name for _, name, *_ in file.execute(f"PRAGMA table_info({table})")][:4]
+    kinds, values = (", ".join(form.format(name) for name in columns) for form in ("typeof({})", "{}"))
     # No column has texts, and those that damage makes of bytes can't be decoded: they agree with no checksum.
     sound = f"CASE WHEN 'text' IN ({kinds}) THEN checksum(random()) ELSE checksum({values}) END"
-    if len(columns) == 4:  # of a release without checksums
-        file.execute(f"ALTER TABLE {table} ADD COLUMN checksum")
-        file.execute(f"UPDATE {table} SET checksum = {sound}")
-        if table == "answers":
-            file.execute("UPDATE answers SET checksum = NULL WHERE length(log_probability) IS NOT 8 * length(censored)")
     damaged = f"FROM {table} WHERE checksum IS NOT {sound}"
     if number := file.execute(f"SELECT COUNT(*) {damaged}").fetchone()[0]:
         file.execute(f"DELETE {damaged}")

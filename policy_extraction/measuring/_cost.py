@@ -15,13 +15,10 @@ from meanfield.toolbox import LARGEST_SEED, instance, labelled, real_number, sta
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends.api._chosen import steps
 from policy_extraction.backends.api._limits import MINUTE, Limits
-from policy_extraction.backends.local._chat import render
-from policy_extraction.backends.local._load import load_tokenizer
-from policy_extraction.backends.local._source import SMOLLM2, find
-from policy_extraction.backends.local._tokens import questions
-from policy_extraction.prompts._games import Words, check_games, games_of
+from policy_extraction.backends.local._source import SMOLLM2, find, load_tokenizer
+from policy_extraction.backends.local._tokens import questions, render
+from policy_extraction.prompts._games import Game, Words, check_games, games_of
 from policy_extraction.prompts._orders import orders
-from policy_extraction.prompts._questions import Game
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, check_prompt, prompt_options
 
 COUNTED = 256  # prompts of each memory length

@@ -17,9 +17,8 @@ from policy_extraction.backends.local._source import SMOLLM2
 from policy_extraction.measuring._cache import RecordCache
 from policy_extraction.measuring._record import policy_from_record, record_of, stack
 from policy_extraction.measuring._sampling import Sampling
-from policy_extraction.prompts._games import check_games, check_tabulable, check_text, games_of
+from policy_extraction.prompts._games import Game, check_games, check_tabulable, check_text, games_of
 from policy_extraction.prompts._orders import orders
-from policy_extraction.prompts._questions import Game
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt
 
 

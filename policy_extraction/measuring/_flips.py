@@ -10,10 +10,11 @@ from tqdm.auto import tqdm
 
 from meanfield import ConvergenceError, InputError, design, each_policy
 from meanfield.toolbox import canonical_order, labelled, labels_of, real_number, signed_kappa, stamp
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction.measuring._variants import named_stacks
 
 
-def flip_table(policies: xr.Dataset, *, kappa: float = 0.0, progress: bool = False) -> xr.Dataset:
+def flip_table(policies: xr.Dataset, *, kappa: float = 0.0, progress: bool | None = None) -> xr.Dataset:
     """The distance that each variant of a prompt goes along the smallest change that makes the other word strong.
 
     The smallest change of the reference, the first variant, is found by `meanfield.design`. With q its policy, q' the
@@ -27,7 +28,7 @@ def flip_table(policies: xr.Dataset, *, kappa: float = 0.0, progress: bool = Fal
     kappa
         κ of the other word after that change, from 0 to 1/2.
     progress
-        Show a progress bar.
+        Show a progress bar. Default: on a terminal.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def flip_table(policies: xr.Dataset, *, kappa: float = 0.0, progress: bool = Fal
     kappa = real_number("kappa", kappa, least=0, most=0.5)
     stacks = named_stacks(policies)
     pairs = list(zip(*map(each_policy, stacks.values()), strict=True))
-    bar = tqdm(pairs, desc="flips", unit="pair", disable=not progress, leave=False)
+    bar = tqdm(pairs, desc="flips", unit="pair", disable=hidden(progress), leave=False)
     columns = [_column(variants, list(stacks), kappa) for variants in bar]
     table = xr.concat(columns, dim="pair") if "pair" in policies.dims else columns[0]
     labels = labels_of(next(iter(stacks.values())))

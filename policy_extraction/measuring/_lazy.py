@@ -15,14 +15,13 @@ from meanfield import InputError, MemorySpace
 from meanfield.toolbox import instance, one_or_several, shown
 from policy_extraction._toolbox.bars import hidden
 from policy_extraction.backends._backend import Backend
-from policy_extraction.measuring._answers import Answers
+from policy_extraction.measuring._answers import Answers, decided
 from policy_extraction.measuring._cache import RecordCache
 from policy_extraction.measuring._record import record_of
-from policy_extraction.measuring._sampling import Sampling, choose
-from policy_extraction.prompts._games import check_games, one_game
+from policy_extraction.measuring._sampling import Sampling
+from policy_extraction.prompts._games import Game, Memory, checked_game
 from policy_extraction.prompts._orders import orders as presentation_orders
-from policy_extraction.prompts._questions import Game, Memory
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
 
 
 def lazy_policy(
@@ -105,9 +104,7 @@ def lazy_policy(
     ([[0.5, 0.5], [0.75, 0.25], [0.5, 0.5]], 4)
     """
     instance("backend", backend, Backend)
-    check_prompt(template, payoffs)
-    words = one_game(words)
-    check_games([words], memory_length)
+    words = checked_game(words, memory_length, template, payoffs)
     if MemorySpace(len(words), memory_length).n_states >= 2**63:
         raise InputError(f"memory_length = {memory_length} with {len(words)} words: expected fewer than 2^63 states")
     if orders is None or isinstance(orders, (int, np.integer)):
@@ -162,15 +159,9 @@ class LazyExtraction:
         for memory in memories:
             space.state(memory)  # InputError if it is no memory
         unique = list(dict.fromkeys(memories))
-        choice = choose(*self._measured(unique), self._sampling)
-        if self._sampling.undecided == "raise" and not choice.decided.all():
-            number = (~choice.decided).sum()
-            raise InputError(
-                f"{self.name}: {number} of {choice.decided.size} prompts do not determine the probabilities of the "
-                "words (censored words, or a filter over the vocabulary); undecided='bound' takes the bounds"
-            )
+        q = decided(*self._measured(unique), self._sampling, self.name).q.mean(0)
         where = {memory: i for i, memory in enumerate(unique)}
-        return choice.q.mean(0)[[where[memory] for memory in memories]]
+        return q[[where[memory] for memory in memories]]
 
     def record(self) -> xr.Dataset:
         """The record of all memories asked about; `state` are their numbers in `MemorySpace`.

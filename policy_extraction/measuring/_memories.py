@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from policy_extraction.prompts._questions import Memory
+from policy_extraction.prompts._games import Memory
 
 NONE = -1
 

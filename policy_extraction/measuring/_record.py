@@ -15,7 +15,7 @@ from meanfield import InputError, validate_policy
 from meanfield.toolbox import expect, labelled, stamp
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._sampling import Sampling, choose
-from policy_extraction.prompts._questions import Game
+from policy_extraction.prompts._games import Game
 from policy_extraction.prompts._template import prompt_options
 
 INTERVAL = {"q_low": "lower bound of the choice probability", "q_high": "upper bound of the choice probability"}

@@ -12,7 +12,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, fixed_points
-from meanfield.toolbox import instance, labelled, shown, stamp, whole_number, words_of
+from meanfield.toolbox import labelled, shown, stamp, whole_number, words_of
 from policy_extraction._toolbox.bars import hidden
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends._open import open_backend
@@ -23,8 +23,8 @@ from policy_extraction.measuring._extract import extract
 from policy_extraction.measuring._record import policy_from_record
 from policy_extraction.measuring._sampling import check_temperature
 from policy_extraction.measuring._variants import unquoted
-from policy_extraction.prompts._games import one_game
-from policy_extraction.prompts._template import TEMPLATES, Payoffs, Template
+from policy_extraction.prompts._games import checked_game
+from policy_extraction.prompts._template import NAMING_GAME, TEMPLATES, Payoffs, Template
 
 SAME = 1e-6  # relative; solvers agree to less
 MEAN = "mean"  # over the presentation orders
@@ -143,8 +143,7 @@ def robustness(
     >>> found["explained"].sel(conclusion="word_share").round(2).to_series().to_dict()
     {'order': 0.92, 'wording': 0.0, 'quotation': 0.0, 'temperature': 0.0, 'interactions': 0.08}
     """
-    words = one_game(words)
-    instance("payoffs", payoffs, Payoffs)
+    words = checked_game(words, memory_length, NAMING_GAME, payoffs)
     if len(words) != 2:
         raise InputError(f"words: there are {len(words)}, expected 2; see prompt_variants")
     wordings = list(TEMPLATES.values()) if templates is None else templates

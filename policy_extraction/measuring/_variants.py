@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, each_policy, group_size_law, solve, stability_table, validate_policy
 from meanfield.toolbox import expect, instance, labels_of, name_of, stamp, words_of
+from policy_extraction._toolbox.bars import hidden
 from policy_extraction.measuring._extract import extract
 from policy_extraction.prompts._template import NAMING_GAME, TEMPLATES, Payoffs, Template
 
@@ -211,7 +212,7 @@ def _parts(name: object, variant: object) -> tuple[Template, Payoffs]:
     raise InputError(f"variants[{name!r}] = {variant!r}: expected a Template, Payoffs, or a pair of both")
 
 
-def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset:
+def variant_table(policies: xr.Dataset, *, progress: bool | None = None) -> xr.Dataset:
     """The effect of variants on the theory: stability of each consensus, strong word and group-size law.
 
     A candidate is the composition in which every agent remembers one word only. The group-size law Φ(κ√N) is the
@@ -222,7 +223,7 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     policies
         Result of `prompt_variants`. The first variant is the reference of all comparisons.
     progress
-        Show a progress bar.
+        Show a progress bar. Default: on a terminal.
 
     Returns
     -------
@@ -261,7 +262,7 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     named = named_stacks(policies)
     names, stacks = list(named), list(named.values())
     every = [policy for stack in stacks for policy in each_policy(stack)]
-    found = [_row(one) for one in tqdm(every, desc="variants", unit="policy", disable=not progress, leave=False)]
+    found = [_row(one) for one in tqdm(every, desc="variants", unit="policy", disable=hidden(progress), leave=False)]
     if "pair" in policies.dims:
         n_pairs = policies.sizes["pair"]
         found = [xr.concat(found[i : i + n_pairs], dim="pair") for i in range(0, len(found), n_pairs)]

@@ -1,16 +1,21 @@
-"""The words of one or several games, checked."""
+"""The words of one or several games, checked, and the prompts of a game."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import shown, whole_number
-from policy_extraction._toolbox.texts import check_name
-from policy_extraction.prompts._orders import MOST_WORDS, default_number
-from policy_extraction.prompts._template import Prompt
+from policy_extraction._toolbox.texts import check_kept, check_name
+from policy_extraction.prompts._orders import MOST_WORDS, Order, default_number
+from policy_extraction.prompts._template import Payoffs, Prompt, Template, check_prompt, longest
 
 Words = tuple[str, ...]
+Memory: TypeAlias = tuple[tuple[int, int], ...]
+Asked: TypeAlias = tuple[Memory, int]
+"""A memory and the number of a presentation order."""
 LONGEST_MEMORY = 31  # interactions; with more, even two words have more than 2^63 memory states
 MOST_STATES = 1_000_000
 MOST_TEXT = 2_000_000_000  # characters; all prompts of a game are in working memory together
@@ -29,11 +34,13 @@ def games_of(words: Sequence[str] | Sequence[Sequence[str]]) -> tuple[list[Words
     return games, stacked
 
 
-def one_game(words: Sequence[str]) -> Words:
-    """The words of a single game; InputError for anything else."""
+def checked_game(words: Sequence[str], memory_length: int, template: Template, payoffs: Payoffs) -> Words:
+    """The words of a single game; InputError if an argument is wrong."""
     games, stacked = games_of(words)
     if stacked:
         raise InputError(f"words = {shown(words)}: expected the words of one game, as in ('his', 'her')")
+    check_games(games, memory_length)
+    check_prompt(template, payoffs)
     return games[0]
 
 
@@ -76,3 +83,45 @@ def check_text(game: Words, memory_length: int, trial: Sequence[Prompt]) -> None
             f"memory_length = {memory_length} with {len(game)} words: {number:,} prompts of up to {longest:,} "
             f"characters, expected at most {MOST_TEXT:,} characters in all; see lazy_policy"
         )
+
+
+@dataclass(frozen=True)
+class Game:
+    """One set of words and all that their prompts depend on."""
+
+    words: tuple[str, ...]
+    presented: Sequence[Order]
+    memory_length: int
+    template: Template
+    payoffs: Payoffs
+
+    def prompt(self, asked: Asked) -> Prompt:
+        memory, place = asked
+        named = [(self.words[own], self.words[partner]) for own, partner in memory]
+        return self.template.prompt(self.presented[place], named, self.payoffs)
+
+    def every(self) -> list[Asked]:
+        """Every memory in the first presentation order, then in the next one."""
+        space = MemorySpace(len(self.words), self.memory_length)
+        memories = [space.memory(state) for state in range(space.n_states)]
+        return [(memory, place) for place in range(len(self.presented)) for memory in memories]
+
+    def prompts(self) -> list[Prompt]:
+        return [self.prompt(asked) for asked in self.every()]
+
+    def trial(self) -> list[Prompt]:
+        """A few prompts that show faults of words and lengths before all prompts are made.
+
+        The first has an empty memory, then comes a full memory of each word, then the prompt with the most letters.
+        """
+        numbers = range(len(self.words))
+        # Points depend only on whether two words are equal, so the longest prompt has the longest words.
+        second, first = sorted(numbers, key=lambda number: len(self.words[number]))[-2:]
+        pairs = [*((number, number) for number in numbers), (second, first), (first, second)]
+        full = [self.prompt(((pair,) * self.memory_length, 0)) for pair in pairs]
+        return [self.prompt(((), -1)), *full[: len(self.words)], longest(full)]
+
+    def check(self, backend: Any) -> None:
+        """InputError unless the back end can measure these words and lengths, and files can hold what it tells."""
+        backend.check(self.trial(), self.words)
+        check_kept({"model": backend.name, "identity": backend.identity, **backend.provenance})

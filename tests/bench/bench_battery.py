@@ -8,8 +8,15 @@ import pytest
 
 import meanfield
 from _battery import FAMILIES, battery, counted, policy_of, softmax
+from _tables import show
 
 pytestmark = pytest.mark.bench
+
+
+def by_family(title, seconds):
+    every = {**seconds, "all": [*itertools.chain(*seconds.values())]}
+    rows = [(family, float(np.median(times)), float(max(times))) for family, times in every.items()]
+    show(title, ("family", "median, s", "worst, s"), rows)
 
 
 @pytest.mark.parametrize(("length", "number"), [(3, 140), (5, 140), (6, 28)])
@@ -23,11 +30,7 @@ def test_fixed_points_of_the_battery(length, number):
         except meanfield.ConvergenceError as error:
             hidden.append(f"{error}")
         seconds[family].append(time.perf_counter() - start)
-    unit = np.median(seconds["noisy_majority"])
-    print(f"\nfixed_points with eigenvalues, H = {length}, {number} policies, {len(hidden)} of them hidden by rounding")
-    print(f"{'family':20} {'median, s':>10} {'worst, s':>10} {'ratio':>7}")
-    for family, times in {**seconds, "all": [*itertools.chain(*seconds.values())]}.items():
-        print(f"{family:20} {np.median(times):10.3f} {max(times):10.3f} {np.median(times) / unit:7.2f}")
+    by_family(f"fixed_points, H = {length}, {number} policies, {len(hidden)} hidden by rounding", seconds)
     assert len(hidden) <= number / 100 and all("rounding hides" in one for one in hidden)
 
 
@@ -62,6 +65,4 @@ def test_rare_events_of_the_battery(quantity, number):
                 getattr(meanfield, quantity)(policy, n_agents=[100])
                 spent = time.process_time() - start
             seconds.setdefault(family, []).append(spent)
-    print(f"\n{quantity}, H = 3 to 5, processor time\n{'family':20} {'median, s':>10} {'worst, s':>10}")
-    for family, times in {**seconds, "all": [*itertools.chain(*seconds.values())]}.items():
-        print(f"{family:20} {np.median(times):10.3f} {max(times):10.3f}")
+    by_family(f"{quantity}, H = 3 to 5, processor time", seconds)

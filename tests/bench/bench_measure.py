@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from rich.console import Console
-from rich.table import Table
 
 import meanfield
+from _tables import show
 from meanfield import MemorySpace
 from policy_extraction.measuring._active.explore import GoalExploration
 from policy_extraction.measuring._active.goals import Goal, Quantity
@@ -102,34 +101,21 @@ def test_memories_for_a_goal(goal: str, data_folder: Path, monkeypatch: pytest.M
         every = [pool.submit(replayed, name, q, Goal(goal)) for name, q in tables(data_folder)]
         found = [each.result() for each in every]
     found = [each for each in found if each is not None]
-    table = Table(title=f"memories of {SPACE.n_states:,} for the goal '{goal}', 95 % interval of ±5 % for κ and shares")
-    for column in ("population", "", "true", "found", "±", "memories", "s", "error", *found[0].others):
-        table.add_column(column, justify="right")
+    orders, rows = list(found[0].others), []
     for each in found:
         numbers = [f"{number:.4f}" for number in (each.true, each.value, each.half)]
         errors = [f"{size:.1%}" for size in (each.error, *(other for other, _ in each.others.values()))]
-        table.add_row(each.population, each.quantity, *numbers, f"{each.memories:,}", f"{each.seconds:.0f}", *errors)
-    console = Console(width=150)
-    console.print(table)
-    memories = np.array([each.memories for each in found])
-    seconds = np.array([each.seconds for each in found])
+        rows.append([each.population, each.quantity, *numbers, each.memories, round(each.seconds), *errors])
+    title = f"memories of {SPACE.n_states:,} for the goal '{goal}', 95 % interval of ±5 % for κ and shares"
+    show(title, ("population", "", "true", "found", "±", "memories", "s", "error", *orders), rows)
+    memories, seconds = (np.array([getattr(each, name) for each in found]) for name in ("memories", "seconds"))
     batches = [held for each in found for held in each.held]
-    console.print(f"memories: median {np.median(memories):.0f}, largest {memories.max()}")
-    console.print(f"seconds of one core: median {np.median(seconds):.0f}, largest {seconds.max():.0f}")
-    console.print(f"intervals that hold: final {sum(each.held[-1] for each in found)} of {len(found)}")
-    console.print(f"intervals that hold: after each batch {sum(batches)} of {len(batches)}")
-    console.print(f"strong words: {sum(each.strong for each in found)} of {len(found)}")
-    for name in found[0].others:
-        console.print(f"strong words, {name}: {sum(each.others[name][1] for each in found)} of {len(found)}")
-    for quantity in ("kappa", "word_share"):
-        these = [each for each in found if each.quantity == quantity]
-        if these:
-            ours = np.median([each.error for each in these])
-            rest = {name: np.median([each.others[name][0] for each in these]) for name in found[0].others}
-            told = ", ".join(f"{name} {error:.1%}" for name, error in rest.items())
-            number = np.median([each.memories for each in these])
-            console.print(f"{quantity} ({len(these)}): median {number:.0f} memories, error {ours:.1%}; {told}")
+    strong = {"": sum(each.strong for each in found)}
+    strong |= {name: sum(each.others[name][1] for each in found) for name in orders}
+    print(f"memories: median {np.median(memories):.0f}, largest {memories.max()}")
+    print(f"seconds of one core: median {np.median(seconds):.0f}, largest {seconds.max():.0f}")
+    print(f"intervals that hold: {sum(each.held[-1] for each in found)} of {len(found)} in the end,", end=" ")
+    print(f"{sum(batches)} of {len(batches)} after a batch")
+    print(f"strong words of {len(found)}: {strong}")
     assert np.median(memories) <= LARGEST_PART * SPACE.n_states
-    assert sum(each.strong for each in found) >= max(
-        sum(each.others[name][1] for each in found) for name in found[0].others
-    )
+    assert strong[""] == max(strong.values())

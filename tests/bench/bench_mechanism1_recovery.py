@@ -11,10 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from rich.console import Console
-from rich.table import Table
 from scipy.stats import binomtest
 
+from _tables import show
 from theory.flag_game import mechanism1
 from theory.flag_game.mechanism1 import APPENDIX_E
 from validation import flag_game
@@ -48,13 +47,12 @@ def test_intervals_cover_the_truth(factor: int) -> None:
     begin = time.perf_counter()
     estimate, error, covered = recovered(factor * PAPER_SEEDS)
     seconds = (time.perf_counter() - begin) / REPETITIONS
-    table = Table(title=f"{factor * PAPER_SEEDS} seeds at each N, {REPETITIONS} repetitions, {seconds:.1f} s each")
-    for column in ("parameter", "truth", "mean estimate", "standard deviation", "mean standard error", "covered"):
-        table.add_column(column, justify="right")
+    rows = []
     for i, name in enumerate(FREE):
         numbers = (getattr(APPENDIX_E, name), estimate[:, i].mean(), estimate[:, i].std(ddof=1), error[:, i].mean())
-        table.add_row(name, *(f"{number:.4f}" for number in numbers), f"{int(covered[:, i].sum())}/{REPETITIONS}")
-    Console(width=110).print(table)
+        rows.append((name, *(f"{number:.4f}" for number in numbers), f"{int(covered[:, i].sum())}/{REPETITIONS}"))
+    title = f"{factor * PAPER_SEEDS} seeds at each N, {REPETITIONS} repetitions, {seconds:.1f} s each"
+    show(title, ("", "truth", "mean estimate", "standard deviation", "mean standard error", "covered"), rows)
     for i in range(len(FREE)):
         # One in 1,000 for each of six tests
         assert binomtest(int(covered[:, i].sum()), REPETITIONS, LEVEL).pvalue > 1e-3

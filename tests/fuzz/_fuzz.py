@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import shutil
+import signal
 import tempfile
-import time
 import traceback
 import warnings
 import zlib
@@ -32,9 +33,9 @@ from meanfield import InputError
 Case = Callable[[np.random.Generator], object]
 MOST_FAULTS = 5  # a broken function need not be shown broken a thousand times
 PATIENCE = 10
-PROGRAMS = "compiled"  # folder of the cache
+PROGRAMS = "compiled"  # folder of the cache, to which any call may add
 LONGEST_MESSAGE = 2000  # characters
-_inputs: dict[Path, tuple[int, int]] = {}
+_inputs: dict[Path, bytes] = {}
 
 
 class Fault(NamedTuple):
@@ -47,14 +48,10 @@ class Fault(NamedTuple):
 
 def few_and_many(cases: Iterable[tuple[Case, int, int]]) -> pytest.MarkDecorator:
     """Parametrises a test over (case, number, seed): a few inputs of each case and, as a slow test, many others."""
-    return pytest.mark.parametrize(
-        ("case", "number", "seed"),
-        [
-            one
-            for case, few, many in cases
-            for one in ((case, few, 0), pytest.param(case, many, 1, marks=pytest.mark.slow))
-        ],
-    )
+    rows = []
+    for case, few, many in cases:
+        rows += [(case, few, 0), pytest.param(case, many, 1, marks=pytest.mark.slow)]
+    return pytest.mark.parametrize(("case", "number", "seed"), rows)
 
 
 def fuzz(
@@ -74,7 +71,8 @@ def fuzz(
     allowed
         What a case may raise.
     deadline
-        Seconds of the processor for one input; in all, asleep or kept waiting by others, ten times as many.
+        Seconds of the processor for one input, after which it ends by SIGPROF; in all, asleep or kept waiting by
+        others, ten times as many, after which it ends by SIGALRM.
     memory
         Resident memory of the process, in GB.
     may_write
@@ -82,8 +80,7 @@ def fuzz(
     """
     faults: list[Fault] = []
     for i in range(number):
-        job = case, i, seed, allowed, memory, may_write
-        if what := _worker().answer(job, deadline, memory):
+        if what := _worker().answer((case, i, seed, allowed, deadline, memory, may_write)):
             faults.append(Fault(_name(case), i, what))
             if len(faults) == MOST_FAULTS:
                 break
@@ -92,7 +89,7 @@ def fuzz(
 
 def replay(case: Case, number: int, seed: int = 0) -> object:
     """Runs one input in this process, in the current folder."""
-    return case(_random(case, number, seed))
+    return case(np.random.default_rng([seed, zlib.crc32(_name(case).encode()), number]))
 
 
 def given(name: str, content: bytes) -> Path:
@@ -100,7 +97,7 @@ def given(name: str, content: bytes) -> Path:
     path = Path(name).resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-    _inputs[path] = _stamp(path)
+    _inputs[path] = content
     return path
 
 
@@ -111,22 +108,20 @@ class _Worker:
         self.process = None
         self.folder = tempfile.TemporaryDirectory()
 
-    def answer(self, job: tuple, deadline: float, memory: float) -> str:
+    def answer(self, job: tuple) -> str:
         if self.process is None:
             self._start()
+        *_, memory, _ = job
         self.connection.send(job)
-        end, worked = time.monotonic() + PATIENCE * deadline, _worked(self.process.pid)
         while not self.connection.poll(0.05):
-            if time.monotonic() > end or _worked(self.process.pid) - worked > deadline:
-                return self._stop(f"takes more than {deadline:g} s")
-            if _resident(self.process.pid, "VmRSS") > memory:
+            if _resident(self.process.pid) > memory:
                 return self._stop(f"takes more than {memory:g} GB")
         try:
             what, peak = self.connection.recv()
         except EOFError:
             self.process.join()
-            return self._stop(f"ends the process with exit code {self.process.exitcode}")
-        return self._stop(what) if peak > memory else what
+            return self._stop(f"ends the process: {_reason(self.process.exitcode)}")
+        return self._stop(what or f"takes {peak:.1f} GB") if peak > memory else what
 
     def _start(self) -> None:
         if "forkserver" not in multiprocessing.get_all_start_methods():
@@ -155,11 +150,9 @@ def _work(connection, folder: Path) -> None:
     _clear(folder)
     os.chdir(folder)
     # The folders that a program writes into unasked are all the one that is looked through.
-    for variable in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "MEANFIELD_CACHE"):
-        os.environ[variable] = str(folder)
+    os.environ |= dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME", "MEANFIELD_CACHE"), str(folder))
+    os.environ |= {"HF_HUB_OFFLINE": "1", "MPLCONFIGDIR": str(folder / PROGRAMS)}  # with a list of fonts
     os.environ.pop("MEANFIELD_DATA", None)
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    os.environ["MPLCONFIGDIR"] = str(folder / PROGRAMS)  # matplotlib writes its list of fonts at the first import
     tempfile.tempdir = str(folder)
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
@@ -175,32 +168,33 @@ def _work(connection, folder: Path) -> None:
         except EOFError:
             return
         what = _tried(*job)
-        if _clear(folder) and not what:
-            what = "leaves or changes a file"
-        connection.send((what, _resident("self", "VmHWM")))
+        left = _clear(folder)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        connection.send((what or ("leaves or changes a file" if left else ""), peak))
 
 
-def _tried(case: Case, number: int, seed: int, allowed: tuple, memory: float, may_write: bool) -> str:
+def _tried(case: Case, number: int, seed: int, allowed: tuple, deadline: float, _: float, may_write: bool) -> str:
     what = ""
+    signal.setitimer(signal.ITIMER_PROF, deadline)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE * deadline)
     try:
-        case(_random(case, number, seed))
+        replay(case, number, seed)
     except allowed as error:
         may_write = False
         if "\n" in str(error).strip() or len(str(error)) > LONGEST_MESSAGE:
             what = f"raises a message of {len(str(error))} characters: {str(error)[:300]!r}"
     except BaseException:
         what = "raises " + "".join(traceback.format_exc(limit=-4)).strip()
-    if not what and (peak := _resident("self", "VmHWM")) > memory:
-        what = f"takes {peak:.1f} GB"
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
     if may_write:
         _inputs.update(_files(Path.cwd()))
     return what
 
 
-def _files(folder: Path) -> dict[Path, tuple[int, int]]:
-    """All but compiled programs, which any call may add."""
+def _files(folder: Path) -> dict[Path, bytes]:
     files = (path for path in folder.rglob("*") if not path.is_dir() and path.relative_to(folder).parts[0] != PROGRAMS)
-    return {path: _stamp(path) for path in files}
+    return {path: path.read_bytes() for path in files}
 
 
 def _clear(folder: Path) -> bool:
@@ -213,34 +207,56 @@ def _clear(folder: Path) -> bool:
     return left
 
 
-def _stamp(path: Path) -> tuple[int, int]:
-    status = path.lstat()
-    return status.st_size, status.st_mtime_ns
-
-
-def _resident(pid: int | str, field: str) -> float:
-    """GB of memory that the process holds (VmRSS) or has held (VmHWM); 0 where the system does not tell."""
+def _resident(pid: int) -> float:
+    """GB of memory that the process holds; 0 where the system does not tell."""
     try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except OSError:
         return 0.0
-    return next((int(line.split()[1]) / 2**20 for line in lines if line.startswith(field)), 0.0)
+    return pages * resource.getpagesize() / 2**30
 
 
-def _worked(pid: int) -> float:
-    """Seconds that the processor worked for a process; 0 where the system does not tell."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _random(case: Case, number: int, seed: int) -> np.random.Generator:
-    return np.random.default_rng([seed, zlib.crc32(_name(case).encode()), number])
+def _reason(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 def _name(case: Case) -> str:
-    if isinstance(case, partial):
-        return f"{_name(case.func)}{case.args}"
-    return case.__qualname__
+    return f"{_name(case.func)}{case.args}" if isinstance(case, partial) else case.__qualname__
+
+
+# Damaged copies of valid files
+
+EDGES = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1)
+LONGEST_PIECE = 64  # bytes
+
+
+def mutated(random: np.random.Generator, data: bytes) -> bytes:
+    """`data` after one to four mutations, each at a random place."""
+    content = bytearray(data)
+    for _ in range(random.choice([1, 1, 1, 2, 4])):
+        if content:
+            _mutate(random, content)
+    return bytes(content)
+
+
+def _mutate(random: np.random.Generator, content: bytearray) -> None:
+    at, to, size = *random.integers(len(content), size=2).tolist(), int(random.integers(1, LONGEST_PIECE))
+    match random.choice(["bit", "bit", "byte", "number", "number", "end", "piece", "copy", "noise", "zeros"]):
+        case "bit":
+            content[at] ^= 1 << random.integers(8)
+        case "byte":
+            content[at] = random.integers(256)
+        case "number":  # such as a length: 1, 2, 4 or 8 bytes, in either order
+            size = int(random.choice([1, 2, 4, 8]))
+            value = EDGES[random.integers(len(EDGES))] % 256**size
+            content[at : at + size] = value.to_bytes(size, "little" if random.random() < 0.7 else "big")
+        case "end":
+            del content[at:]
+        case "piece":
+            del content[at : at + size]
+        case "copy":  # of a piece over another, or in between
+            content[to : to + size * int(random.random() < 0.5)] = content[at : at + size]
+        case "noise":
+            content[at : at + size] = random.bytes(size)
+        case "zeros":
+            content[at : at + size] = bytes(size)

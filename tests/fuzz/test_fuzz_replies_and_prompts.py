@@ -16,8 +16,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from _fuzz import few_and_many, fuzz, given
-from _mutations import mutated
+from _fuzz import few_and_many, fuzz, given, mutated
 
 pytest.importorskip("openai", reason="APIs need the extra api")
 

@@ -12,10 +12,6 @@ FUNCTIONS = {
     "of two species": lambda q, x: core.drift(
         core.WordGame(jnp.stack([q, q[::-1]]), jnp.array([0.3, 0.7])), jnp.stack([0.3 * x, 0.7 * x[::-1]])
     ),
-    "steps": lambda q, x: jax.lax.fori_loop(0, 9, lambda _, x: x + 0.1 * core.drift(core.WordGame(q), x), x),
-    "jacobian": lambda q, x: core.jacobian_product(core.WordGame(q), x, x[::-1]),
-    "transposed jacobian": lambda q, x: core.jacobian_product(core.WordGame(q), x, x[::-1], transpose=True),
-    "noise": lambda q, x: core.noise_product(core.WordGame(q), x, x[::-1]),
     "response": lambda q, x: core.response(core.WordGame(q), x[:2] / x[:2].sum()),
 }
 

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from functools import cache
 
 import numpy as np
 import pytest
@@ -41,43 +40,34 @@ bits = {
     ]
     for seed in (1, 2)
 }
-theory = {"solve": meanfield.solve(small)["word_share"].values.tolist()}
-if sys.argv[2] == "all":
-    theory["fixed_points"] = meanfield.fixed_points(two_words)["word_share"].values.tolist()
-    times = np.linspace(0, 10, 5)
-    theory["finite_size"] = meanfield.finite_size(two_words, times=times)["word_share_variance"].values.tolist()
-    theory["eigenvalues"] = meanfield.fixed_points(two_words)["eigenvalue"].values.real.tolist()
+times = np.linspace(0, 10, 5)
+points = meanfield.fixed_points(two_words)
+theory = {
+    "solve": meanfield.solve(small)["word_share"],
+    "fixed_points": points["word_share"],
+    "eigenvalues": points["eigenvalue"].real,
+    "finite_size": meanfield.finite_size(two_words, times=times)["word_share_variance"],
+}
+theory = {name: values.values.tolist() for name, values in theory.items()}
 print(json.dumps([bits, theory]))
 """
 
 
-@cache
-def computed(n_cores: int, what: str) -> tuple[dict, dict]:
+def computed(n_cores: int) -> tuple[dict, dict]:
     """Results of a new process on so many cores."""
     cores = sorted(os.sched_getaffinity(0))[:n_cores]
     # Threads that spin while they wait would make two busy processes on two cores many times slower
     environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
-    arguments = [sys.executable, "-c", SCRIPT, str(set(cores)), what]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=True, env=environment)
-    bits, theory = json.loads(done.stdout)
-    return bits, theory
-
-
-def assert_reproducible(what: str) -> None:
-    (bits, theory), (bits_on_two, theory_on_two) = computed(1, what), computed(2, what)
-    assert bits == bits_on_two
-    assert len({one for digests in bits.values() for one in digests}) == 4, "another seed, other bits"
-    for name, values in theory.items():
-        np.testing.assert_allclose(
-            np.array(values, dtype=float), np.array(theory_on_two[name], float), rtol=1e-8, atol=1e-11, err_msg=name
-        )
+    command = [sys.executable, "-c", SCRIPT, str(set(cores))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    return tuple(json.loads(done.stdout))
 
 
 @pytest.mark.slow
 def test_one_core_and_two_come_to_the_same() -> None:
-    assert_reproducible("solution")
-
-
-@pytest.mark.slow
-def test_more_of_the_theory_on_one_core_and_on_two() -> None:
-    assert_reproducible("all")
+    (bits, theory), (bits_on_two, theory_on_two) = computed(1), computed(2)
+    assert bits == bits_on_two
+    assert len({one for digests in bits.values() for one in digests}) == 4, "another seed, other bits"
+    for name, values in theory.items():
+        other = np.array(theory_on_two[name], float)
+        np.testing.assert_allclose(np.array(values, float), other, rtol=1e-8, atol=1e-11, err_msg=name)

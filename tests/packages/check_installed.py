@@ -1,6 +1,6 @@
 """Check that an installed meanfield works: `python -P check_installed.py [extra …]`, in any folder.
 
-It imports every module, opens every door, and goes the whole way once: policies, theory, simulation, files, drawings,
+It imports every module and public name, and goes the whole way once: policies, theory, simulation, files, drawings,
 commands. The numbers do not depend on the system or on releases of other packages.
 """
 
@@ -19,18 +19,18 @@ from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any
 
-ROOMS = ("meanfield", "policy_extraction", "theory", "validation", "paper_figs")
+PACKAGES = ("meanfield", "policy_extraction", "theory", "validation", "paper_figs")
 # What each extra brings that modules import at their top
 BROUGHT = {"llm": {"torch", "transformers", "gguf"}, "api": {"openai"}, "cluster": {"dask", "distributed"}}
 
 
 def import_everything(extras: set[str]) -> int:
-    """Import all modules, and all that the doors give out; returns the number of modules."""
+    """Import all modules and public names; returns the number of modules."""
     absent = {name for extra, names in BROUGHT.items() if extra not in extras for name in names}
     modules = 0
-    for room in ROOMS:
-        package = importlib.import_module(room)
-        for found in pkgutil.walk_packages(package.__path__, f"{room}.", onerror=_refuse):
+    for name in PACKAGES:
+        package = importlib.import_module(name)
+        for found in pkgutil.walk_packages(package.__path__, f"{name}.", onerror=_refuse):
             if found.name.endswith("__main__"):
                 continue
             try:
@@ -40,10 +40,10 @@ def import_everything(extras: set[str]) -> int:
                     raise
                 continue
             modules += 1
-            for name in () if absent else getattr(module, "__all__", ()):
-                getattr(module, name)
-        for name in getattr(package, "__all__", ()):
-            getattr(package, name)
+            for public in () if absent else getattr(module, "__all__", ()):
+                getattr(module, public)
+        for public in getattr(package, "__all__", ()):
+            getattr(package, public)
     return modules
 
 

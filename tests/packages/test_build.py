@@ -18,7 +18,7 @@ from _paths import ROOT
 
 pytestmark = pytest.mark.slow
 
-ROOMS = ("meanfield", "policy_extraction", "theory", "validation", "paper_figs")
+PACKAGES = ("meanfield", "policy_extraction", "theory", "validation", "paper_figs")
 KINDS = {".py", ".typed", ".toml", ".csv", ".html", ".js", ".css", ".nc"}
 LIBRARY = "meanfield/_explore/page/uplot"
 LARGEST = 3_000_000  # bytes: only small policies are bundled
@@ -43,15 +43,15 @@ def metadata(built: tuple[Path, Path]) -> Message:
         return message_from_string(wheel.read(name).decode("utf-8"))
 
 
-def of_the_rooms() -> set[str]:
-    """Files of the rooms that git keeps."""
-    listed = subprocess.run(["git", "ls-files", "-z", *ROOMS], cwd=ROOT, capture_output=True, check=True)
+def kept_by_git() -> set[str]:
+    """Files of the packages that git keeps."""
+    listed = subprocess.run(["git", "ls-files", "-z", *PACKAGES], cwd=ROOT, capture_output=True, check=True)
     return set(listed.stdout.decode("utf-8").strip("\0").split("\0"))
 
 
-def test_the_wheel_holds_the_rooms_and_nothing_else(in_wheel: set[str]) -> None:
+def test_the_wheel_holds_the_packages_and_nothing_else(in_wheel: set[str]) -> None:
     about = {name for name in in_wheel if ".dist-info/" in name}
-    assert in_wheel - about == of_the_rooms()
+    assert in_wheel - about == kept_by_git()
     others = {name for name in in_wheel - about if PurePosixPath(name).suffix not in KINDS}
     assert {str(PurePosixPath(name).parent) for name in others} == {LIBRARY}, "what comes with another's licence"
     names = {PurePosixPath(name).name for name in about}
@@ -72,7 +72,7 @@ def test_what_is_read_at_run_time_is_in_it(in_wheel: set[str], needed: str) -> N
 
 def test_the_source_distribution_holds_what_makes_the_wheel(in_source: set[str]) -> None:
     beside = {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "PKG-INFO", ".gitignore"}
-    assert in_source == of_the_rooms() | beside
+    assert in_source == kept_by_git() | beside
 
 
 def test_both_are_small(built: tuple[Path, Path]) -> None:

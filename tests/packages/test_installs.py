@@ -1,4 +1,7 @@
-"""The wheel works in an empty environment, with the lowest and the newest releases of what it needs."""
+"""The wheel works in an empty environment, with the lowest and the newest releases of what it needs.
+
+All that it needs has wheels for every system, so that nobody needs a compiler.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,18 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from _installs import LOWEST, NEWEST, PYTHONS, check, install, interpreter
+from _installs import LOWEST, NEWEST, PYTHONS, check, install, interpreter, releases_for
 from _paths import ROOT
 
 pytestmark = pytest.mark.slow
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+SYSTEMS = {
+    "Linux": "x86_64-unknown-linux-gnu",
+    "Linux on ARM": "aarch64-unknown-linux-gnu",
+    "Windows": "x86_64-pc-windows-msvc",
+    "macOS on Apple silicon": "aarch64-apple-darwin",
+}
 LARGEST = 1300.0  # megabytes without extras; jaxlib, llvmlite and SciPy are more than half of it
 
 
@@ -62,3 +71,16 @@ def test_with_extras(resolution: str, built: tuple[Path, Path], folder: Path) ->
     installed = install(folder / "environment", python, built[0], resolution, extras)
     done = check(installed.python, folder, *extras)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("version", PYTHONS)
+def test_wheels_exist(version: str, system: str) -> None:
+    found = releases_for(version, SYSTEMS[system], NEWEST)
+    assert {"jaxlib", "llvmlite", "numpy", "python-flint", "scipy"} <= set(found)
+
+
+def test_a_system_without_wheels_is_found() -> None:
+    """JAX has none for Macs with a processor of Intel; the page on installing says so."""
+    with pytest.raises(RuntimeError, match="jaxlib"):
+        releases_for(PYTHONS[0], "x86_64-apple-darwin", NEWEST)

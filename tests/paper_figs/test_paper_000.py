@@ -12,28 +12,19 @@ import xarray as xr
 
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
-from paper_figs._item import items
 from paper_figs._study import NotAtHandError, Study
 from paper_figs.paper_000 import _real, bias, committed, emergence
 from paper_figs.table_s1 import equals_printed
 from validation.populations import winners
-
-COMMON = {"1": "1", "2": "2", "3": "3", "SI3": "S3", "SI1": "S4", "SI2": "S5", "SI4": "S6", "SI5": "S2", "SI6": "S7"}
-TABLES = {"Table 1": "Table 1", "Table SI4": "Table S1", "Table SI5": "Table S2", "Table SI6": "Table S3"}
 
 
 def one_run(said: list[tuple[str, str]], **columns) -> tuple[dict, pd.DataFrame]:
     """A run of two agents: its row, and its interactions."""
     success = float(np.mean([one == other for one, other in said[-6:]]))
     row = {"model": "llama3", "options": "Q M", "memory_length": 5, "n_agents": 2, "n_committed": 0}
-    row |= {
-        "converged": False,
-        "experiment": "from_empty",
-        "initial_consensus": "",
-        "committed_word": "",
-        "interactions": len(said),
-    }
+    row |= {"experiment": "from_empty", "initial_consensus": "", "committed_word": "", "converged": False}
     row |= {"success_last_3N": success, "majority_word_last_3N": said[-1][0], "majority_share_last_3N": 1.0}
+    row |= {"interactions": len(said)}
     events = {"step": range(len(said)), "agent": 1, "partner": 2, "said": [one for one, _ in said]}
     return row | columns, pd.DataFrame(events | {"heard": [other for _, other in said]})
 
@@ -47,16 +38,6 @@ def made_up(*runs: tuple[dict, pd.DataFrame], answers: pd.DataFrame | None = Non
 @pytest.fixture
 def study(tmp_path) -> Study:
     return Study(None, tmp_path, quick=True)
-
-
-def test_every_item_is_registered_and_001_has_those_that_are_the_same():
-    numbers = {paper: [item.number for item in items() if item.paper == paper] for paper in ("000", "001")}
-    tables = ["Table 1", "Table 2", *(f"Table SI{k}" for k in range(1, 7))]
-    assert numbers["000"] == ["1", "2", "3", *(f"SI{k}" for k in range(1, 8)), *tables]
-    assert sorted(numbers["001"]) == sorted([*COMMON.values(), *TABLES.values()])
-    by_number = {(item.paper, item.number): item for item in items()}
-    for number, same in (COMMON | TABLES).items():
-        assert by_number["001", same].numbers is by_number["000", number].numbers
 
 
 def test_rounds_are_n_interactions_and_a_run_that_agreed_keeps_its_end():
@@ -108,15 +89,14 @@ def test_biased_minimal_naming_games(study, monkeypatch):
 
 
 def test_without_runs_items_say_so(study, monkeypatch, tmp_path):
-    monkeypatch.setattr(_real, "_READ", {})
     monkeypatch.setenv("MEANFIELD_DATA", str(tmp_path / "none"))
+
+    def refuse(*_: object) -> None:
+        raise InputError("no network")
+
     monkeypatch.setattr("meanfield.datasets._ai_norms.download", refuse)
     with pytest.raises(NotAtHandError, match="no network"):
         emergence.emergence(study)
-
-
-def refuse(*_: object) -> None:
-    raise InputError("no network")
 
 
 @pytest.fixture(scope="module")

@@ -12,27 +12,24 @@ import xarray as xr
 import meanfield
 from meanfield import InputError
 from paper_figs import _publish
-from paper_figs._item import chosen, items
+from paper_figs._item import chosen
 from paper_figs._study import Study, part, together
-from paper_figs.paper_002 import _sources, mechanism2, population
+from paper_figs.paper_002 import mechanism2, population
 from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS
-from theory.flag_game.mechanism2 import memory_conflict_response
 from validation.flag_game import endpoints, simulate
 
 REWRITES = {"gpt-4o": 0.02, "gpt-5.4": 0.22}  # as fitted, which takes seconds
 
 
 @pytest.fixture
-def study(data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+def study(data_folder: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     """The published tables, and a few runs."""
     monkeypatch.setenv("MEANFIELD_DATA", str(data_folder))
-    monkeypatch.setattr(_sources, "TRIALS", 200)
-    monkeypatch.setattr(_sources, "rewrites", lambda study: REWRITES)
     monkeypatch.setattr(mechanism2, "TRIALS", 200)
     monkeypatch.setattr(mechanism2, "rewrites", lambda study: REWRITES)
     monkeypatch.setattr(population, "RUNS", 200)
     monkeypatch.setattr(population, "SEEDS", 210)
-    return Study(None, tmp_path / "numbers", quick=True)
+    return Study(None, folder, quick=True)
 
 
 @pytest.fixture(autouse=True)
@@ -41,18 +38,11 @@ def _closed():
     plt.close("all")
 
 
-def test_every_item_of_002_is_registered_once():
-    found = [item for item in items() if item.paper == "002"]
-    assert [item.number for item in found] == [*map(str, range(1, 10)), "Eq. 8", "Table 1"]
-    assert [item.number for item in found if item.reason] == ["7", "Table 1"]
-    assert [item.name for item in found[-2:]] == ["eq_8", "table_1"]
-
-
 # --- tables against the text ---
 
 
 def test_protocols_are_ordered_and_managers_have_the_printed_accuracies(study: Study):
-    found = _sources.by_protocol(study)
+    found = mechanism2.by_protocol(study)
     accuracy = found["collective"].values
     assert (np.diff(accuracy) <= 0).all() and len(accuracy) == 12
     by_name = {
@@ -81,7 +71,7 @@ def test_accuracy_peaks_at_16_agents_and_failures_are_counted(study: Study):
 
 @pytest.mark.slow
 def test_the_broadcast_table_does_not_rise_to_the_printed_accuracy(study: Study):
-    found = _sources.teams(study)
+    found = mechanism2.teams(study)
     mean = found["measured"].mean("number").values
     np.testing.assert_allclose(mean, [0.543, 0.672, 0.725, 0.800, 0.638], atol=5e-4)
     assert round(mean[0], 2) == 0.54 and mean.max() < 0.805, "the paper: from 0.54 to 0.81"
@@ -157,35 +147,6 @@ def made_up_fit() -> xr.Dataset:
     return xr.Dataset(columns, coords, {"kind": "mechanism1_fit"})
 
 
-def made_up_probe() -> xr.Dataset:
-    """Answers of 12 trials by the equations, in all conditions."""
-    dims = ("model", "bandwidth", "evidence", "relation", "social_entries", "response")
-    coords = {"model": list(REWRITES), "bandwidth": [1, 3], "evidence": ["weak", "strong"]}
-    coords |= {"relation": ["compatible", "incompatible"], "social_entries": range(9)}
-    chances = memory_conflict_response(
-        np.arange(9) / 8, evidence="weak", relation="incompatible", uptake=0.9, rewrite=0.2, compatible=9, leak=0.05
-    )
-    answers = ["private_evidence", "social_evidence", "other_private_compatible", "other_incompatible"]
-    predicted = xr.DataArray(np.broadcast_to(chances, (2, 2, 2, 2, 9, 4)), {**coords, "response": answers}, dims)
-    return xr.Dataset({"predicted": predicted, "count": (12 * predicted).round()}, attrs={"kind": "mechanism2"})
-
-
-@pytest.mark.slow
-def test_figure_1_has_a_trial_and_four_slices(study: Study, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(population, "mechanism1_fit", lambda study: made_up_fit())
-    found = population.trial_and_slices(study)
-    flag, *crops, size, uptake, team, protocol = population.draw_trial_and_slices(found).axes
-    game = part(found, "game")
-    corners = [box.get_xy() for box in flag.patches]
-    assert corners == list(zip(game["left"].values, game["top"].values, strict=True)) and len(crops) == 4
-    said = [f"{a} → {b}" for a, b in zip(game["initial_report"][0].values, game["final_report"][0].values, strict=True)]
-    assert [axis.get_title() for axis in crops] == said
-    assert [axis.get_title()[:3] for axis in (size, uptake, team, protocol)] == ["(b)", "(c)", "(d)", "(e)"]
-    mean = uptake.lines[9].get_ydata()
-    np.testing.assert_allclose(mean, part(found, "teams")["measured"].mean("number"))
-    assert len(protocol.patches) == 12
-
-
 def test_figure_3_draws_answers_at_their_crops(study: Study):
     found = population.sweep_and_seed(study)
     _, failures, *columns = population.draw_sweep_and_seed(found).axes
@@ -212,17 +173,10 @@ def test_figure_5_has_both_observers_and_the_fit(study: Study, monkeypatch: pyte
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("draw", "rows", "columns"), [("draw_probe", 2, 2), ("draw_whole_probe", 4, 3)])
-def test_the_memory_probe_has_a_panel_for_each_condition(draw: str, rows: int, columns: int):
-    axes = np.reshape(getattr(mechanism2, draw)(made_up_probe()).axes, (rows, columns))
-    assert axes[0, 0].get_title().startswith("GPT-4o, m = 1: weak") and "strong" in axes[-1, -1].get_title()
-    assert [label.get_text() for label in axes[-1, 0].get_xticklabels()] == ["8:0", "6:2", "4:4", "2:6", "0:8"]
-
-
-@pytest.mark.slow
-def test_items_are_published_with_their_numbers(study: Study, tmp_path: Path):
-    found = chosen(["002"], ["7", "9", "Eq. 8", "Table 1"])
-    entries = _publish.publish(found, study, tmp_path / "out", say=lambda line: None)
+def test_items_are_published_with_their_numbers(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """All of them, with the fit of Mechanism 2."""
+    monkeypatch.setattr(population, "mechanism1_fit", lambda study: made_up_fit())
+    entries = _publish.publish(chosen(["002"], []), study, tmp_path / "out", say=lambda line: None)
     assert [entry.item.number for entry in entries if not entry.files] == ["7", "Table 1"]
     page = (tmp_path / "out" / "index.html").read_text()
     assert "[002] Eq. 8. Lean" in page and "[002] Fig. 9. " in page and "[002] Table 1. " in page

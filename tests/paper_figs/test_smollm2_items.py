@@ -1,4 +1,4 @@
-"""Figs. S1 to S3 of [004] with a back end whose answers have a known law."""
+"""Figs. S1 to S3 of [004] with a back end whose answers have a known distribution."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAYS = {"more": 0.5, "less": 0.2, "1": 0.3}
 ONE, OTHER = Prompt("a", "b", "c"), Prompt("d", "e", "f")
 
 
-def law(prompt: Prompt) -> dict[str, float]:
+def answers(prompt: Prompt) -> dict[str, float]:
     """Prefers the word that its history has more of."""
     lean = prompt.system.count("Player 1': 'more") - prompt.system.count("Player 1': 'less")
     more = 1 / (1 + np.exp(-lean - 0.5))
@@ -28,12 +28,12 @@ def law(prompt: Prompt) -> dict[str, float]:
 
 
 def policy():
-    """The policy of `law` at T = 0.5, H = 2."""
+    """The policy of `answers` at T = 0.5, H = 2."""
     space, words = MemorySpace(2, 2), ("more", "less")
     q = []
     for state in range(space.n_states):
         memory = [(words[a], words[b]) for a, b in space.memory(state)]
-        says = law(NAMING_GAME.prompt(list(words), memory, Payoffs()))
+        says = answers(NAMING_GAME.prompt(list(words), memory, Payoffs()))
         q.append(says["more"] ** 2 / (says["more"] ** 2 + says["less"] ** 2))
     attrs = {"option_temperature": 0.5}
     return meanfield.make_policy(np.array(q), words, model="fake", attrs=attrs)
@@ -47,29 +47,25 @@ def study(tmp_path: Path) -> Study:
 @pytest.fixture
 def backend(monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
     """In the place of the model, with its policy."""
-    fake = FakeBackend(law)
+    fake = FakeBackend(answers)
     monkeypatch.setattr(_smollm2, "ANSWERS", 500)
     monkeypatch.setattr(language_model, "model", lambda: fake)
     monkeypatch.setattr(language_model, "policy_of", lambda pair: policy())
     return fake
 
 
-def test_a_stock_gives_each_answer_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_smollm2, "ANSWERS", 100)
+def test_a_stock_gives_each_answer_once_with_the_distribution_of_the_model(tmp_path: Path, monkeypatch):
+    """Also the first ones, which a sorted stock would not have."""
+    monkeypatch.setattr(_smollm2, "ANSWERS", 4000)
     stock = Stock(FakeBackend(lambda prompt: SAYS), tmp_path, seed=1, item="S2")
-    given = [stock.generate([ONE] * 50, max_tokens=1) for _ in range(2)]
+    given = [stock.generate([ONE] * 2000, max_tokens=1) for _ in range(2)]
     assert Counter(given[0] + given[1]) == next(iter(stock._kept.values()))
     assert given[0] != given[1]
-    stock.generate([ONE] * 150, max_tokens=1)  # the next draw is larger
-    assert [sum(kept.values()) for kept in stock._kept.values()] == [100, 200]
-
-
-def test_answers_of_a_stock_have_the_law_of_the_model(tmp_path: Path):
-    """Also the first ones, which a sorted stock would not have."""
-    stock = Stock(FakeBackend(lambda prompt: SAYS), tmp_path, seed=1, item="S2")
-    first = Counter(stock.generate([ONE] * 2000, max_tokens=1))
     for text, share in SAYS.items():
-        assert first[text] / 2000 == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / 2000))
+        error = np.sqrt(share * (1 - share) / 2000)
+        assert Counter(given[0])[text] / 2000 == pytest.approx(share, abs=4 * error)
+    stock.generate([ONE] * 5000, max_tokens=1)  # the next draw is larger
+    assert [sum(kept.values()) for kept in stock._kept.values()] == [4000, 8000]
 
 
 def test_a_stock_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -307,25 +307,23 @@ ROUNDED = {"validation.compare", "policy_extraction.check_policy", "policy_extra
 # What JAX compiles for seconds, or takes as long; their inputs are refused at the same doors as those of the others.
 COMPILED = {
     "meanfield.basins",
+    "meanfield.design",
     "meanfield.escape_path",
+    "meanfield.explore",
     "meanfield.finite_size",
     "meanfield.fixed_points for models",
+    "meanfield.lifetime",
+    "meanfield.sensitivity",
     "meanfield.solve for populations",
     "meanfield.solve for stacks",
     "meanfield.solve for models",
     "meanfield.stability_table for populations",
+    "meanfield.toolbox.signed_kappa",
     "meanfield.transition_rates",
-}
-# What needs a solution, or a search, of its own for three words
-LONG_FOR_THREE_WORDS = {
-    "meanfield.convention",
-    "meanfield.entropy",
-    "meanfield.fixed_points",
-    "meanfield.solve",
-    "meanfield.stability_table",
-    "meanfield.success_rate",
-    "validation.compare",
-    "validation.comparison.comparison_table",
+    "policy_extraction.sample_policies",
+    "validation.naming_game.committed_minority",
+    "validation.populations.power for policies",
+    "validation.rare_event",
 }
 # They look at no more of a policy than this.
 LOOKED_AT = {

@@ -80,7 +80,6 @@ class Behaviour:
     continues: bool = True
     returns_prefill: bool = False
     most_logprobs: int | None = None
-    list_drawn: bool = False  # the token drawn takes the place of the last one listed
     delay: float = 0.0
     gather: int = 0  # answer none before so many have been in flight together
     failures: list[str] = field(default_factory=list)  # one for each request to come
@@ -224,6 +223,19 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(text.encode())
 
 
+FAILED = {
+    "429": (429, {"message": "Rate limit reached", "code": "rate_limit_exceeded"}, {"Retry-After": "0.15"}),
+    "429 for long": (429, {"message": "Daily limit reached"}, {"Retry-After": "3600"}),
+    "no credit": (429, {"message": "You exceeded your current quota", "code": "insufficient_quota"}, {}),
+    "500": (500, {"message": "The server had an error"}, {}),
+    "too long": (
+        400,
+        {"message": "This model's maximum context length is 10 tokens", "code": "context_length_exceeded"},
+        {},
+    ),
+}
+
+
 def _refusal(
     seen: Behaviour, body: dict[str, Any], failure: str, authorization: str
 ) -> tuple[int, dict[str, Any], dict[str, str]] | None:
@@ -235,26 +247,9 @@ def _refusal(
     if body.get("model", seen.name) != seen.name:
         return 404, {"message": f"The model `{body['model']}` does not exist", "code": "model_not_found"}, {}
     if seen.most_logprobs is not None and isinstance(asked, int) and asked > seen.most_logprobs:
-        return (
-            400,
-            {"message": f"Requested sample logprobs of {asked},\nwhich is greater than {seen.most_logprobs}"},
-            {},
-        )
-    if failure == "429":
-        return 429, {"message": "Rate limit reached", "code": "rate_limit_exceeded"}, {"Retry-After": "0.15"}
-    if failure == "429 for long":
-        return 429, {"message": "Daily limit reached"}, {"Retry-After": "3600"}
-    if failure == "no credit":
-        return 429, {"message": "You exceeded your current quota", "code": "insufficient_quota"}, {}
-    if failure == "500":
-        return 500, {"message": "The server had an error"}, {}
-    if failure == "too long":
-        return (
-            400,
-            {"message": "This model's maximum context length is 10 tokens", "code": "context_length_exceeded"},
-            {},
-        )
-    return None
+        told = f"Requested sample logprobs of {asked},\nwhich is greater than {seen.most_logprobs}"
+        return 400, {"message": told}, {}
+    return FAILED.get(failure)
 
 
 def conversation_of(body: dict[str, Any]) -> tuple[str, bytes]:
@@ -300,9 +295,7 @@ def _reply(seen: Behaviour, body: dict[str, Any], number: int, path: str) -> dic
 def _position(seen: Behaviour, p: np.ndarray, drawn: int, asked: int) -> dict[str, Any]:
     with np.errstate(divide="ignore"):
         log_p = np.maximum(np.log(p), -9999.0)
-    order = list(np.argsort(-p, kind="stable")[:asked])
-    if seen.list_drawn and drawn not in order:
-        order[-1] = drawn
+    order = np.argsort(-p, kind="stable")[:asked]
 
     def entry(i: int) -> dict[str, Any]:
         token = seen.model.vocabulary[i]

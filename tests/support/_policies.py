@@ -80,8 +80,6 @@ def oscillating_pair(error=1e-3):
 
 def majority(start: float, fidelity: float = 0.995, length: int = 3):
     """Say the word heard more often, with that fidelity; P(first word) is `start` with an empty memory."""
-    space = meanfield.MemorySpace(2, length)
-    heard = [sum(1 if partner == 0 else -1 for _, partner in space.memory(i)) for i in range(space.n_states)]
-    first = np.array([0.5 + (fidelity - 0.5) * np.sign(h) for h in heard])
+    first = majority_policy(length, fidelity)["q"].values[:, 0].copy()
     first[0] = start
     return meanfield.make_policy(first, ["a", "b"], model="majority")

@@ -147,9 +147,6 @@ def _completion(seen: Any, body: dict[str, Any], number: int) -> dict[str, Any]:
         "text_offset": [0],
     }
     choice = {"index": 0, "text": "", "finish_reason": "length", "logprobs": columns}
-    if "prompt_logprobs" in body:
-        last = float(_log_p(seen, tokens[:-1])[tokens[-1]])
-        choice["prompt_logprobs"] = [None, *[{}] * (len(tokens) - 2), {str(tokens[-1]): {"logprob": last, "rank": 1}}]
     usage = {"prompt_tokens": len(tokens), "completion_tokens": 1, "total_tokens": len(tokens) + 1}
     return {"model": f"{seen.name}-2026", "choices": [choice], "usage": usage}
 

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from meanfield import ConvergenceError, InputError
-from meanfield.toolbox import labelled, real_number, real_numbers, shown, stamp, whole_number
+from meanfield.toolbox import increasing_times, labelled, real_number, shown, stamp, whole_number
 from theory.minimal_naming_game._rate_equation import SURE, check_rule, checked_answers
 
 MOST_SIZES = 3000  # of lexicons, whose eigenvalues take half a minute
@@ -108,11 +108,7 @@ def open_vocabulary(
             raise InputError(f"{' and '.join(wrong)} without times: expected times beside it")
     share = real_number("lead", 1 / n_words if lead is None else lead, least=0, most=1)
     minority = real_number("committed", committed, least=0, below=1)
-    when = None if times is None else real_numbers(times, "times")
-    if when is not None and (
-        when.ndim != 1 or not len(when) or not np.isfinite(when).all() or when[0] < 0 or (np.diff(when) <= 0).any()
-    ):
-        raise InputError(f"times = {times!r}: expected increasing numbers from 0 on")
+    when = None if times is None else increasing_times(times)
     y = _equal_words(n_words, (pi, phi), rule)
     held, growth = np.arange(1, len(y) + 1), _growth_rate(y, n_words, (pi, phi), rule)
     columns: dict[str, tuple] = {

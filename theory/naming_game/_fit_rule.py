@@ -7,9 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
 import pandas as pd
 import xarray as xr
 from jaxtyping import Float
@@ -21,12 +19,13 @@ from meanfield import InputError, MemorySpace
 from meanfield.toolbox import check_level, instance, labelled, one_of, one_or_several, stamp, whole_number
 from theory.naming_game._collective import collective_numbers, labels_of, other_word, stacked
 from theory.naming_game._rule_data import Data, Weights, check_weights, count_data, policy_data
-from theory.naming_game._rules import MOST, PARAMETERS, RULES, Memories, logits, natural
+from theory.naming_game._rules import PARAMETERS, POSITIVE, RULES, Memories, logits, natural
 
-STARTS = 4
-STEPS = 200  # of L-BFGS at most; 15 to 40 are usual
-GRADIENT = 1e-10  # of nats a choice, at which it ends
-LEAST_GAIN = 1e-15  # of a step, in nats a choice: a parameter on its way to infinity goes no further
+STARTS = 8
+STEPS = 200  # of Newton's method at most; 10 to 40 are usual
+LEAST_GAIN = 1e-16  # that a step promises, in nats a choice: a parameter on its way to infinity goes no further
+LONGEST = 20.0  # step of a coordinate
+DAMPED = 1e-3  # damping at first
 KNOWN = 1.0  # standard error in a coordinate, as in `theory.fit_mechanism1`: a factor of e, or a nat
 POLICY_CHOICES = 1e6  # so many choices decide whether a parameter of a policy, which has no error, is determined
 LEAST_CURVATURE = 1e-4  # instead of none: a standard error of 100
@@ -37,9 +36,9 @@ MISSED = 5
 class Fitted(NamedTuple):
     """All rules fitted to one policy or table of counts."""
 
-    coordinates: Float[np.ndarray, "rules most"]
+    coordinates: list[Float[np.ndarray, " parameters"]]  # of each rule
+    errors: list[Float[np.ndarray, " parameters"]]  # their standard errors
     logit: Float[np.ndarray, "rules states"]
-    errors: Float[np.ndarray, "rules most"]  # standard errors of the coordinates
     held_out: Float[np.ndarray, "rules folds"]  # log-likelihoods
 
 
@@ -76,8 +75,8 @@ def fit_rule(
     The parameters recency, sharpness, exponent and prior are above 0.
 
     A policy is fitted by the least Kullback-Leibler divergence, Σ_i w_i KL(q_i||rule_i), counts by the largest
-    likelihood of independent choices, with L-BFGS (optax) from four starts and exact derivatives. Rules are compared by
-    what they say of choices that they were not fitted to.
+    likelihood of independent choices, with Newton's method from eight starts and exact derivatives. Rules are
+    compared by what they say of choices that they were not fitted to.
 
     Parameters
     ----------
@@ -212,67 +211,70 @@ def _check_rule(rule: object) -> None:
         one_of("rule", name, RULES)
 
 
-@jax.jit  # traced once, not at each of its places in the search
-def _loss(coordinates: jax.Array, rule: jax.Array, choices: jax.Array, memories: Memories) -> jax.Array:
-    """Minus the log-likelihood of these choices."""
-    logit = logits(natural(coordinates, rule), rule, memories)
-    return (choices[:, 0] * jax.nn.softplus(-logit) + choices[:, 1] * jax.nn.softplus(logit)).sum()
+@partial(jax.jit, static_argnames="rule")
+def _derivatives(points: jax.Array, choices: jax.Array, memories: Memories, rule: str) -> tuple[jax.Array, ...]:
+    """Minus the log-likelihood of choices at a point each, its gradient and Hessian, and the logits."""
+
+    def at(point: jax.Array, choices: jax.Array) -> tuple[jax.Array, ...]:
+        def loss(point: jax.Array) -> tuple[jax.Array, jax.Array]:
+            logit = logits(natural(point, rule), rule, memories)
+            each = choices[:, 0] * jax.nn.softplus(-logit) + choices[:, 1] * jax.nn.softplus(logit)
+            return each.sum(), logit
+
+        def slope(point: jax.Array) -> tuple[jax.Array, tuple[jax.Array, ...]]:
+            (value, logit), gradient = jax.value_and_grad(loss, has_aux=True)(point)
+            return gradient, (value, gradient, logit)
+
+        curvature, (value, gradient, logit) = jax.jacfwd(slope, has_aux=True)(point)
+        return value, gradient, curvature, logit
+
+    return jax.vmap(at)(points, choices)
 
 
-@jax.jit
-def _search(starts: jax.Array, rule: jax.Array, choices: jax.Array, memories: Memories) -> tuple[jax.Array, jax.Array]:
-    """Coordinates with the least loss, from all starts for each table of choices, and the loss."""
-    optimiser = optax.lbfgs()
+def _search(rule: str, starts: np.ndarray, tables: np.ndarray, memories: Memories) -> list[np.ndarray]:
+    """The point with the least loss that Newton's method finds for each table of choices, its Hessian and logits."""
 
-    def search(start: jax.Array, choices: jax.Array) -> tuple[jax.Array, jax.Array]:
-        loss = partial(_loss, rule=rule, choices=choices, memories=memories)
-        value_and_grad = optax.value_and_grad_from_state(loss)
+    def at(points: np.ndarray) -> list[np.ndarray]:
+        with jax.enable_x64(True):
+            return [points, *map(np.asarray, _derivatives(points, choices, memories, rule))]
 
-        def step(carry: tuple) -> tuple:
-            point, state, steps, _ = carry
-            value, grad = value_and_grad(point, state=state)
-            move, state = optimiser.update(grad, state, point, value=value, grad=grad, value_fn=loss)
-            gain = value - optax.tree.get(state, "value")
-            return optax.apply_updates(point, move), state, steps + 1, gain
-
-        def goes_on(carry: tuple) -> jax.Array:
-            _, state, steps, gain = carry
-            steep = jnp.abs(optax.tree.get(state, "grad")).max() > GRADIENT
-            return (steps == 0) | ((steps < STEPS) & steep & (gain > LEAST_GAIN))
-
-        point, *_ = jax.lax.while_loop(goes_on, step, (start, optimiser.init(start), 0, jnp.inf))
-        return point, loss(point)
-
-    count, tables = len(starts), len(choices)
-    every = jnp.tile(starts, (tables, 1)), jnp.repeat(choices, count, 0)  # one batch is compiled faster than two nested
-    points, losses = (values.reshape(tables, count, *values.shape[1:]) for values in jax.vmap(search)(*every))
-    best = jnp.argmin(jnp.where(jnp.isnan(losses), jnp.inf, losses), 1)
-    each = jnp.arange(len(best))
-    return points[each, best], losses[each, best]
-
-
-_logits = jax.jit(jax.vmap(lambda c, rule, m: logits(natural(c, rule), rule, m), (0, None, None)))
-_curvature = jax.jit(jax.hessian(_loss))
+    choices = np.repeat(tables, len(starts), 0)
+    found, damping = at(np.tile(starts, (len(tables), 1))), np.full(len(choices), DAMPED)
+    for _ in range(STEPS):
+        points, value, gradient, curvature, _ = found
+        size, axes = np.linalg.eigh(np.nan_to_num(curvature))
+        step = -np.einsum("bij,bj,bkj,bk->bi", axes, 1 / (np.abs(size) + damping[:, None]), axes, gradient)
+        step *= np.minimum(1, LONGEST / np.abs(step).max(1, keepdims=True, initial=LONGEST))
+        going = -(step * gradient).sum(1) > LEAST_GAIN
+        if not going.any():
+            break
+        trial = at(points + step)
+        better = going & (trial[1] < value)
+        damping *= np.where(better, 0.2, 8)
+        found = [
+            np.where(better.reshape(-1, *[1] * (old.ndim - 1)), new, old) for new, old in zip(trial, found, strict=True)
+        ]
+    points, value, _, *others = (part.reshape(len(tables), len(starts), *part.shape[1:]) for part in found)
+    best = np.nan_to_num(value, nan=np.inf).argmin(1)
+    return [part[np.arange(len(tables)), best] for part in (points, *others)]
 
 
 def _fitted(data: Data, names: list[str], folds: int, seed: int, report: Callable[[], object]) -> Fitted:
     held_out = data.folds(folds, seed)
     tables = np.concatenate([data.choices[None], data.choices - held_out])
     tables = tables / tables.sum((1, 2), keepdims=True)
-    memories, numbers = Memories.of(data.space), [list(RULES).index(name) for name in names]
-    starts = np.zeros((STARTS, MOST))
-    starts[1:] = np.random.default_rng(seed).standard_normal((STARTS - 1, MOST))
+    memories = Memories.of(data.space)
+    most = max(len(rule.parameters) for rule in RULES.values())
+    starts = np.vstack([np.zeros(most), np.random.default_rng(seed).standard_normal((STARTS - 1, most))])
     total = POLICY_CHOICES if data.policy is not None else data.choices.sum()
     found = []
-    for number in numbers:
-        with jax.enable_x64(True):
-            rule = jnp.asarray(number)
-            points = _search(starts, rule, tables, memories)[0]
-            logit = np.asarray(_logits(points, rule, memories))
-            curvature = total * np.asarray(_curvature(points[0], rule, tables[0], memories))
-        found.append((np.asarray(points[0]), logit[0], _errors(curvature), _log_likelihoods(logit[1:], held_out)))
+    for name in names:
+        points, curvature, logit = _search(name, starts[:, : len(RULES[name].parameters)], tables, memories)
+        scores = _log_likelihoods(logit[1:], held_out)
+        found.append((points[0], _errors(total * curvature[0]), logit[0], scores))
         report()
-    return Fitted(*(np.array(values) for values in zip(*found, strict=True)))
+    coordinates, errors, logit, scores = zip(*found, strict=True)
+    return Fitted([*coordinates], [*errors], np.array(logit), np.array(scores))
 
 
 def _errors(curvature: np.ndarray) -> np.ndarray:
@@ -350,17 +352,14 @@ def _text(space: MemorySpace, state: int, words: tuple[str, ...]) -> str:
 def _parameter_columns(data: Data, fitted: Fitted, names: list[str], level: float) -> dict[str, tuple]:
     table = np.full((len(names), len(PARAMETERS), 4), np.nan)
     identified = np.zeros(table.shape[:2], bool)
-    for row, name in enumerate(names):
-        number, own = list(RULES).index(name), RULES[name].parameters
-        places, n = [PARAMETERS.index(one) for one in own], len(own)
-        error = fitted.errors[row]
-        ends = fitted.coordinates[row] + ndtri((1 + level) / 2) * np.outer([0, -1, 1], error)
-        with jax.enable_x64(True):
-            values = np.stack([np.asarray(natural(jnp.asarray(end), number)) for end in ends], -1)
-        is_log = values[:, 0] != fitted.coordinates[row]
-        table[row, places, :3] = values[:n]
-        table[row, places, 3] = (np.where(is_log, values[:, 0], 1) * error)[:n]
-        identified[row, places] = error[:n] < KNOWN
+    for row, (name, point, error) in enumerate(zip(names, fitted.coordinates, fitted.errors, strict=True)):
+        own = RULES[name].parameters
+        places, positive = [PARAMETERS.index(one) for one in own], [one in POSITIVE for one in own]
+        ends = point + ndtri((1 + level) / 2) * np.outer([0, -1, 1], error)
+        with np.errstate(over="ignore"):  # an end may be infinite
+            table[row, places, :3] = np.where(positive, np.exp(ends), ends).T
+            table[row, places, 3] = np.where(positive, np.exp(point), 1) * error
+        identified[row, places] = error < KNOWN
     if data.policy is not None:
         table[..., 1:] = np.nan
     over = ("rule", "parameter")

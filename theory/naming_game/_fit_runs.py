@@ -16,7 +16,7 @@ from scipy.special import chdtrc, chdtri
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import canonical_order, check_level, labelled, one_of, real_numbers, shown, stamp, whole_number
 from theory.naming_game._fit_rule import checked
-from theory.naming_game._rules import MOST, POSITIVE, RULES, Memories, logits, natural
+from theory.naming_game._rules import POSITIVE, RULES, Memories, logits, natural
 from theory.naming_game._run_moments import run_moments
 
 STARTS = 5
@@ -166,11 +166,10 @@ class Group(NamedTuple):
 @partial(jax.jit, static_argnames=("rule", "memory_length", "rounds"))
 def _moments(point: jax.Array, rule: str, memory_length: int, rounds: int) -> tuple:
     """Moments of the shares and their derivatives by the coordinates, with these along the first axis."""
-    number, memories = list(RULES).index(rule), Memories.of(MemorySpace(2, memory_length))
+    memories = Memories.of(MemorySpace(2, memory_length))
 
     def moments(point: jax.Array) -> tuple:
-        coordinates = jnp.zeros(MOST).at[: len(point)].set(point)
-        first = jax.nn.sigmoid(logits(natural(coordinates, number), number, memories))
+        first = jax.nn.sigmoid(logits(natural(point, rule), rule, memories))
         return run_moments(jnp.stack([first, 1 - first], -1), rounds)
 
     found, slopes = jax.vmap(lambda e: jax.jvp(moments, (point,), (e,)))(jnp.eye(len(point)))

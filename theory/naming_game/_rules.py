@@ -122,36 +122,19 @@ RULES: dict[str, Rule] = {
     "counts": Rule(_counts, ("own", "heard", "recency")),
 }
 PARAMETERS = tuple(dict.fromkeys(name for rule in RULES.values() for name in rule.parameters))
-MOST = max(len(rule.parameters) for rule in RULES.values())
-_POSITIVE = np.array(
-    [
-        [name in POSITIVE for name in rule.parameters] + [False] * (MOST - len(rule.parameters))
-        for rule in RULES.values()
-    ]
-)
 
 
-def natural(coordinates: Float[Array, " most"], rule: int | Array) -> Float[Array, " most"]:
-    """Parameters of the rule with this number: exponentials of the coordinates of positive ones."""
-    positive = jnp.asarray(_POSITIVE)[rule]
+def natural(coordinates: Float[Array, "*batch parameters"], rule: str) -> Float[Array, "*batch parameters"]:
+    """Parameters of a rule: exponentials of the coordinates of positive ones."""
+    positive = np.array([name in POSITIVE for name in RULES[rule].parameters])
     return jnp.where(positive, jnp.exp(jnp.where(positive, coordinates, 0.0)), coordinates)
 
 
-def logits(parameters: Float[Array, " most"], rule: int | Array, memories: Memories) -> Float[Array, " states"]:
-    """Logits of the rule with this number; parameters beyond its own are ignored."""
-    branches = [_response(one, memories) for one in RULES.values()]
-    response = jax.lax.switch(rule, branches, parameters)
-    return jnp.where(memories.own[:, 0] == 0, parameters[0], parameters[1] + response)
-
-
-def _response(rule: Rule, memories: Memories) -> Callable[[Array], Array]:
-    count = len(rule.parameters)
-
-    def respond(parameters: Array) -> Array:
-        bias = (parameters[1],) if rule.takes_bias else ()
-        return rule.respond(memories, *parameters[len(EVERY) : count], *bias)
-
-    return respond
+def logits(parameters: Float[Array, " parameters"], rule: str, memories: Memories) -> Float[Array, " states"]:
+    """Logits of a rule in all memories."""
+    empty, bias, *own = parameters
+    response = RULES[rule].respond(memories, *own, *([bias] if RULES[rule].takes_bias else []))
+    return jnp.where(memories.own[:, 0] == 0, empty, bias + response)
 
 
 def rule_policy(rule: str, parameters: Mapping[str, float], words: Sequence[str], *, memory_length: int) -> xr.Dataset:
@@ -192,10 +175,9 @@ def rule_policy(rule: str, parameters: Mapping[str, float], words: Sequence[str]
     if not isinstance(parameters, Mapping) or set(parameters) != set(names):
         raise InputError(f"parameters = {parameters!r}: expected a mapping of {', '.join(names)} to numbers")
     space = MemorySpace(2, memory_length)
-    values = np.zeros(MOST)
-    for place, name in enumerate(names):
-        above = 0 if name in POSITIVE else None
-        values[place] = real_number(f"parameters[{name!r}]", parameters[name], above=above)
+    values = [
+        real_number(f"parameters[{name!r}]", parameters[name], above=0 if name in POSITIVE else None) for name in names
+    ]
     with jax.enable_x64(True):
-        first = jax.nn.sigmoid(logits(jnp.asarray(values), list(RULES).index(rule), Memories.of(space)))
+        first = jax.nn.sigmoid(logits(jnp.array(values), rule, Memories.of(space)))
         return make_policy(np.asarray(first), words)

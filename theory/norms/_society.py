@@ -10,7 +10,7 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from meanfield import InputError
-from meanfield.toolbox import one_of, one_or_several, real_number
+from meanfield.toolbox import different, one_of, one_or_several, real_number
 
 TYPES = ("entrepreneur", "ordinary")
 STANDARDS = ("for", "against")
@@ -122,8 +122,7 @@ def behaviours_of(behaviours: Iterable[str | Behaviour] | None) -> tuple[Behavio
     if isinstance(behaviours, str) or not isinstance(behaviours, Iterable):
         raise InputError(f"behaviours = {behaviours!r}: expected a list of names")
     chosen = tuple(map(behaviour_of, one_or_several([*behaviours])))
-    if not chosen or len({one.name for one in chosen}) < len(chosen):
-        raise InputError(f"behaviours = {[one.name for one in chosen]}: expected one or more different ones")
+    different("behaviours", [one.name for one in chosen], "behaviour")
     return chosen
 
 

@@ -9,19 +9,27 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import canonical_order, check_memory, expect, one_or_several, whole_number, wilson_interval
+from meanfield.toolbox import (
+    canonical_order,
+    check_memory,
+    different,
+    expect,
+    one_or_several,
+    whole_number,
+    wilson_interval,
+)
 
 LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
-OBSERVABLES = (
-    "word_share",
-    "said",
-    "success_rate",
-    "kind_word_share",
-    "interface_density",
-    "group_word_share",
-    "node_word_share",
-)
-ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", *OBSERVABLES, "agents")
+RECORDED = {  # observables of a round, and their labels
+    "word_share": "probability that a random agent says the word",
+    "said": "share of the word in what is said in the round",
+    "success_rate": "share of the round's interactions that succeed",
+    "kind_word_share": "probability that a random agent of the kind says the word",
+    "interface_density": "probability that the ends of a random edge say different words",
+    "group_word_share": "probability that a random agent of the group of nodes says the word",
+    "node_word_share": "probability that the agent at the node says the word",
+}
+ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", *RECORDED, "agents")
 
 # As measured, of an ensemble and of its Dataset
 BYTES_A_RUN = 40
@@ -30,9 +38,7 @@ BYTES_A_RECORD = 16  # for each number recorded
 
 def population_sizes(n_agents: int | Iterable[int]) -> list[int]:
     sizes = [whole_number("n_agents", n, 2, LARGEST_POPULATION) for n in one_or_several(n_agents)]
-    if not sizes or len(set(sizes)) < len(sizes):
-        raise InputError(f"n_agents = {sizes}: expected one number of agents or several different ones")
-    return sizes
+    return different("n_agents", sizes, "number of agents")
 
 
 def check_ensembles(agents: Sequence[int], runs: int, *, records: int = 0, sharing_words: int = 0) -> None:
@@ -63,11 +69,6 @@ def check_protocol_runs(runs: int, n_states: int, recorded: int, watched: int) -
     needed = runs * (BYTES_A_RUN + 16 * n_states + 8 * recorded * (watched + 1))
     asked = f"runs = {runs}, {n_states} states, {recorded} rounds recorded"
     check_memory(needed, asked, "fewer runs or rounds to record")
-
-
-def names_of(data: object) -> dict[str, xr.DataArray]:
-    """The coordinates model and pair of a policy or a result; nothing for a population."""
-    return {name: data[name] for name in ("model", "pair") if isinstance(data, xr.Dataset) and name in data.coords}
 
 
 def name_in(data: xr.Dataset, name: str) -> str:

@@ -16,6 +16,7 @@ from meanfield.toolbox import (
     canonical_order,
     check_level,
     expect,
+    labelled,
     real_number,
     shown,
     stamp,
@@ -171,15 +172,8 @@ def compare(
 def compare_trajectories(share: xr.DataArray, theory: np.ndarray, level: float, theory_error: float) -> xr.Dataset:
     """The part of `compare` about trajectories, for numbers of any kind.
 
-    Parameters
-    ----------
-    share
-        Simulated numbers, dims (n_agents, when, what, run) with any names for the middle two, named in
-        attrs["long_name"].
-    theory
-        Shape (when, what).
-    level, theory_error
-        As for `compare`.
+    `share` has the dims (n_agents, when, what, run), with any names for the middle two, and attrs["long_name"] names
+    what it holds; `theory` has (when, what).
     """
     when, what = map(str, share.dims[1:3])
     trajectory = ("n_agents", when, what)
@@ -190,19 +184,16 @@ def compare_trajectories(share: xr.DataArray, theory: np.ndarray, level: float, 
     comparisons = theory.size
     band = student.ppf(1 - (1 - level) / (2 * comparisons), runs - 1) * uncertainty
     within = (np.abs(mean - theory) <= band).all(-1)
-    units = {"units": "1"}
-    trajectories = xr.Dataset(
-        {
-            "simulated": (trajectory, mean, {"long_name": f"simulated {name}, mean over runs", **units}),
-            "standard_error": (trajectory, standard_error, {"long_name": "standard error of the mean", **units}),
-            "theory": ((when, what), theory, {"long_name": f"mean-field {name}", **units}),
-            "z": (trajectory, (mean - theory) / uncertainty, {"long_name": "difference in standard errors", **units}),
-            "band": (trajectory, band, {"long_name": "half-width of the confidence band", **units}),
-            "within_band": (trajectory[:2], within),
-            "trajectory_agrees": ("n_agents", within.all(-1)),
-        },
-        coords={key: c for key, c in share.coords.items() if key != "run"},
-    )
+    columns = {
+        "simulated": (trajectory, mean, f"simulated {name}, mean over runs"),
+        "standard_error": (trajectory, standard_error, "standard error of the mean"),
+        "theory": ((when, what), theory, f"mean-field {name}"),
+        "z": (trajectory, (mean - theory) / uncertainty, "difference in standard errors"),
+        "band": (trajectory, band, "half-width of the confidence band"),
+        "within_band": (trajectory[:2], within, "theory within the band"),
+        "trajectory_agrees": ("n_agents", within.all(-1), f"theory within the band in each {when}"),
+    }
+    trajectories = labelled(columns, {key: c for key, c in share.coords.items() if key != "run"})
     return trajectories.merge(error_in_n(share, theory, level, theory_error))
 
 

@@ -7,7 +7,7 @@ import xarray as xr
 from scipy.stats import ks_2samp
 
 from meanfield import InputError
-from meanfield.toolbox import check_level, stamp
+from meanfield.toolbox import check_level, labelled, stamp
 from validation._engine.arguments import ensembles
 
 TABLES = 99_999  # the smallest p-value is 1e-5
@@ -85,15 +85,14 @@ def compare_ensembles(first: xr.Dataset, second: xr.Dataset, *, level: float = 0
             times[n, k] = ks_2samp(*both) if all(when.size for when in both) else (np.nan, np.nan)
     p_values = np.column_stack([outcome_p, times[..., 1]])
     tests = np.isfinite(p_values).sum(1)
-    result = xr.Dataset(
-        {
-            "outcome_p": ("n_agents", outcome_p, {"long_name": "p-value of equal outcomes", "units": "1"}),
-            "time_distance": (("n_agents", "winner"), times[..., 0], {"long_name": "distance of times", "units": "1"}),
-            "time_p": (("n_agents", "winner"), times[..., 1], {"long_name": "p-value of equal times", "units": "1"}),
-            "agrees": ("n_agents", np.nanmin(p_values, axis=1) >= (1 - level) / tests),
-        },
-        coords={"n_agents": first["n_agents"], "winner": winners},
-    )
+    by_winner = ("n_agents", "winner")
+    columns = {
+        "outcome_p": ("n_agents", outcome_p, "p-value of equal outcomes"),
+        "time_distance": (by_winner, times[..., 0], "distance of times"),
+        "time_p": (by_winner, times[..., 1], "p-value of equal times"),
+        "agrees": ("n_agents", np.nanmin(p_values, axis=1) >= (1 - level) / tests, "no test rejects"),
+    }
+    result = labelled(columns, {"n_agents": first["n_agents"], "winner": winners})
     return stamp(result, "ensemble_comparison", level=level, runs=first.sizes["run"], runs_second=second.sizes["run"])
 
 

@@ -35,24 +35,10 @@ LIMIT_TOO_SMALL, LIMIT_UNKNOWN = "sizes too small", "one size only"
 
 
 def error_in_n(share: xr.DataArray, theory: np.ndarray, level: float, theory_error: float) -> xr.Dataset:
-    """The error at each size, its slope in log N, and its limit for N → ∞.
+    """The variables of `compare` from `error` to `limit_verdict`.
 
-    Parameters
-    ----------
-    share
-        Simulated word share, dims (n_agents, round, word, run), or other numbers with other names for the middle two
-        dims.
-    theory
-        Shape (round, word).
-    level
-        Confidence of the interval of the slope, and of the verdict on the limit (Bonferroni over rounds and words).
-    theory_error
-        Numerical uncertainty of `theory`; a smaller error counts as none.
-
-    Returns
-    -------
-    Dataset with `error`, `error_uncertainty` (n_agents), `error_slope`, `error_slope_interval` (bound), `limit` and
-    `limit_band` (round, word), and `limit_verdict`; see `compare`.
+    `share` has the dims (n_agents, round, word, run), or others with other names for the middle two, and `theory`
+    (round, word). An error smaller than `theory_error` counts as none.
     """
     sizes = share["n_agents"].values
     differences = share.values - theory[..., None]
@@ -128,8 +114,5 @@ def _verdict(sizes: np.ndarray, share: np.ndarray, limit: np.ndarray, band: np.n
 
 
 def _weights_at_zero(points: np.ndarray) -> np.ndarray:
-    """Weights of the values at these points in the value at 0 of the polynomial through them (Lagrange)."""
-    apart = points[None] - points[:, None] + np.eye(len(points))
-    factors = points[None] / apart
-    np.fill_diagonal(factors, 1)
-    return factors.prod(1)
+    """Weights of the values at these points in the value at 0 of the polynomial through them."""
+    return np.linalg.solve(np.vander(points, increasing=True).T, np.eye(len(points))[0])

@@ -15,6 +15,7 @@ from meanfield.toolbox import (
     LARGEST_SEED,
     check_memory,
     column_numbers,
+    different,
     expect,
     one_or_several,
     read_csv,
@@ -136,8 +137,7 @@ def predict_composition(
     if not isinstance(rewrite, Mapping) or len(rewrite) != 2:
         raise InputError(f"rewrite = {shown(rewrite)}: expected two models and their γ")
     alphas = [real_number("uptake", value, least=0, most=1) for value in one_or_several(uptake)]
-    if not alphas or len(set(alphas)) < len(alphas):
-        raise InputError(f"uptake = {alphas}: expected one value or several different ones")
+    different("uptake", alphas)
     p, truth = sample_crops(runs, n_agents, seed=seed, noise=noise, flags=flags)
     similarity = np.ones((len(flags), len(flags))) if rewrite_map is None else rewrite_map
     first, second = rewrite.values()

@@ -13,7 +13,9 @@ from meanfield import InputError, critical_mass
 from meanfield.toolbox import (
     LARGEST_SEED,
     check_level,
+    different,
     labelled,
+    names_of,
     one_or_several,
     real_number,
     renamed,
@@ -23,13 +25,7 @@ from meanfield.toolbox import (
     word_index,
     words_of,
 )
-from validation._engine.arguments import (
-    LARGEST_POPULATION,
-    check_ensembles,
-    interval_column,
-    names_of,
-    population_sizes,
-)
+from validation._engine.arguments import LARGEST_POPULATION, check_ensembles, interval_column, population_sizes
 from validation.naming_game._convention import CONVENTIONS, ROUNDS_AVERAGED, Convention
 from validation.naming_game._simulate import simulate
 from validation.naming_game._stopped_runs import Stop, play_real_runs
@@ -130,8 +126,7 @@ def committed_minority(
         raise InputError(f"initial = {initial!r}: expected a word other than the committed one, {', '.join(others)}")
     n = whole_number("n_agents", n_agents, 2, LARGEST_POPULATION)
     tried = sorted(whole_number("numbers", number, 0, n) for number in one_or_several(numbers))
-    if not tried or len(set(tried)) < len(tried):
-        raise InputError(f"numbers = {tried}: expected one number of committed agents or several different ones")
+    different("numbers", tried, "number of committed agents")
     runs = whole_number("runs", runs, 1)
     check_ensembles([n], runs)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)

@@ -11,18 +11,17 @@ import numpy as np
 from meanfield import MemorySpace
 from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
-from validation._engine.arguments import OBSERVABLES
+from validation._engine.arguments import RECORDED
 from validation._engine.ensemble import play_to_end, portions
-from validation._engine.node_groups import NodeGroups
 from validation._engine.thresholds import word_thresholds
-from validation._engine.topology import Edges, Topology, pairs_met, placed
+from validation._engine.topology import Edges, NodeGroups, Topology, pairs_met, placed
 from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
 from validation.naming_game._kernel import advance
 from validation.naming_game._lazy_policy import AGENT_BYTES, RUNS_AT_ONCE, LazyPolicy, find_rows, rows_at_start
 from validation.naming_game._roster import combined_successors
 from validation.naming_game._shares_kernel import group_word_share
 
-OF_AGENTS = OBSERVABLES[3:]  # they take a policy
+OF_AGENTS = [*RECORDED][3:]  # they take a policy
 HYPEREDGE_PAIRS = 10**6  # stand for the pairs of words in a round where their number varies; shares have 6 digits
 
 
@@ -43,17 +42,17 @@ class Rules(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """Number of recorded rounds, and the recorded `OBSERVABLES`."""
+    """Number of recorded rounds, and which of `RECORDED`."""
 
     rounds: int = 0
     observables: tuple[str, ...] = ()
     groups: NodeGroups | None = None
 
     def shapes(self, n_words: int, n_kinds: int, n_agents: int) -> list[tuple[int, ...]]:
-        """Shapes of the records of a run, one for each of the `OBSERVABLES`."""
+        """Shapes of the records of a run, one for each of `RECORDED`."""
         n_groups = len(self.groups.labels) if self.groups else 0
         each = [(n_words,), (n_words,), (), (n_kinds, n_words), (), (n_groups, n_words), (n_agents, n_words)]
-        rounds = [self.rounds + 1 if name in self.observables else 0 for name in OBSERVABLES]
+        rounds = [self.rounds + 1 if name in self.observables else 0 for name in RECORDED]
         return [(number, *one) for number, one in zip(rounds, each, strict=True)]
 
 

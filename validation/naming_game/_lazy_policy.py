@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, MemorySpace
-from meanfield.toolbox import instance, shown, space_of, whole_number, words_of
+from meanfield.toolbox import space_of, whole_number, word_number, words_of
 from validation.naming_game._lazy_kernel import Answers, Asked, rows_of
 from validation.naming_game._roster import Cast
 
@@ -96,15 +96,6 @@ class LazyPolicy:
         known = f"{self.asked.memories} of {self.space.n_states} states asked"
         return f"LazyPolicy({self.name or 'policy'} {{{', '.join(self.words)}}}, {known})"
 
-    def provenance(self, before: Asked) -> dict[str, int]:
-        """Attrs of a simulation that began with the answers `before`."""
-        now, before = self.asked, instance("before", before, Asked)
-        return {
-            "memory_length": self.space.memory_length,
-            "function_calls": now.calls - before.calls,
-            "memories_asked": now.memories - before.memories,
-        }
-
     @property
     def asked(self) -> Asked:
         """Calls and memories answered so far."""
@@ -117,8 +108,6 @@ class LazyPolicy:
 
     def rows(self, states: np.ndarray) -> np.ndarray:
         """Rows in `answers` of the states, int64 of shape (n,), after asking about unknown ones."""
-        if not isinstance(states, np.ndarray) or states.dtype != np.int64 or states.ndim != 1:
-            raise InputError(f"states = {shown(states)}: expected an array of numbers of states, int64")
         rows = rows_of(self.answers.table, states)
         if (rows < 0).any():
             self._ask(np.unique(states[rows < 0]))
@@ -162,14 +151,10 @@ class LazyPolicy:
 
 def lazy_start(policy: LazyPolicy, cast: Cast, n_agents: int, initial: object) -> np.ndarray:
     """Memory of each agent at the start, -1 - w for agents committed to the word w; shape (agents,)."""
-    if initial is None:
-        state = 0
-    elif not isinstance(initial, str):
+    if initial is not None and not isinstance(initial, str):
         raise InputError(f"initial is a {type(initial).__name__}: expected None or a word, for a LazyPolicy")
-    elif initial not in policy.words:
-        raise InputError(f"initial = {initial!r}: expected one of {', '.join(policy.words)}")
-    else:
-        state = policy.space.consensus_state(policy.words.index(initial))
+    empty = initial is None
+    state = 0 if empty else policy.space.consensus_state(word_number(policy.words, initial, "initial"))
     kinds = np.array([state, *(-1 - policy.words.index(word) for word in cast.words)], dtype=np.int64)
     return np.repeat(kinds, cast.numbers(n_agents))
 

@@ -15,6 +15,7 @@ from meanfield.toolbox import (
     check_level,
     expect,
     labelled,
+    names_of,
     real_number,
     real_numbers,
     shown,
@@ -23,7 +24,7 @@ from meanfield.toolbox import (
     wilson_interval,
     word_coords,
 )
-from validation._engine.arguments import ensembles, interval_column, name_in, names_of
+from validation._engine.arguments import ensembles, interval_column, name_in
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 TIME_LABEL = "consensus time, the first round being 0 (middle of the bin)"

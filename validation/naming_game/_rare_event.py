@@ -17,13 +17,14 @@ from meanfield.toolbox import (
     check_level,
     check_memory,
     labelled,
+    names_of,
     stamp,
     weak_side,
     whole_number,
     wilson_interval,
     word_number,
 )
-from validation._engine.arguments import LARGEST_POPULATION, names_of
+from validation._engine.arguments import LARGEST_POPULATION
 from validation._engine.topology import pairs_met
 from validation.naming_game._convention import Convention, convention_of
 from validation.naming_game._ensemble import Rules

@@ -15,12 +15,11 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, Population
 from meanfield.core import HEARS
-from meanfield.toolbox import LARGEST_SEED, as_population, one_of, stamp, whole_number, word_coords
+from meanfield.toolbox import LARGEST_SEED, as_population, names_of, one_of, stamp, whole_number, word_coords
 from theory.pairs import MATCHED, NO_EDGES
-from validation._engine.arguments import LARGEST_POPULATION, OBSERVABLES, check_ensembles, names_of, population_sizes
+from validation._engine.arguments import LARGEST_POPULATION, RECORDED, check_ensembles, population_sizes
 from validation._engine.ensemble import collection_paused
-from validation._engine.node_groups import NodeGroups
-from validation._engine.topology import PAIRWISE, Graph, Topology
+from validation._engine.topology import PAIRWISE, Graph, NodeGroups, Topology
 from validation.naming_game._convention import Convention, convention_of
 from validation.naming_game._ensemble import OF_AGENTS, Ensemble, Plan, Recording, Rules, play_ensemble
 from validation.naming_game._lazy_policy import LazyPolicy, lazy_start
@@ -28,15 +27,6 @@ from validation.naming_game._roster import Cast, kind_names, make_cast, start_co
 
 LONG_ROUND = 10**9  # interactions, some 10^7 a second in large populations
 ROUNDS_PLAYED = {"long_name": "rounds played until consensus", "units": "rounds of N interactions"}
-RECORDED = {
-    "word_share": "probability that a random agent says the word",
-    "said": "share of the word in what is said in the round",
-    "success_rate": "share of the round's interactions that succeed",
-    "kind_word_share": "probability that a random agent of the kind says the word",
-    "interface_density": "probability that the ends of a random edge say different words",
-    "group_word_share": "probability that a random agent of the group of nodes says the word",
-    "node_word_share": "probability that the agent at the node says the word",
-}
 # Of the axes after run and round
 AXES = {"kind_word_share": "agent_kind", "group_word_share": "node_group", "node_word_share": "node"}
 SCHEDULES = ("asynchronous", "matching")
@@ -240,7 +230,7 @@ def simulate(
         told = f"n_agents = {sizes}, runs = {runs}: {interactions:.1g} interactions a round, up to {max_rounds} rounds"
         warnings.warn(f"{told} of a minute or more each; progress=True shows how far they are", stacklevel=2)
     plan = Plan(runs, seed, rule, max_rounds, recording)
-    asked_before = lazy.asked if lazy else 0
+    calls, memories = lazy.asked if lazy else (0, 0)
     if lazy:
         starts = [lazy_start(lazy, cast, n, initial) for n in sizes]
     else:
@@ -276,7 +266,10 @@ def simulate(
     options |= {"committed_nodes": graph and graph.places(), "schedule": "matching" if matched else None}
     options |= {"convention": str(convention), "committed_are_extra": committed_are_extra}
     result = stamp(result, "simulation", None if lazy else policy, **options)
-    return result.assign_attrs(lazy.provenance(asked_before)) if lazy else result
+    if lazy:
+        asked = {"function_calls": lazy.asked.calls - calls, "memories_asked": lazy.asked.memories - memories}
+        result = result.assign_attrs(memory_length=lazy.space.memory_length, **asked)
+    return result
 
 
 def _topology(
@@ -309,16 +302,16 @@ def _topology(
 
 def _recording(record_rounds: int | None, record: Sequence[str] | None, node_groups: Any) -> Recording:
     """Records to keep, from arguments of `simulate`; `record_rounds` is checked already."""
-    names = () if record_rounds is None else OBSERVABLES[:1]
+    names = () if record_rounds is None else ("word_share",)
     if record is not None:
         several = isinstance(record, Sequence) and not isinstance(record, str) and len(record) > 0
-        if not several or not all(isinstance(name, str) and name in OBSERVABLES for name in record):
-            raise InputError(f"record = {record!r}: expected a sequence of some of {', '.join(OBSERVABLES)}")
+        if not several or not all(isinstance(name, str) and name in RECORDED for name in record):
+            raise InputError(f"record = {record!r}: expected a sequence of some of {', '.join(RECORDED)}")
         if record_rounds is None:
             raise InputError(
                 f"record = {record!r} without rounds: expected record_rounds or trajectories=True beside it"
             )
-        names = tuple(name for name in OBSERVABLES if name in record)
+        names = tuple(name for name in RECORDED if name in record)
     if (node_groups is not None) != ("group_word_share" in names):
         raise InputError("node_groups without record = ['group_word_share'], or the other way round: expected both")
     return Recording(record_rounds or 0, names, None if node_groups is None else NodeGroups.checked(node_groups))

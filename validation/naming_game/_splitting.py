@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
@@ -22,7 +23,7 @@ from validation._engine.ensemble import collection_paused, play_to_end
 from validation._engine.topology import Edges
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._ensemble import Rules
-from validation.naming_game._splitting_kernel import climb
+from validation.naming_game._kernel import note_consensus, play
 
 # Runs are looked at after each part of a round. A large share of the noise falls into the first round.
 PARTS, PARTS_OF_THE_FIRST = 8, 64
@@ -177,7 +178,7 @@ def _play(game: Game, flock: Flock, streams: np.ndarray, level: float) -> tuple[
     longest, cost = division.parts(game.max_rounds), max(1, len(game.start) // division.later)
 
     def more(active: np.ndarray, n_parts: int) -> None:
-        climb(active, game, division, flock, streams, highest, n_parts, longest, level)
+        _climb(active, game, division, flock, streams, highest, n_parts, longest, level)
 
     def ended() -> np.ndarray:
         return (highest > level) | (flock.consensus[:, 0] > 0)
@@ -185,3 +186,52 @@ def _play(game: Game, flock: Flock, streams: np.ndarray, level: float) -> tuple[
     more(np.arange(len(streams)), 0)  # where they stand, also those whose time is over
     play_to_end(more, flock.parts, longest, cost, ended, lambda settled: None)
     return highest, float(division.rounds(flock.parts).sum() - before)
+
+
+@njit(cache=True)
+def _height(states, parts, consensus, target, weights):
+    """Where a run is: +∞ at consensus on the word `target`, -∞ on another, else the mean of its agents' weights."""
+    if consensus[0] > 0:
+        return np.inf if consensus[1] == target else -np.inf
+    row = min(parts, weights.shape[0] - 1)
+    total = 0.0
+    for agent in range(states.size):
+        total += weights[row, np.uint64(states[agent])]
+    return total / states.size
+
+
+@njit(cache=True)
+def _place_of(parts, division):
+    """Rounds played, the number of the next part in its round, and the parts of this round."""
+    first, later = division
+    if parts < first:
+        return 0, parts, first
+    return 1 + (parts - first) // later, (parts - first) % later, later
+
+
+@njit(cache=True, nogil=True)
+def _climb(active, game, division, flock, streams, highest, n_parts, longest, level):
+    """Plays up to `n_parts` more parts of rounds of the runs `active`, until each is above `level` or at consensus.
+
+    `flock.parts`, at most `longest`, may differ between runs; after each part `highest` (run,) receives where the run
+    is if it is higher. The rows of `game.weights` are for numbers of parts, the last for all later ones.
+    """
+    rules, target, weights, test = game.rules, game.target, game.weights, game.test
+    n_agents, n_words, parts = flock.states.shape[1], flock.agreed.shape[2], flock.parts
+    met = np.empty(n_words * n_words, np.int64)
+    for run in active:
+        states, agreed, consensus = flock.states[run], flock.agreed[run], flock.consensus[run]
+        last = min(parts[run] + n_parts, longest)
+        highest[run] = max(highest[run], _height(states, parts[run], consensus, target, weights))
+        while highest[run] <= level and consensus[0] == 0 and parts[run] < last:
+            played, part, in_all = _place_of(parts[run], division)
+            n_interactions = (part + 1) * n_agents // in_all - part * n_agents // in_all
+            met[:] = 0
+            play(n_interactions, states, streams[run], n_words, met, game.edges, rules.thresholds, rules.successors)
+            for word in range(n_words):
+                before = agreed[played % ROUNDS_AVERAGED, word] if part > 0 else 0
+                agreed[played % ROUNDS_AVERAGED, word] = before + met[(n_words + 1) * word]
+            parts[run] += 1
+            if part == in_all - 1:
+                note_consensus(consensus, played + 1, test[0], test[1], agreed, states, rules.q)
+            highest[run] = max(highest[run], _height(states, parts[run], consensus, target, weights))

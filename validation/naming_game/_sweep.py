@@ -272,12 +272,6 @@ def _plan(
         if not values or len(set(values)) < len(values):
             raise InputError(f"{name} = {values}: expected one or several that differ")
     sizes = population_sizes(n_agents)
-    for member in members:
-        if isinstance(member, Population) and member.committed and any(word for word, _ in cases):
-            raise InputError(f"committed = {list(committed)} with {member!r}: expected committed agents in one of them")
-    most = max(number for _, number in cases)
-    if most > min(sizes):
-        raise InputError(f"committed has {most} agents: expected at most n_agents = {min(sizes)}")
     if topologies is not None and (
         not isinstance(topologies, Mapping) or not topologies or not all(isinstance(name, str) for name in topologies)
     ):
@@ -291,8 +285,9 @@ def _plan(
     check_memory(BYTES_A_RUN * combinations * plan.runs, asked, "fewer runs or combinations a store")
     if not isinstance(options["convention"], str):
         raise InputError(f"convention = {options['convention']!r}: expected a name, as a store keeps it")
+    smallest = sizes.index(min(sizes))
     for place in itertools.product(*map(range, plan.shape)):
-        if not place[2] and (plan.topologies or not place[3]) and (arguments := plan.arguments(place)):
+        if not place[2] and (plan.topologies or place[3] == smallest) and (arguments := plan.arguments(place)):
             try:
                 simulate(arguments[0], **{**arguments[1], "runs": 1, "max_rounds": 1})
             except InputError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -141,18 +142,8 @@ def last_interaction_law(known: Choices) -> Law | None:
     return None if law is None else lambda choices: law(choices.recent(1))
 
 
-def majority_law(known: Choices) -> Law:
-    """A word remembered most often, of equals each with the same probability, and with probability ε any word."""
-    return _with_errors(_most_remembered, known)
-
-
-def minimal_naming_game_law(known: Choices) -> Law:
-    """A word of the agent's inventory, each with the same probability, and with probability ε any word."""
-    return _with_errors(_of_the_inventory, known)
-
-
-def _with_errors(certain: Callable[[Choices], np.ndarray], known: Choices) -> Law:
-    """The law with the probability of an error that is most likely in the known choices."""
+def law_with_errors(certain: Callable[[Choices], np.ndarray], known: Choices) -> Law:
+    """With probability ε any word, else as is certain; ε is the one that is most likely in the known choices."""
     given = certain(known)
 
     def cost(error: float) -> float:
@@ -162,7 +153,7 @@ def _with_errors(certain: Callable[[Choices], np.ndarray], known: Choices) -> La
     return lambda choices: np.log((1 - error) * certain(choices) + error / len(choices.words))
 
 
-def _most_remembered(choices: Choices) -> np.ndarray:
+def most_remembered(choices: Choices) -> np.ndarray:
     """Probability of each choice, where the words remembered most often are equally likely; all of them at first."""
     flat = choices.memory.reshape(len(choices.memory), -1)
     times = np.stack([(flat == word).sum(1) for word in range(len(choices.words))], axis=1)
@@ -170,7 +161,7 @@ def _most_remembered(choices: Choices) -> np.ndarray:
     return best[np.arange(len(best)), choices.chosen] / best.sum(1)
 
 
-def _of_the_inventory(choices: Choices) -> np.ndarray:
+def of_the_inventory(choices: Choices) -> np.ndarray:
     """Probability of each choice, where the words of the inventory are equally likely; all words if it is empty.
 
     After a success the inventory holds its word alone; after a failure the partner's word is added, and the agent's
@@ -194,6 +185,6 @@ LAWS: dict[str, Callable[[Choices], Law | None]] = {
     "policy": policy_law,
     "constant frequencies": constant_law,
     "last interaction": last_interaction_law,
-    "minimal naming game": minimal_naming_game_law,
-    "majority": majority_law,
+    "minimal naming game": partial(law_with_errors, of_the_inventory),
+    "majority": partial(law_with_errors, most_remembered),
 }

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from meanfield import InputError, MemorySpace
-from meanfield.toolbox import column_numbers, one_or_several, shown
+from meanfield.toolbox import check_columns, column_numbers, one_or_several, shown
 
 COLUMNS = ("model", "options", "memory_length", "state", "choice", "count")
 MOST_CHOICES = 10**9  # in a row of the table, so that sums are exact
@@ -28,7 +28,7 @@ class Choices(NamedTuple):
     @classmethod
     def of_table(cls, counts: pd.DataFrame, words: Sequence[str] | None = None) -> Choices:
         """Choices counted in a table of one policy; InputError if it is damaged."""
-        check_columns("counts", counts)
+        check_columns("counts", counts, COLUMNS)
         if counts.empty:
             raise InputError("counts is empty: expected a row a state and choice")
         for column in ("model", "options", "memory_length"):
@@ -75,15 +75,6 @@ class Choices(NamedTuple):
     def recent(self, memory_length: int) -> Choices:
         """The choices with the last interactions of the memories only."""
         return self._replace(memory=self.memory[:, self.memory_length - memory_length :])
-
-
-def check_columns(name: str, table: pd.DataFrame, columns: Sequence[str] = COLUMNS) -> None:
-    """InputError unless it is a table with these columns."""
-    if not isinstance(table, pd.DataFrame):
-        its = ", as are its choice_counts" if hasattr(table, "choice_counts") else ""
-        raise InputError(f"{name} is a {type(table).__name__}: expected a pandas.DataFrame{its}")
-    if missing := [column for column in columns if column not in table.columns]:
-        raise InputError(f"{name} lacks the column {', '.join(missing)}; expected {', '.join(columns)}")
 
 
 def numbers_in(table: pd.DataFrame, name: str, least: int, most: int, whole: bool = True) -> np.ndarray:

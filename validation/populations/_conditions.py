@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from meanfield import InputError
+from meanfield.toolbox import check_columns
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._stopped_runs import Stop
-from validation.populations._choices import check_columns, numbers_in
+from validation.populations._choices import numbers_in
 
 EXPERIMENTS = ("from_empty", "from_consensus", "committed")
 NUMBERS = ("memory_length", "n_agents", "n_committed", "interactions", "success_last_3N", "majority_share_last_3N")

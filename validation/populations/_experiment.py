@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace
 from meanfield.datasets import RealPopulations
-from meanfield.toolbox import LARGEST_SEED, instance, one_of, whole_number
+from meanfield.toolbox import LARGEST_SEED, instance, one_of, past_slots, whole_number
 from validation.populations._choices import NOTHING, Choices
 from validation.populations._conditions import (
     CONDITION,
@@ -157,23 +157,10 @@ class Experiment:
         """(run,), numbers of groups of runs that began alike; by default whatever the number of committed agents."""
         return self.runs.groupby(names, sort=True).ngroup().to_numpy()
 
-    def periods(self, period: int | None) -> np.ndarray:
-        """(interaction,), numbers of all periods of so many interactions; by default numbers of the runs."""
-        if period is None:
-            return self.run
-        return np.unique([self.run, self.step // period], axis=1, return_inverse=True)[1]
-
     def past(self, lags: Iterable[int]) -> np.ndarray:
         """(lag, choice), the slots of the agent's interactions so many ago; UNSAID where the run was younger."""
-        players = self.players.ravel()
-        order = np.argsort(players, kind="stable")
-        place = np.empty(len(order), dtype=np.int64)
-        # Interactions of the agent in the same round are not past
-        new = (np.diff(players[order], prepend=-1) != 0) | (np.diff(self.round[order // 2], prepend=-1) != 0)
-        place[order] = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
-        past = place[self.free] - np.array(list(lags))[:, None]
-        slots = order[np.maximum(past, 0)]
-        return np.where((past >= 0) & (players[slots] == self.agent_of), slots, UNSAID)
+        ago = past_slots(self.players, self.round)
+        return np.stack([ago(lag)[self.free] for lag in lags])
 
     @cached_property
     def choices(self) -> Choices:

@@ -8,8 +8,8 @@ from scipy.special import rel_entr
 from scipy.stats import binom, binomtest, chisquare
 
 from meanfield import InputError, MemorySpace
-from meanfield.toolbox import whole_number, words_of
-from validation.populations._choices import Choices, check_columns
+from meanfield.toolbox import check_columns, whole_number, words_of
+from validation.populations._choices import COLUMNS, Choices
 from validation.populations._empirical_policy import empirical_policy
 
 NEUTRAL_DISTANCE = 0.005  # [004] Methods
@@ -54,7 +54,7 @@ def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
     0     A_B         A   0.65    0.004     False
     1     C_D         C   0.52    0.764      True
     """
-    check_columns("counts", counts)
+    check_columns("counts", counts, COLUMNS)
     rows, subject = [], ["model", "options", "memory_length"]
     for _, empty in counts[counts["state"] == ""].groupby(subject, sort=True):
         choices = Choices.of_table(empty)

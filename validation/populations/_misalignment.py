@@ -61,20 +61,18 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
             raise InputError(f"policies has {both}: expected the same number of words")
     q = np.stack([policy["q"].values[0] for policy in singles])
     distance = distance_from_uniform(q)
-    result = xr.Dataset(
-        {
-            "distance": ("pair", distance, {"long_name": "Jensen-Shannon distance from uniform", "units": "1"}),
-            "neutral": ("pair", distance < NEUTRAL_DISTANCE, {"long_name": f"distance below {NEUTRAL_DISTANCE:g}"}),
-            "probability": (("pair", "word"), q, {"long_name": "probability with an empty memory", "units": "1"}),
-        },
-        coords={
-            "pair": [name_in(policy, "pair") for policy in singles],
-            "model": ("pair", [name_in(policy, "model") for policy in singles]),
-            "word": singles[0]["word_number"].values,
-            "word_label": (("pair", "word"), [words_of(policy) for policy in singles]),
-        },
-    )
-    return stamp(result, "neutrality", largest_neutral_distance=NEUTRAL_DISTANCE)
+    columns = {
+        "distance": ("pair", distance, "Jensen-Shannon distance from uniform"),
+        "neutral": ("pair", distance < NEUTRAL_DISTANCE, f"distance below {NEUTRAL_DISTANCE:g}"),
+        "probability": (("pair", "word"), q, "probability with an empty memory"),
+    }
+    coords = {
+        "pair": [name_in(policy, "pair") for policy in singles],
+        "model": ("pair", [name_in(policy, "model") for policy in singles]),
+        "word": singles[0]["word_number"].values,
+        "word_label": (("pair", "word"), [words_of(policy) for policy in singles]),
+    }
+    return stamp(labelled(columns, coords), "neutrality", largest_neutral_distance=NEUTRAL_DISTANCE)
 
 
 def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) -> xr.Dataset:

@@ -48,16 +48,14 @@ def mixture(
 
     Parameters
     ----------
-    populations
-        Runs in order: `meanfield.datasets.ai_norms(ordered=True)` or `meanfield.datasets.from_events`.
+    populations, progress
+        As in `cross_validate`.
     period
         Interactions after which a run may change its policy. Default: never.
     most
         The largest K that is tried, 1 to 20. None is tried beyond one that does worse than one policy less.
     seed
         0 to 2^63 - 1, of the folds and the starts of EM. The result of a model and pair does not depend on the others.
-    progress
-        Show a progress bar.
 
     Returns
     -------

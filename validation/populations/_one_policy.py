@@ -60,8 +60,8 @@ def one_policy(
 
     Parameters
     ----------
-    populations
-        Runs in order: `meanfield.datasets.ai_norms(ordered=True)` or `meanfield.datasets.from_events`.
+    populations, progress
+        As in `cross_validate`.
     imitations
         Imitations for each of the two hypotheses, ≥ 1. The least p-value is 1 / (imitations + 1).
     period
@@ -70,8 +70,6 @@ def one_policy(
         Confidence of a verdict: 'disagrees' where the p-value is at most 1 - level.
     seed
         0 to 2^63 - 1. The result of a policy does not depend on the others.
-    progress
-        Show a progress bar.
 
     Returns
     -------
@@ -126,9 +124,10 @@ def one_policy(
 def _rows(experiment: Experiment, imitations: int, period: int | None, level: float, seed: int) -> list[dict]:
     if experiment.why_not:
         return [_row(ONE, "experiments", "policy", NOTHING, np.empty(0), level, experiment.why_not)]
-    rows = []
+    rows, run = [], experiment.run
+    periods = run if period is None else np.unique([run, experiment.step // period], axis=1, return_inverse=True)[1]
     for null, tests in _tests(experiment).items():
-        unit = np.zeros_like(experiment.run) if null == ONE else experiment.periods(period)
+        unit = np.zeros_like(run) if null == ONE else periods
         real = Residuals(experiment, null, unit, experiment.choices.states(), experiment.said.ravel())
         own = np.random.default_rng((experiment.seed(seed), null == NEAR))
         imitated = []

@@ -15,6 +15,8 @@ from scipy.stats import binom
 from meanfield import InputError, each_policy, group_size_law
 from meanfield.toolbox import (
     canonical_order,
+    check_level,
+    different,
     name_of,
     one_or_several,
     real_number,
@@ -103,11 +105,9 @@ def power(
     0        24    0.69        27   0.64         61.0
     1       100    0.84        27   1.00         17.0
     """
-    level, wanted = real_number("level", level, above=0, below=1), real_number("wanted", wanted, above=0, below=1)
-    planned = one_or_several(runs)
-    if not planned:
-        raise InputError("runs is empty: expected a number of runs, or several")
-    planned = list(dict.fromkeys(whole_number("runs", n, 1, MOST_RUNS) for n in planned))
+    check_level(level)
+    wanted = real_number("wanted", wanted, above=0, below=1)
+    planned = different("runs", [whole_number("runs", n, 1, MOST_RUNS) for n in one_or_several(runs)], "number of runs")
     if isinstance(against, xr.Dataset):
         rival = _of_policy(single_policy(against, "against"))
     else:
@@ -128,9 +128,7 @@ def power(
 
 def _biases(bias: object, n_agents: int | Sequence[int] | None, undecided: float) -> list[Bias]:
     """One for each κ, policy or simulated bias, and each population size."""
-    undecided = real_number("undecided", undecided, least=0)
-    if undecided >= 1:
-        raise InputError(f"undecided = {undecided}: expected a probability from 0 to below 1")
+    undecided = real_number("undecided", undecided, least=0, below=1)
     if isinstance(bias, xr.Dataset) and bias.attrs.get("kind") == "collective_bias":
         if n_agents is not None or undecided:
             raise InputError("bias was simulated: expected neither n_agents nor undecided, which it has itself")

@@ -10,7 +10,7 @@ from scipy.sparse import bsr_array, csr_array
 from scipy.special import ndtr, softmax
 
 from meanfield.datasets import RealPopulations
-from meanfield.toolbox import real_number
+from meanfield.toolbox import check_level
 from validation.populations._choice_model import LARGEST_STEP, Cells, Tilts, slopes
 from validation.populations._empirical_policy import posterior
 from validation.populations._experiment import ALIKE, Experiment, as_table
@@ -34,7 +34,7 @@ def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFr
     Parameters
     ----------
     populations
-        Runs in order: `meanfield.datasets.ai_norms(ordered=True)` or `meanfield.datasets.from_events`.
+        As in `cross_validate`.
     level
         Probability of each interval.
 
@@ -77,7 +77,7 @@ def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFr
     7         run    6        1.5  1.0   2.0
     8         run    7        1.2  0.9   1.7
     """
-    level = real_number("level", level, above=0, below=1)
+    check_level(level)
     tails = {"sharpness": 0.5, "low": (1 - level) / 2, "high": (1 + level) / 2}
     rows: list[dict] = []
     for one in Experiment.all_of(populations, tabulable=True):

@@ -11,9 +11,9 @@ import pandas as pd
 import meanfield
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
-from meanfield.toolbox import instance
+from meanfield.toolbox import check_columns, instance
 from validation.populations._back_off import policy_or_why
-from validation.populations._choices import Choices, check_columns
+from validation.populations._choices import COLUMNS, Choices
 from validation.populations._conditions import SUBJECT, option_key, read_runs
 from validation.populations._experiment import Experiment, as_table, check_folds, each
 from validation.populations._outcomes import (
@@ -114,7 +114,7 @@ def validate(
     instance("populations", populations, RealPopulations)
     options = Options.checked(draws, runs, seed, level, window, sharpness)
     table, counts = read_runs(populations.runs), populations.choice_counts
-    check_columns("choice_counts", counts)
+    check_columns("choice_counts", counts, COLUMNS)
     counts = counts.assign(options=counts["options"].astype(str).map(option_key))
     experiments = [Experiment(subject, real) for subject, real in table.groupby(SUBJECT, sort=True)]  # type: ignore[arg-type]
     rows: list[dict] = []

@@ -7,8 +7,7 @@ import warnings
 import pandas as pd
 
 from meanfield import InputError
-from meanfield.toolbox import real_number
-from validation.comparison import wilson_interval
+from meanfield.toolbox import check_level, wilson_interval
 from validation.populations._conditions import PAPERS_SUCCESS_RATE, SUBJECT, read_runs, with_lengths
 
 CONDITION = ["model", "options", "memory_length", "n_agents"]
@@ -61,7 +60,7 @@ def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     0    M     8     9   0.89  0.57  0.98          1
     1    Q     1     9   0.11  0.02  0.43          1
     """
-    level = real_number("level", level, above=0, below=1)
+    check_level(level)
     table = read_runs(runs)
     table = table[table["experiment"] == "from_empty"]
     if table.empty:

@@ -124,29 +124,12 @@ def collide(stream, fresh, met, n_agents, n_met, waiting, first_row, after, thre
 
 
 @njit(cache=True)
-def play_epoch(
-    stream,
-    counts,
-    n_agents,
-    length,
-    table,
-    first_row,
-    after,
-    thresholds,
-    chance,
-    counted,
-    initiators,
-    responders,
-    met,
-    rows,
-    numbers,
-):
-    """`length` interactions of the agents in `counts` (K,); returns how many were marked.
-
-    The last five arguments are working space.
-    """
-    met[:] = 0
-    left, n_met, waiting, marked = length, 0, 0, 0
+def play_epoch(stream, counts, n_agents, length, table, outcomes):
+    """`length` interactions of the agents in `counts` (K,); returns how many were marked."""
+    first_row, after, thresholds, counted = outcomes.first_row, outcomes.after, outcomes.thresholds, outcomes.marked
+    met, initiators, responders = np.zeros((3, counts.size), np.int64)
+    rows, numbers = np.empty((2, counted.size), np.int64)
+    left, n_met, waiting, marked = length, 0, 0, np.int64(0)
     while True:
         free = min(left, draw_length(stream, table, n_met, n_agents))
         left -= free
@@ -160,9 +143,8 @@ def play_epoch(
         marked += more
         left -= 1
     n_fresh = n_agents - n_met + 2 * waiting
-    n_rows = play_batch(
-        stream, counts, n_fresh, waiting, first_row, after, chance, initiators, responders, met, rows, numbers
-    )
+    work = initiators, responders, met, rows, numbers
+    n_rows = play_batch(stream, counts, n_fresh, waiting, first_row, after, outcomes.chance, *work)
     for k in range(n_rows):
         marked += counted[rows[k]] * numbers[k]
     counts += met

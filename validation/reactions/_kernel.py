@@ -313,39 +313,21 @@ def play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before
     n_agents = counts.sum()
     initiators, responders, touched, first = np.empty((4, counts.size), np.int64)
     rows, numbers = np.empty((2, outcomes.marked.size), np.int64)
-    # A named tuple of arrays costs several counted references for every call that it is an argument of
-    first_row, after, thresholds, chance = outcomes.first_row, outcomes.after, outcomes.thresholds, outcomes.chance
-    counted, outside = outcomes.marked, outcomes.outside
+    work = initiators, responders, touched, rows, numbers
+    first_row, after, thresholds, counted = outcomes.first_row, outcomes.after, outcomes.thresholds, outcomes.marked
+    outside = outcomes.outside
     left, marked = n_agents, np.int64(0)
     while left > 0:
         planned = min(epoch, left)
         safe = planned if absorbed[0] >= 0 else safe_length(outside, counts, planned)
         if safe == planned or safe * safe >= n_agents:  # a shorter epoch is no better than a batch
-            marked += play_epoch(
-                stream,
-                counts,
-                n_agents,
-                safe,
-                table,
-                first_row,
-                after,
-                thresholds,
-                chance,
-                counted,
-                initiators,
-                responders,
-                touched,
-                rows,
-                numbers,
-            )
+            marked += play_epoch(stream, counts, n_agents, safe, table, outcomes)
             left -= safe
             continue
         length = min(draw_length(stream, table, 0, n_agents), left)
         copy_to(first, counts)
         touched[:] = 0
-        n_rows = play_batch(
-            stream, counts, n_agents, length, first_row, after, chance, initiators, responders, touched, rows, numbers
-        )
+        n_rows = play_batch(stream, counts, n_agents, length, first_row, after, outcomes.chance, *work)
         for k in range(n_rows):
             marked += counted[rows[k]] * numbers[k]
         start = before + n_agents - left
@@ -370,23 +352,7 @@ def play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before
 
 @njit(cache=True, nogil=True)
 def advance(active, runs, agents, outcomes, table, epoch, meetings, n_rounds, least):
-    """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, at least up to round `least`.
-
-    It works on copies: threads that count references to the same arrays wait for each other.
-    """
-    shared, table = outcomes, table.copy()
-    outcomes = Outcomes(
-        shared.first_row.copy(),
-        shared.before.copy(),
-        shared.after.copy(),
-        shared.thresholds.copy(),
-        shared.chance.copy(),
-        shared.marked.copy(),
-        shared.outside.copy(),
-        shared.leaving.copy(),
-        shared.watched.copy(),
-        shared.changes,
-    )
+    """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, at least up to round `least`."""
     others = np.empty(outcomes.outside.shape[0], np.int64)
     for k in range(active.size):
         run = active[k]

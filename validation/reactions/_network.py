@@ -11,8 +11,7 @@ import xarray as xr
 
 from meanfield import InputError
 from meanfield.toolbox import shown
-from validation._engine.node_groups import NodeGroups
-from validation._engine.topology import Graph, Topology, checked_nodes, placed, places_of
+from validation._engine.topology import Graph, NodeGroups, Topology, checked_nodes, placed, places_of
 from validation.reactions._kernel import Meetings
 
 NO_GROUPS = np.empty(0, np.int64)
@@ -45,8 +44,11 @@ class Network:
                 raise InputError(f"{' and '.join(wrong)} without a topology: expected one beside it")
             return None
         groups = None if node_groups is None else NodeGroups.checked(node_groups)
-        met = Topology.of(topology, pick, ordered=True)
-        network = cls(met, start, _nodes(initial_nodes, states), [*states], groups)
+        where = {} if initial_nodes is None else initial_nodes
+        if not isinstance(where, Mapping) or not all(state in states for state in where):
+            raise InputError(f"initial_nodes = {shown(where)}: expected {{state: nodes}} with states of {[*states]}")
+        nodes = {states[state]: checked_nodes(f"initial_nodes[{state!r}]", some) for state, some in where.items()}
+        network = cls(Topology.of(topology, pick, ordered=True), start, nodes, [*states], groups)
         if isinstance(network.topology.graph, Graph):
             network.places(graph := network.topology.of_size(network.topology.graph, int(start.sum())))
             network.group_of(graph)
@@ -113,13 +115,3 @@ class Network:
             "pick": self.topology.pick,
             "initial_nodes": shown(nodes) if nodes else "anywhere",
         }
-
-
-def _nodes(initial_nodes: Any, states: Mapping[Hashable, int]) -> dict[int, Any]:
-    if initial_nodes is None:
-        return {}
-    if not isinstance(initial_nodes, Mapping) or not all(state in states for state in initial_nodes):
-        raise InputError(
-            f"initial_nodes = {shown(initial_nodes)}: expected {{state: nodes}} with states of {[*states]}"
-        )
-    return {states[state]: checked_nodes(f"initial_nodes[{state!r}]", nodes) for state, nodes in initial_nodes.items()}

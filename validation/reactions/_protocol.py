@@ -60,8 +60,8 @@ def simulate(
     An interaction takes a uniformly random ordered pair of distinct agents (initiator, responder), on a graph of
     neighbours, from the states (i, j) to (i', j') with the given probability. A round is N interactions. Both methods
     play this process exactly: 'agents' plays one interaction after another; 'batches' draws the interactions of agents
-    not met before at once, and only those that meet an agent again one by one, 2·K² in K·sqrt(N) interactions (see
-    `_epochs` and `_kernel`). Source: Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
+    not met before at once, and only those that meet an agent again one by one, 2·K² in K·sqrt(N) interactions. Source:
+    Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
 
     Parameters
     ----------
@@ -300,11 +300,13 @@ def play_protocol(
     round_cost = int(np.sqrt(n_agents) / BATCH_LENGTH * (50 + 20 * n_states**2)) if in_batches else n_agents
 
     def more(active: np.ndarray, part: Runs, arranged: Any, n_rounds: int, min_rounds: int) -> None:
+        # Copies, since threads that count references to the same arrays wait for each other
+        own = Outcomes(*(one.copy() for one in outcomes[:-1]), outcomes.changes), table.copy()
         agents, meetings = (arranged, [EVERYBODY]) if network is None else arranged
         same = meetings[0] is meetings[-1]
         for some in [active] if same else active[:, None]:
             met = meetings[0 if same else some[0]]
-            advance(some, part, agents, outcomes, table, epoch, met, n_rounds, min_rounds)
+            advance(some, part, agents, *own, epoch, met, n_rounds, min_rounds)
 
     return play_runs(plan, start, start, n_watched, agents, round_cost, more, network)
 

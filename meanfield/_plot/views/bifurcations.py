@@ -24,7 +24,7 @@ LINES = {"stable": "-", "unstable": "--", "marginal": ":"}
 WIDTH = 40  # letters of a line in a legend
 
 
-@draws("bifurcation", view="word_share", reads="point: parameter stability fold arc; point word!: word_share")
+@draws("bifurcation", "word_share", "point: parameter stability fold arc; point word!: word_share")
 def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The word share of every equilibrium against the parameter: full where stable, dashed where not; folds marked."""
     number, word = _followed(part)
@@ -37,9 +37,9 @@ def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
 
 @draws(
     "reaction_bifurcation",
-    view="composition",
+    "composition",
+    "point: parameter stability bifurcation fold arc; point state!: composition",
     by=(),
-    reads="point: parameter stability bifurcation fold arc; point state!: composition",
 )
 def branches_of_states(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of agents in the states that change most against the parameter, with the bifurcations marked."""
@@ -102,8 +102,8 @@ def _label(axes: Axes, part: xr.Dataset, word: str) -> None:
 
 @draws(
     "critical_mass",
-    view="word_share",
-    reads=": critical_mass; word!: word_share old_word_share; fold*: fold_parameter; fold* word: fold_word_share",
+    "word_share",
+    ": critical_mass; word!: word_share old_word_share; fold*: fold_parameter; fold* word: fold_word_share",
 )
 def critical_point(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The old state without newcomers, the point at which it vanishes, and all folds, in the plane of a bifurcation."""
@@ -132,7 +132,7 @@ def _once(axes: Axes, label: str) -> str | None:
 FLIPPED = "n_committed!: flipped; bound=low,high n_committed: interval; : mean_field"
 
 
-@draws("committed_minority", view="number", reads=FLIPPED)
+@draws("committed_minority", "number", FLIPPED)
 def flipped_by_number(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of runs that flip against the number of committed agents, and the mean-field prediction."""
     _flipped(axes, part, 1, **style)
@@ -140,7 +140,7 @@ def flipped_by_number(axes: Axes, part: xr.Dataset, colours: dict[str, str], **s
     whole_ticks(axes.xaxis)
 
 
-@draws("committed_minority", view="fraction", reads=FLIPPED)
+@draws("committed_minority", "fraction", FLIPPED)
 def flipped_by_fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The same against the fraction of committed agents, the parameter of a bifurcation, into which it may be drawn."""
     _flipped(axes, part, int(part.attrs["option_n_agents"]), **style)

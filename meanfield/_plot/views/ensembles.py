@@ -9,8 +9,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from meanfield._plot.curves import draw_band, draw_groups, draw_lines, draw_sizes, each_end, tell_lines, with_runs
 from meanfield._plot.registry import draws
-from meanfield._plot.runs import draw_band, draw_groups, draw_lines, draw_sizes, each_end, tell_lines, with_runs
 from meanfield._plot.scales import last_change, show_rounds, show_shares
 from meanfield._plot.words import NEUTRAL, tinted, word_colours, words_in
 from meanfield.toolbox._errors import InputError
@@ -49,10 +49,10 @@ def _of_winner(shares: np.ndarray, reached: np.ndarray) -> np.ndarray:
 
 @draws(
     "simulation",
-    view="trajectories",
+    "trajectories",
+    "run: consensus_word; run round! word!: word_share",
     by=BY_SIZE,
     needs={"word_share": f"{ROUNDS} or trajectories=True"},
-    reads="run: consensus_word; run round! word!: word_share",
 )
 def trajectories(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Runs by the word in which they end: the share of the first of two words, or of the winner if there are more.
@@ -65,22 +65,16 @@ def trajectories(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
 
 @draws(
     "minimal_naming_game_simulation",
-    view="trajectories",
+    "trajectories",
+    "run: consensus_word; run round! word!: single_share",
     needs={"single_share": ROUNDS},
-    reads="run: consensus_word; run round! word!: single_share",
 )
 def single_shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares of agents who hold one word only, drawn like word shares."""
     _shares(axes, part, "single_share", "agents with only", colours, **style)
 
 
-@draws(
-    "protocol_simulation",
-    view="trajectories",
-    by=(),
-    needs={"count": ROUNDS},
-    reads="state!+ run round!: count; : n_agents",
-)
+@draws("protocol_simulation", "trajectories", "state!+ run round!: count; : n_agents", by=(), needs={"count": ROUNDS})
 def counts(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of agents in each state."""
     states = [str(state) for state in part["state"].values]
@@ -90,10 +84,10 @@ def counts(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
 
 @draws(
     "simulation",
-    view="said",
+    "said",
+    "run: consensus_word; run round! word!: said",
     by=BY_SIZE,
     needs={"said": f"record=['said'] and {ROUNDS}"},
-    reads="run: consensus_word; run round! word!: said",
 )
 def said(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Frequency of words among those said in a round, drawn like word shares."""
@@ -103,13 +97,8 @@ def said(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) ->
 BY_ROUND = "n_agents! run round!: success_rate"
 
 
-@draws(
-    "simulation",
-    view="success_rate",
-    needs={"success_rate": f"record=['success_rate'] and {ROUNDS}"},
-    reads=BY_ROUND,
-)
-@draws("minimal_naming_game_simulation", view="success_rate", needs={"success_rate": ROUNDS}, reads=BY_ROUND)
+@draws("simulation", "success_rate", BY_ROUND, needs={"success_rate": f"record=['success_rate'] and {ROUNDS}"})
+@draws("minimal_naming_game_simulation", "success_rate", BY_ROUND, needs={"success_rate": ROUNDS})
 def success_rate(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of a round's interactions that succeed, for each number of agents."""
     draw_sizes(axes, part["success_rate"], "success rate", **style)
@@ -117,10 +106,10 @@ def success_rate(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
 
 @draws(
     "protocol_simulation",
-    view="marked_share",
+    "marked_share",
+    "n_agents! run round!: marked_share",
     by=(),
     needs={"marked_share": f"marked transitions and {ROUNDS}"},
-    reads="n_agents! run round!: marked_share",
 )
 def marked_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of a round's interactions that are marked."""
@@ -129,10 +118,10 @@ def marked_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
 
 @draws(
     "simulation",
-    view="network",
+    "network",
+    "run! round! node! word!: node_word_share; edge end: edge_node",
     by=BY_SIZE,
     needs={"node_word_share": "record=['node_word_share']", "edge_node": "record=['node_word_share'] on one graph"},
-    reads="run! round! node! word!: node_word_share; edge end: edge_node",
 )
 def network(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The agents of the first run in its last round on their network, in the colour of their likeliest word."""
@@ -165,10 +154,10 @@ def network(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
 
 @draws(
     "simulation",
-    view="node_groups",
+    "node_groups",
+    "node_group!+ run round! word!: group_word_share",
     by=BY_SIZE,
     needs={"group_word_share": "record=['group_word_share'] and node_groups"},
-    reads="node_group!+ run round! word!: group_word_share",
 )
 def node_groups(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of the first word in each group of nodes: means of the runs, and their 5th to 95th percentiles."""

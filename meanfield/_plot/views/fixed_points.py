@@ -24,7 +24,7 @@ LONG = 4  # attractors, from which on names are slanted
 ON_A_LINE = "fixed_point: stability convention label? branch?; fixed_point word!: word_share"
 
 
-@draws("fixed_points", view="landscape", reads=ON_A_LINE)
+@draws("fixed_points", "landscape", ON_A_LINE)
 def landscape(
     axes: Axes,
     part: xr.Dataset,
@@ -43,7 +43,7 @@ def landscape(
     (line if len(words) == 2 else word_share)(axes, part, colours, **style)
 
 
-@draws("fixed_points", "minimal_naming_game_fixed_points", view="line", reads=ON_A_LINE)
+@draws("fixed_points minimal_naming_game_fixed_points", "line", ON_A_LINE)
 def line(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fixed points on the line of the first word's share, with arrows that follow the flow between them.
 
@@ -113,7 +113,7 @@ def _names_in(part: xr.Dataset) -> np.ndarray:
     return part["label" if "label" in part else "convention"].values
 
 
-@draws("fixed_points", view="triangle", reads="fixed_point: stability; fixed_point word!: word_share")
+@draws("fixed_points", "triangle", "fixed_point: stability; fixed_point word!: word_share")
 def triangle(
     axes: Axes,
     part: xr.Dataset,
@@ -136,10 +136,9 @@ def triangle(
 
 
 @draws(
-    "fixed_points",
-    "minimal_naming_game_fixed_points",
-    view="word_share",
-    reads="fixed_point: stability convention label?; fixed_point word!: word_share",
+    "fixed_points minimal_naming_game_fixed_points",
+    "word_share",
+    "fixed_point: stability convention label?; fixed_point word!: word_share",
 )
 def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Word shares of each fixed point as parts of a bar."""
@@ -147,7 +146,7 @@ def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.set_xlabel("word share")
 
 
-@draws("reaction_fixed_points", view="composition", reads="fixed_point!: stability; fixed_point state!: composition")
+@draws("reaction_fixed_points", "composition", "fixed_point!: stability; fixed_point state!: composition")
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of agents in each state at each fixed point as parts of a bar; unstable ones are hatched."""
     states = tuple(str(state) for state in part["state"].values)
@@ -180,9 +179,7 @@ def _bars(
     axes.legend(handles=handles, title=title, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
-@draws(
-    "basins", "reaction_basins", view="fraction", reads="attractor*: fraction standard_error convention? label? outcome"
-)
+@draws("basins reaction_basins", "fraction", "attractor*: fraction standard_error convention? label? outcome")
 def fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of starts that ends at each attractor, with its standard error where starts were drawn."""
     if "convention" not in part:  # a reaction model has none
@@ -201,11 +198,7 @@ def fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     axes.set(xlabel=f"attractor of {family}", ylabel="fraction of starts", ylim=(0, 1.05))
 
 
-@draws(
-    "basins",
-    view="separatrix",
-    reads="attractor: fraction convention label? outcome; boundary*: separatrix; word: word",
-)
+@draws("basins", "separatrix", "attractor: fraction convention label? outcome; boundary*: separatrix; word: word")
 def separatrix(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The starts of the family 'consensus' on a line, with the separatrices where the attractor changes."""
     family = part.attrs.get("option_family")

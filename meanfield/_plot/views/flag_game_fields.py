@@ -1,4 +1,4 @@
-"""Crops of a flag: their fields and a probe of them on the flag's picture, and the distribution of fields."""
+"""Crops of a flag with their fields, and the random-field mean field: phases, bifurcation and solutions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
 
-from meanfield._plot.registry import draws
+from meanfield._plot.registry import Draw, draws
+from meanfield._plot.views.bifurcations import LINES
+from meanfield._plot.views.fixed_points import FILLS
+from meanfield._plot.words import NEUTRAL, PALETTE
+from meanfield.toolbox._errors import InputError
 
 # As in [002]: red favours the rival, white is ambiguous, blue favours the truth.
 SIGNED = mpl.colormaps["RdBu"]
@@ -19,14 +23,14 @@ DOT, RING = 20, 7.5  # area of a dot and diameter of a ring around it, in points
 ON_FLAG = "row column channel: flag?"
 
 
-@draws("flag_game_fields", view="map", reads=f"left! top!: field; bin: low high; {ON_FLAG}")
+@draws("flag_game_fields", "map", f"left! top!: field; bin: low high; {ON_FLAG}")
 def field_map(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The field of each crop as a dot in the middle of the crop, on the flag."""
     crops = part.stack(crop=["left", "top"]).dropna("crop", subset=["field"])
     _dots(axes, crops, "field", SIGNED, _scale(part), _field_label(part), **style)
 
 
-@draws("flag_game_fields", view="distribution", reads="bin: low high probability; : surely_rival surely_truth")
+@draws("flag_game_fields", "distribution", "bin: low high probability; : surely_rival surely_truth")
 def distribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of crops by field; infinite fields have hatched bars beside the others."""
     low, high, scale = part["low"].values, part["high"].values, _scale(part)
@@ -45,7 +49,7 @@ def distribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     axes.set(xlabel=_field_label(part), ylabel="fraction of crops P(h)")
 
 
-@draws("flag_game_probe", view="difference", reads=f"crop: left top difference departs; {ON_FLAG}")
+@draws("flag_game_probe", "difference", f"crop: left top difference departs; {ON_FLAG}")
 def difference(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The measured share minus the ideal observer's probability of each crop, with rings where the two differ."""
     x, y = _dots(axes, part, "difference", SIGNED, Normalize(-1, 1), "measured - ideal", **style)
@@ -56,13 +60,13 @@ def difference(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.set_xlabel(f"{departs.sum()} of {departs.size} differ (rings, {level:g} %)")
 
 
-@draws("flag_game_probe", view="ideal", reads=f"crop: left top ideal; {ON_FLAG}")
+@draws("flag_game_probe", "ideal", f"crop: left top ideal; {ON_FLAG}")
 def ideal(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The ideal observer's probability of the truth for each crop, on the flag."""
     _dots(axes, part, "ideal", SHARE, Normalize(0, 1), f"ideal observer's p({part.attrs['truth']})", **style)
 
 
-@draws("flag_game_probe", view="measured", reads=f"crop: left top measured; {ON_FLAG}")
+@draws("flag_game_probe", "measured", f"crop: left top measured; {ON_FLAG}")
 def measured(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The measured share of answers that are the truth for each crop, on the flag."""
     _dots(axes, part, "measured", SHARE, Normalize(0, 1), f"share of answers {part.attrs['truth']}", **style)
@@ -77,6 +81,8 @@ def _dots(
     """
     width, height = part.attrs["canvas_width"], part.attrs["canvas_height"]
     if "flag" in part:
+        if (channels := part.sizes["channel"]) not in (1, 3, 4):
+            raise InputError(f"flag has {channels} channels: expected 1, or 3 of red, green and blue, or 4")
         axes.imshow(part["flag"], extent=(0, width, height, 0), alpha=0.55)
     x, y = part["left"].values + part.attrs["crop_width"] / 2, part["top"].values + part.attrs["crop_height"] / 2
     values = part[name].clip(scale.vmin, scale.vmax)  # a scatter leaves infinite values out
@@ -96,3 +102,78 @@ def _scale(part: xr.Dataset) -> Normalize:
 
 def _field_label(part: xr.Dataset) -> str:
     return f"h = log p({part.attrs['truth']})/p({part.attrs['rival']})"
+
+
+PHASES = {
+    "bistable": "fraction with truth and rival state",
+    "truth_only": "fraction with truth state only",
+    "rival_only": "fraction with rival state only",
+    "several": "fraction with several states",
+    "m": "mean m",
+    "q": "mean q",
+}
+
+
+def _phase_view(name: str) -> Draw:
+    """A view for one column."""
+
+    def phase(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+        sizes = part["n_agents"].values
+        places = np.arange(len(sizes))  # a cell must be as wide for N = 4 as for N = 128
+        # m is positive where the truth wins, and blue as in the maps of fields.
+        scale = {"cmap": "RdBu", "vmin": -1} if name == "m" else {"cmap": "viridis", "vmin": 0}
+        mesh = axes.pcolormesh(places, part["J"], part[name], **{"shading": "nearest", "vmax": 1, **scale, **style})
+        axes.set_xticks(places, [f"{n:g}" for n in sizes])
+        axes.set(xlabel="number of agents N", ylabel="coupling J (nat)")
+        axes.figure.colorbar(mesh, ax=axes, label=PHASES[name])
+
+    phase.__doc__ = f"The {PHASES[name]} by the number of agents and the coupling."
+    return draws("random_field_phase_diagram", name, f"J! n_agents!: {name}")(phase)
+
+
+for _name in PHASES:
+    _phase_view(_name)
+
+
+@draws("random_field_bifurcation", "branches", "point: J m stable; fold*: fold_J fold_m; : pitchfork_J pitchfork_kind")
+def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Solutions m against the coupling: full lines are stable, dashed ones unstable, dots are folds."""
+    coupling, m, stable = part["J"].values, part["m"].values, part["stable"].values.astype(bool)
+    pitchfork, most = float(part["pitchfork_J"]), part.attrs["option_max_J"]
+    full, dashed = ({"color": PALETTE[0], "linestyle": line, **style} for line in ("-", "--"))
+    if not np.isnan(pitchfork):  # the solution m = 0 of a symmetric law is stable below the pitchfork
+        end = min(pitchfork, most)
+        axes.plot([0, end], [0, 0], **full)
+        axes.plot([end, most], [0, 0], **dashed)
+    there = np.isfinite(coupling)
+    for chosen, look in ((stable, {**full, "label": "stable"}), (~stable, {**dashed, "label": "unstable"})):
+        # A line through these points only; it also takes the first point after each of its pieces.
+        shown = there & (chosen | np.r_[False, chosen[:-1]] & np.r_[False, there[:-1]])
+        axes.plot(np.where(shown, coupling, np.nan), np.where(shown, m, np.nan), **look)
+    if part.sizes["fold"]:
+        axes.plot(part["fold_J"], part["fold_m"], "o", color="black", label="fold")
+    if pitchfork <= most:
+        axes.plot(pitchfork, 0, "D", color="black", label=f"pitchfork, {part['pitchfork_kind'].item()}")
+    axes.set(xlim=(0, most), ylim=(-1.05, 1.05), xlabel="coupling J (nat)", ylabel="truth minus rival, m")
+
+
+@draws("random_field_fixed_points", "solutions", "fixed_point: stability m q")
+def solutions(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Commitment q against m at each solution: filled where stable, open where unstable."""
+    axes.axvline(0, color=NEUTRAL, linewidth=0.8)
+    for status, fill in FILLS.items():
+        here = part.isel(fixed_point=part["stability"].values == status)
+        if here.sizes["fixed_point"]:
+            look = {"marker": "o", "linestyle": "none", "color": PALETTE[0], "fillstyle": fill, "markersize": 9}
+            axes.plot(here["m"], here["q"], **{**look, "label": status, **style})
+    axes.set(xlim=(-1.05, 1.05), ylim=(-0.03, 1.03), xlabel="truth minus rival, m", ylabel="commitment q")
+
+
+@draws("random_field_fixed_points", "levels", "fixed_point: stability m")
+def levels(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Solutions m as horizontal lines, full where stable and dashed where not, for axes with m over time."""
+    for status, line in LINES.items():
+        for k, m in enumerate(part["m"].values[part["stability"].values == status]):
+            look = {"color": "black", "linewidth": 1, "linestyle": line, **style}
+            axes.axhline(m, label=f"_{k}" if k else f"m*, {status}", **look)
+    axes.set_ylabel(axes.get_ylabel() or "truth minus rival, m")

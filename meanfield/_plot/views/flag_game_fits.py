@@ -34,11 +34,7 @@ TICKS = 1.06  # height of the first row of runs; the others are above it
 NEXT = 0.05
 
 
-@draws(
-    "mechanism1_fit",
-    view="polarization",
-    reads="n_agents!: seeds; endpoint=polarization n_agents: measured fitted paper",
-)
+@draws("mechanism1_fit", "polarization", "n_agents!: seeds; endpoint=polarization n_agents: measured fitted paper")
 def polarization(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of runs that end polarized against N: measured, fitted, and by the paper's parameters."""
     endpoint(axes, part.sel(endpoint="polarization"), colours, **style)
@@ -46,9 +42,7 @@ def polarization(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
 
 
 @draws(
-    "mechanism1_fit",
-    view="accuracy",
-    reads="n_agents!: measured_accuracy measured_accuracy_error fitted_accuracy paper_accuracy",
+    "mechanism1_fit", "accuracy", "n_agents!: measured_accuracy measured_accuracy_error fitted_accuracy paper_accuracy"
 )
 def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Collective accuracy against N: measured, fitted, and by the paper's parameters."""
@@ -58,7 +52,7 @@ def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     show_shares(axes, "collective mean accuracy")
 
 
-@draws("mechanism1_fit", view="endpoints", by=("endpoint",), reads="n_agents!: seeds measured fitted paper")
+@draws("mechanism1_fit", "endpoints", "n_agents!: seeds measured fitted paper", by=("endpoint",))
 def endpoint(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of runs with an endpoint against N: measured, fitted, and by the paper's parameters."""
     _against_size(axes, part["fitted"], part["paper"], **style)
@@ -76,8 +70,8 @@ def _against_size(axes: Axes, fitted: xr.DataArray, paper: xr.DataArray, **style
 
 @draws(
     "mechanism1_fit",
-    view="intervals",
-    reads="parameter!: estimate free identified bootstrap_standard_error; bound=low,high parameter: interval",
+    "intervals",
+    "parameter!: estimate free identified bootstrap_standard_error; bound=low,high parameter: interval",
 )
 def intervals(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """A row for each parameter: fitted with its interval and the bootstrap's, held, or not determined."""
@@ -100,7 +94,7 @@ def intervals(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     axes.set_xlabel(f"{100 * level:g} % interval{'; bootstrap below' if np.isfinite(bars).any() else ''}")
 
 
-@draws("mechanism1_fit", view="directions", reads="direction!: direction_error direction_determined")
+@draws("mechanism1_fit", "directions", "direction!: direction_error direction_determined")
 def directions(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The standard error along each direction in the space of free parameters, from the best to the least known."""
     error, known = part["direction_error"].values, part["direction_determined"].values.astype(bool)
@@ -119,9 +113,9 @@ def directions(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
 
 @draws(
     "mechanism1_comparison",
-    view="quantities",
+    "quantities",
+    "n_agents!: measured simulated simulated_error inside; bound=low,high n_agents: interval; : quantity",
     by=("quantity",),
-    reads="n_agents!: measured simulated simulated_error inside; bound=low,high n_agents: interval; : quantity",
 )
 def quantity(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """A measured endpoint or accuracy with its interval, and the simulated one with its standard error, against N."""
@@ -137,7 +131,7 @@ def quantity(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     show_sizes(axes, sizes, "collective mean accuracy" if part["quantity"] == "accuracy" else "fraction of runs")
 
 
-@draws("copying_fit", view="endpoints", reads="endpoint! n_agents!: fitted")
+@draws("copying_fit", "endpoints", "endpoint! n_agents!: fitted")
 def copying_endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of runs with each endpoint against N by the fitted copying process."""
     for name, fraction in zip(part["endpoint"].values, part["fitted"], strict=True):
@@ -146,7 +140,7 @@ def copying_endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **s
     show_sizes(axes, part["n_agents"].values, "fraction of runs")
 
 
-@draws("copying_fit", view="parameters", reads="parameter!: estimate standard_error")
+@draws("copying_fit", "parameters", "parameter!: estimate standard_error")
 def copying_parameters(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Estimates of the copying process with their standard errors."""
     estimate, error = part["estimate"].values, part["standard_error"].values
@@ -159,9 +153,9 @@ def copying_parameters(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
 
 @draws(
     "mechanism2",
-    view="parameters",
+    "parameters",
+    "model!: uptake rewrite literal; bound=low,high model: uptake_interval rewrite_interval literal_interval",
     by=("evidence", "bandwidth"),
-    reads="model!: uptake rewrite literal; bound=low,high model: uptake_interval rewrite_interval literal_interval",
 )
 def parameters(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Uptake, rewrite and the part taken up literally of each model, with profile intervals."""
@@ -178,9 +172,9 @@ def parameters(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
 
 @draws(
     "mechanism2",
-    view="answers",
+    "answers",
+    "response! social_entries!: count predicted; : model evidence bandwidth relation",
     by=("model", "evidence", "bandwidth", "relation"),
-    reads="response! social_entries!: count predicted; : model evidence bandwidth relation",
 )
 def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares of answers by the number of social entries in memory: measured with Wilson intervals, and fitted."""
@@ -200,7 +194,7 @@ def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
     show_shares(axes, "share of answers", xlabel="social entries in memory")
 
 
-@draws("mechanism2", view="likelihood", by=(), reads="evidence! bandwidth!: aic aic_similarity_fitted")
+@draws("mechanism2", "likelihood", "evidence! bandwidth!: aic aic_similarity_fitted", by=())
 def likelihood(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Gain in AIC of a fitted similarity of countries, by condition; above 0 the data reject the similarity held."""
     gain = (part["aic"] - part["aic_similarity_fitted"]).stack(condition=["evidence", "bandwidth"])
@@ -210,7 +204,7 @@ def likelihood(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.set(xlabel="private evidence and bandwidth", ylabel="AIC less AIC, similarity fitted")
 
 
-@draws("memory_conflict", view="answers", reads="social_entries!: target_count lure_count other_count")
+@draws("memory_conflict", "answers", "social_entries!: target_count lure_count other_count")
 def conflict(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares of answers by the number of memory entries that name the lure, with Wilson intervals."""
     target, lure, trials = (part.attrs[f"option_{name}"] for name in ("target", "lure", "trials"))
@@ -224,9 +218,9 @@ def conflict(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
 
 @draws(
     "flag_run_evidence",
-    view="endpoints",
+    "endpoints",
+    "endpoint! evidence!: probability; run*: run_evidence run_n_agents run_endpoint; : n_agents",
     by=("model", "n_agents"),
-    reads="endpoint! evidence!: probability; run*: run_evidence run_n_agents run_endpoint; : n_agents",
 )
 def forecasts(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability of each endpoint against the rival's share of the evidence; ticks are real runs with this N."""
@@ -243,13 +237,13 @@ def forecasts(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
         axes.set_ylim(-0.03, TICKS + NEXT * len(COLOURS))
 
 
-@draws("flag_run_scores", view="log_score", by=(), reads="model!: log_score; bound=low,high model: log_score_interval")
+@draws("flag_run_scores", "log_score", "model!: log_score; bound=low,high model: log_score_interval", by=())
 def log_score(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The mean log score of each model with its bootstrap interval; further right is better."""
     _scores(axes, part, "log_score", "mean log score, nats per run", **style)
 
 
-@draws("flag_run_scores", view="brier", by=(), reads="model!: brier; bound=low,high model: brier_interval")
+@draws("flag_run_scores", "brier", "model!: brier; bound=low,high model: brier_interval", by=())
 def brier(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The mean Brier score of each model with its bootstrap interval; further left is better."""
     _scores(axes, part, "brier", "mean Brier score", **style)

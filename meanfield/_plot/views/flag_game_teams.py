@@ -39,10 +39,9 @@ def endpoint_name(endpoint: object) -> str:
 
 
 @draws(
-    "mechanism1_simulation",
-    "flag_game_accuracy",
-    view="endpoints",
-    reads="endpoint! ...: endpoint_fraction; endpoint bound=low,high ...: endpoint_interval; ...: n_agents?",
+    "mechanism1_simulation flag_game_accuracy",
+    "endpoints",
+    "endpoint! ...: endpoint_fraction; endpoint bound=low,high ...: endpoint_interval; ...: n_agents?",
 )
 def endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of runs by endpoint with Wilson intervals, against N where there are several sizes."""
@@ -57,11 +56,7 @@ def endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     show_sizes(axes, part["n_agents"].values, "fraction of runs")
 
 
-@draws(
-    "flag_game_accuracy",
-    view="accuracy",
-    reads=f"...: n_agents? {' '.join(f'{name} {name}_se' for name in ACCURACIES)}",
-)
+@draws("flag_game_accuracy", "accuracy", f"...: n_agents? {' '.join(f'{name} {name}_se' for name in ACCURACIES)}")
 def accuracies(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Accuracies of agents and of their votes, isolated and in the end, with standard errors."""
     if "n_agents" not in part.dims:
@@ -77,8 +72,8 @@ def accuracies(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
 
 @draws(
     "flag_game_accuracy",
-    view="uplift",
-    reads="n_agents!: initial_accuracy initial_accuracy_se collective_accuracy collective_accuracy_se",
+    "uplift",
+    "n_agents!: initial_accuracy initial_accuracy_se collective_accuracy collective_accuracy_se",
 )
 def social_uplift(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Mean accuracy of agents, isolated and in the end, against N with standard errors; the uplift is shaded."""
@@ -98,7 +93,7 @@ def _rows(axes: Axes, names: Sequence[str], value: Any, low: np.ndarray, high: n
     name_rows(axes, names, xlim=(-0.03, 1.03))
 
 
-@draws("mechanism1_simulation", view="accuracy", reads="n_agents!: collective_accuracy collective_accuracy_se")
+@draws("mechanism1_simulation", "accuracy", "n_agents!: collective_accuracy collective_accuracy_se")
 def simulated_accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Collective accuracy against N with standard errors."""
     value, error = part["collective_accuracy"], part["collective_accuracy_se"]
@@ -106,7 +101,7 @@ def simulated_accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
     show_sizes(axes, part["n_agents"].values, "collective accuracy, ± SE")
 
 
-@draws("mechanism1_simulation", view="votes", by=("n_agents",), reads="run: truth_share")
+@draws("mechanism1_simulation", "votes", "run: truth_share", by=("n_agents",))
 def votes(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The distribution over runs of the share that votes for the truth."""
     share = part["truth_share"].values
@@ -117,13 +112,8 @@ def votes(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
 PREDICTED = "number!: initial_accuracy collective_accuracy collective_accuracy_se"
 
 
-@draws("team_composition", view="accuracy", by=("uptake",), reads=PREDICTED)
-@draws(
-    "team_composition_comparison",
-    view="accuracy",
-    by=("uptake",),
-    reads=f"{PREDICTED} measured measured_se measured_initial",
-)
+@draws("team_composition", "accuracy", PREDICTED, by=("uptake",))
+@draws("team_composition_comparison", "accuracy", f"{PREDICTED} measured measured_se measured_initial", by=("uptake",))
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Collective accuracy by the number of the second model: predicted, and measured if the result has it."""
     number, predicted, error = (part[name] for name in ("number", "collective_accuracy", "collective_accuracy_se"))
@@ -138,11 +128,7 @@ def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
 
 
 @draws(
-    "team_composition",
-    "team_composition_comparison",
-    view="uplift",
-    by=("uptake",),
-    reads="number!: social_uplift social_uplift_se",
+    "team_composition team_composition_comparison", "uplift", "number!: social_uplift social_uplift_se", by=("uptake",)
 )
 def uplift(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Predicted collective less initial accuracy by the number of the second model, with standard errors."""
@@ -161,8 +147,8 @@ def _show_number(axes: Axes, part: xr.Dataset) -> None:
 
 @draws(
     "team_composition_comparison",
-    view="mixed_gain",
-    reads="uptake!: mixed_gain mixed_gain_se measured_mixed_gain measured_mixed_gain_se",
+    "mixed_gain",
+    "uptake!: mixed_gain mixed_gain_se measured_mixed_gain measured_mixed_gain_se",
 )
 def mixed_gain(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Gain in mean accuracy of mixed over pure teams by uptake, predicted and measured, with standard errors."""

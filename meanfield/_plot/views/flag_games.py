@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
-from meanfield._plot.curves import curve
+from meanfield._plot.curves import curve, draw_lines, tell_lines
 from meanfield._plot.registry import draws
-from meanfield._plot.runs import draw_lines, tell_lines
 from meanfield._plot.scales import show_shares, whole_bins, whole_ticks
 from meanfield._plot.words import NEUTRAL, PALETTE, model_name
 from meanfield.toolbox._errors import InputError
@@ -27,7 +26,7 @@ REPORTS = "run agent: initial_report final_report; run: truth"
 PATHS = {"m_path": ("m, mean", PALETTE[0]), "q_path": ("q, mean", PALETTE[1])}
 
 
-@draws("gossip", view="accuracy", needs=TRUTH, reads=REPORTS)
+@draws("gossip", "accuracy", REPORTS, needs=TRUTH)
 def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The distribution over runs of the share of agents with the true answer, at the start and in the end."""
     shares = [(part[f"{when}_report"] == part["truth"]).mean("agent").values for when in ("initial", "final")]
@@ -37,7 +36,7 @@ def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     axes.set(xlim=(-0.03, 1.03), xlabel="share of agents with the true answer", ylabel="fraction of runs")
 
 
-@draws("gossip", view="reports", reads=f"{REPORTS}?")
+@draws("gossip", "reports", f"{REPORTS}?")
 def reports(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares of answers of all runs and agents, at the start and in the end; rare answers count together."""
     before, after = part["initial_report"].values.ravel(), part["final_report"].values.ravel()
@@ -54,8 +53,8 @@ def reports(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
     axes.set_xlabel("share of answers")
 
 
-@draws("flag_game", view="answers", by=("run",), reads="agent! probe: report; probe: step manager_decision?")
-@draws("gossip", view="answers", by=("run",), needs=PROBES, reads="agent! probe: report; probe: step")
+@draws("flag_game", "answers", "agent! probe: report; probe: step manager_decision?", by=("run",))
+@draws("gossip", "answers", "agent! probe: report; probe: step", by=("run",), needs=PROBES)
 def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The answer of each agent to each probe of one run; a manager has a row of its own."""
     answered, rows = part["report"].values, [str(agent) for agent in part["agent"].values]
@@ -78,7 +77,7 @@ def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
     axes.set(xlabel="steps", ylabel="agent")
 
 
-@draws("gossip", "flag_game", view="shares", by=("run",), needs=PROBES, reads="probe agent: report; probe: step")
+@draws("gossip flag_game", "shares", "probe agent: report; probe: step", by=("run",), needs=PROBES)
 def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of agents with each answer at each probe of one run; rare answers count together."""
     answered = _carried(part["report"].values[None])[0]
@@ -95,7 +94,7 @@ def _with_others(names: list[str]) -> list[str]:
     return [*names[:MOST], *([f"{len(names) - MOST} others"] if len(names) > MOST else [])]
 
 
-@draws("gossip", "flag_game", view="consensus", needs=PROBES, reads="run probe agent: report; probe: step; run: truth?")
+@draws("gossip flag_game", "consensus", "run probe agent: report; probe: step; run: truth?", needs=PROBES)
 def consensus(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of the most frequent and of the true answer by step: mean and middle half of the runs."""
     values = _carried(part["report"].values)
@@ -109,7 +108,7 @@ def consensus(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     show_shares(axes, "share of agents", xlabel="steps")
 
 
-@draws("gossip", "flag_game", view="steps", reads="run: steps stopped")
+@draws("gossip flag_game", "steps", "run: steps stopped")
 def steps(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The number of steps that runs took, by whether consensus stopped them."""
     played, stopped = part["steps"].values, part["stopped"].values.astype(bool)
@@ -119,7 +118,7 @@ def steps(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     axes.set(xlabel="steps played", ylabel="runs")
 
 
-@draws("flag_game", view="links", by=("run",), reads="agent source: messages? influence?")
+@draws("flag_game", "links", "agent source: messages? influence?", by=("run",))
 def links(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The messages that each agent heard from each other one, or the decisions that each other one influenced."""
     found = [name for name in ("messages", "influence") if name in part]
@@ -133,8 +132,8 @@ def links(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     axes.figure.colorbar(mesh, ax=axes, label=values.attrs["long_name"])
 
 
-draws("flag_game", view="reports", reads=f"{REPORTS}?")(reports)
-draws("flag_game", view="accuracy", needs=TRUTH, reads=REPORTS)(accuracy)
+draws("flag_game", "reports", f"{REPORTS}?")(reports)
+draws("flag_game", "accuracy", REPORTS, needs=TRUTH)(accuracy)
 
 
 def _there(answered: np.ndarray) -> np.ndarray:
@@ -163,10 +162,10 @@ def _most_frequent(answered: np.ndarray) -> np.ndarray:
 
 @draws(
     "mechanism1_simulation",
-    view="lean",
+    "lean",
+    "run round!: m_path q_path",
     by=("n_agents",),
     needs={"m_path": "trajectories=True"},
-    reads="run round!: m_path q_path",
 )
 def lean(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Truth minus rival m and commitment q of [002] Eq. 8 over time: runs as thin lines, and their means."""
@@ -175,9 +174,9 @@ def lean(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) ->
 
 @draws(
     "gossip",
-    view="lean",
+    "lean",
+    "run probe: m_path q_path; probe: step; : n_agents",
     needs={"m_path": "trajectories=True and a rival"},
-    reads="run probe: m_path q_path; probe: step; : n_agents",
 )
 def lean_of_gossip(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Truth minus rival m and commitment q of [002] Eq. 8 over time: runs as thin lines, and their means."""

@@ -1,4 +1,4 @@
-"""Group size: the probability of ending at the strong word, by the group-size law and in simulated runs."""
+"""The group-size law and simulated runs over it, critical sizes, and individual against collective bias."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from scipy.special import ndtr, ndtri
 
 from meanfield._plot.curves import note
-from meanfield._plot.intervals import error_bars
+from meanfield._plot.intervals import error_bars, name_rows
 from meanfield._plot.registry import draws
 from meanfield._plot.scales import plain_log, show_sizes, size_colours, size_label
-from meanfield._plot.words import NEUTRAL, in_braces, model_name, words_in
+from meanfield._plot.words import NEUTRAL, PALETTE, in_braces, model_name, words_in
 from meanfield.toolbox._errors import InputError
 
 # κ is ordered, so the colours are too; yellow, hard to see on white, is left out, and black is the theory.
@@ -45,8 +45,8 @@ def _deviations(law: xr.Dataset, sizes: np.ndarray) -> np.ndarray:
 
 @draws(
     "group_size_law",
-    view="size",
-    reads="n_agents!: probability; word n_agents: word_probability?; "
+    "size",
+    "n_agents!: probability; word n_agents: word_probability?; "
     ": kappa correction? n_critical strong_word attractors?; word!: word_kappa?",
 )
 def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
@@ -85,7 +85,7 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
     axes.set_ylabel(f"probability that the {which} is ahead" if ahead else f"probability to end at the {which}")
 
 
-@draws("group_size_law", view="memory", reads="n_agents! round: still_ahead?; round: round?")
+@draws("group_size_law", "memory", "n_agents! round: still_ahead?; round: round?")
 def memory_of_majority(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability that the weak word, once ahead, is ahead some rounds later, for each number of agents."""
     if "still_ahead" not in part:
@@ -134,7 +134,7 @@ OF_PAIRS = (
 )
 
 
-@draws("collective_bias", view="size", by=(), reads=OF_PAIRS)
+@draws("collective_bias", "size", OF_PAIRS, by=())
 def bias_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of runs that end at the strong word against the number of agents, over the lines Φ(κ√N)."""
     sizes = part["n_agents"].values
@@ -147,7 +147,7 @@ def bias_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     _finish(axes, part)
 
 
-@draws("collective_bias", view="collapse", by=(), reads=OF_PAIRS)
+@draws("collective_bias", "collapse", OF_PAIRS, by=())
 def bias_collapse(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The same fractions against κ√N, where all policies with a law share the line Φ."""
     name = "κ√N - c/√N" if part.attrs.get("option_order") == 2 else "κ√N"
@@ -212,12 +212,7 @@ def _finish(axes: Axes, part: xr.Dataset) -> None:
         axes.set_title(models.pop())
 
 
-@draws(
-    "critical_size_from_simulation",
-    view="size",
-    by=(),
-    reads="pair: n_predicted n_critical n_below; pair word: word_label",
-)
+@draws("critical_size_from_simulation", "size", "pair: n_predicted n_critical n_below; pair word: word_label", by=())
 def critical_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Simulated against predicted critical sizes, with bars down to the largest size that is not enough.
 
@@ -249,3 +244,71 @@ def critical_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style
         plain_log(axes.xaxis)
         plain_log(axes.yaxis)
     axes.set(xlabel="critical size by the group-size law", ylabel="critical size of simulated groups")
+
+
+# Marker and colour of each type
+TYPES = {
+    "amplified": ("^", PALETTE[0]),
+    "induced": ("D", PALETTE[2]),
+    "reversed": ("v", PALETTE[5]),
+    "none": ("o", NEUTRAL),
+}
+MOST_NAMED = 15
+
+
+@draws(
+    "misalignment",
+    "bias",
+    "pair: type individual collective strong_word model; bound=low,high pair: interval; pair word: word_label",
+    by=("n_agents",),
+)
+def bias(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Collective against individual bias towards the strong word, by type of misalignment; equal on the diagonal."""
+    axes.axline((0, 0), slope=1, color="0.6", linestyle="--", linewidth=1, zorder=1)
+    for half in (axes.axhline, axes.axvline):
+        half(0.5, color="0.85", linewidth=1, zorder=0.5)
+    x, y, kind, ends = (part[name].values for name in ("individual", "collective", "type", "interval"))
+    for name, (marker, colour) in TYPES.items():
+        here = kind == name
+        if here.any():
+            look = {"fmt": marker, "color": colour, "label": name, **style}
+            error_bars(axes, x[here], y[here], *ends[:, here], **look)
+    drawn = np.isin(kind, list(TYPES))
+    if drawn.sum() <= MOST_NAMED:
+        rising = np.flatnonzero(drawn)[np.argsort(y[drawn], kind="stable")]
+        for place, k in enumerate(rising.tolist()):  # the words stand on alternate sides
+            shift, side = (-5, "right") if place % 2 else (5, "left")
+            look = {"ha": side, "va": "center", "fontsize": "small", "textcoords": "offset points"}
+            axes.annotate(str(part["strong_word"].values[k]), (x[k], y[k]), xytext=(shift, 0), **look)
+    for k in np.flatnonzero(~drawn):
+        note(axes, f"no consensus: {_names(part)[k]}")
+    axes.set(xlim=_limits(x[drawn]), ylim=_limits(ends[:, drawn]))
+    axes.set(xlabel="individual bias, P(strong word)", ylabel="collective bias")
+
+
+def _limits(values: np.ndarray) -> tuple[float, float]:
+    """Limits around the values and 1/2, with room for words."""
+    low, high = min(0.5, values.min(initial=0.5)), max(0.5, values.max(initial=0.5))
+    room = max(0.2 * (high - low), 0.05)
+    return low - room, high + room
+
+
+def _names(part: xr.Dataset) -> list[str]:
+    """The words of each policy, with its model where there are several."""
+    names = [in_braces(map(str, words)) for words in part["word_label"].values]
+    models = [model_name(model) for model in part["model"].values]
+    return names if len(set(models)) == 1 else [f"{a} {b}" for a, b in zip(models, names, strict=True)]
+
+
+@draws("neutrality", "distance", "pair: distance neutral model; pair word: word_label", by=())
+def distance(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The distance of agents with an empty memory from a random choice, open where they count as neutral."""
+    value, neutral = part["distance"].values, part["neutral"].values
+    look = {"color": PALETTE[0], "marker": "o", "linestyle": "none", "clip_on": False}
+    for which, label, face in ((~neutral, "not neutral", {}), (neutral, "neutral", {"markerfacecolor": "white"})):
+        if which.any():
+            axes.plot(value[which], np.flatnonzero(which), **{**look, "label": label, **style, **face})
+    limit = float(part.attrs["option_largest_neutral_distance"])
+    axes.axvline(limit, color="0.4", linestyle="--", linewidth=1, label=f"neutral below {limit:g}")
+    name_rows(axes, _names(part), xlabel="Jensen-Shannon distance from a random choice")
+    axes.set_xlim(left=0)

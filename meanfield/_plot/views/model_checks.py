@@ -24,7 +24,7 @@ DEVIATIONS = 4.0  # that a histogram shows at least
 SEEN = 1e-3  # a narrower part is no bar
 
 
-@draws("comprehension", view="accuracy", reads="question!: category accuracy standard_error; question agent: malformed")
+@draws("comprehension", "accuracy", "question!: category accuracy standard_error; question agent: malformed")
 def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The accuracy of answers to each kind of question with standard errors, and the share not in the format."""
     place, categories = np.arange(part.sizes["question"]), [str(name) for name in part["category"].values]
@@ -38,7 +38,7 @@ def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     show_shares(axes, "accuracy")
 
 
-@draws("generation_test", view="shares", reads="state word!: count q; word bound=low,high state: share_interval")
+@draws("generation_test", "shares", "state word!: count q; word bound=low,high state: share_interval")
 def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of each word among generated ones against its probability in the policy, with exact intervals."""
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
@@ -51,7 +51,7 @@ def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
     show_shares(axes, f"generated, {100 * part.attrs['option_share_level']:g} % interval")
 
 
-@draws("generation_test", view="p_values", reads="state: p_value; bound=low,high: alarm_interval; : expected_alarms")
+@draws("generation_test", "p_values", "state: p_value; bound=low,high: alarm_interval; : expected_alarms")
 def p_values(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The p-values of exact tests of each memory state, and how many false alarms are expected."""
     axes.hist(part["p_value"].dropna("state"), P_VALUES, **{"color": "0.75", **style})
@@ -63,7 +63,7 @@ def p_values(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     axes.set(xlabel="p-value of the exact test", ylabel="memory states")
 
 
-@draws("generation_test", view="deviations", reads="state word!: deviation")
+@draws("generation_test", "deviations", "state word!: deviation")
 def deviations(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Deviations of the first word's count in standard deviations, beside the normal distribution."""
     z = part["deviation"].isel(word=0).dropna("state").values
@@ -76,7 +76,7 @@ def deviations(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.set(xlabel="deviation in standard deviations", ylabel="memory states")
 
 
-@draws("policy_check", view="warnings", by=(), reads="policy! check!: warning; policy: model? pair?")
+@draws("policy_check", "warnings", "policy! check!: warning; policy: model? pair?", by=())
 def warnings(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """A cell for each policy and check, filled where there is a warning."""
     warned = part["warning"].values != ""
@@ -91,7 +91,7 @@ def warnings(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     axes.set_xlabel(f"warnings (filled): {warned.sum()}")
 
 
-@draws("policy_check", view="captured_mass", by=(), reads="policy!: lowest_mass median_mass")
+@draws("policy_check", "captured_mass", "policy!: lowest_mass median_mass", by=())
 def checked_mass(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The lowest and the median captured mass of each policy, and the least that passes."""
     for label, marker in (("lowest", "v"), ("median", "o")):
@@ -104,7 +104,7 @@ def checked_mass(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     show_shares(axes, "captured mass", xlabel="number of the policy")
 
 
-@draws("robustness", view="explained", reads="conclusion!: lowest highest; part! conclusion: explained")
+@draws("robustness", "explained", "conclusion!: lowest highest; part! conclusion: explained")
 def explained(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The part of the variance of each conclusion that each factor explains, with its range over all combinations."""
     if part["explained"].isnull().all():

@@ -8,10 +8,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield._plot.curves import note
+from meanfield._plot.curves import MARKERS, each_end, ends_of, note, with_runs
 from meanfield._plot.intervals import aside, error_bars, wilson
 from meanfield._plot.registry import draws
-from meanfield._plot.runs import MARKERS, each_end, ends_of, with_runs
 from meanfield._plot.scales import (
     show_rounds,
     show_shares,
@@ -28,13 +27,12 @@ ABSORBING = {"absorbed_group": "absorbing=…"}
 
 
 @draws(
-    "simulation",
-    "minimal_naming_game_simulation",
-    view="times",
+    "simulation minimal_naming_game_simulation",
+    "times",
+    "run: consensus_round consensus_word; word: word",
     by=("model", "pair", "n_agents"),
-    reads="run: consensus_round consensus_word; word: word",
 )
-@draws("protocol_simulation", view="times", by=(), needs=ABSORBING, reads="run: absorbed_round absorbed_group")
+@draws("protocol_simulation", "times", "run: absorbed_round absorbed_group", by=(), needs=ABSORBING)
 def times(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Histogram of the rounds played until consensus or absorption, by where a run ends."""
     consensus = "consensus_round" in part
@@ -51,18 +49,13 @@ def times(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     axes.set(xlabel=f"rounds until {'consensus' if consensus else 'absorption'}", ylabel="runs")
 
 
-@draws(
-    "simulation",
-    "minimal_naming_game_simulation",
-    view="outcomes",
-    reads="n_agents! run: consensus_word; word: word",
-)
-@draws("protocol_simulation", view="outcomes", by=(), needs=ABSORBING, reads="n_agents! run: absorbed_group")
+@draws("simulation minimal_naming_game_simulation", "outcomes", "n_agents! run: consensus_word; word: word")
+@draws("protocol_simulation", "outcomes", "n_agents! run: absorbed_group", by=(), needs=ABSORBING)
 @draws(
     "sweep",
-    view="outcomes",
+    "outcomes",
+    "seed n_agents!: done; seed n_agents run: consensus_word; word: word; : committed_word committed_agents",
     by=("policy", "case"),
-    reads="seed n_agents!: done; seed n_agents run: consensus_word; word: word; : committed_word committed_agents",
 )
 def outcomes(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of runs by where they end against the number of agents, with Wilson's 95 % intervals; or bars."""
@@ -111,7 +104,7 @@ def _total(counted: xr.DataArray) -> np.ndarray:
     return counted.sum([dim for dim in counted.dims if dim != "n_agents"]).values
 
 
-@draws("protocol_simulation", view="final_count", by=(), reads="run state!: final_count; : n_agents")
+@draws("protocol_simulation", "final_count", "run state!: final_count; : n_agents", by=())
 def final_count(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of agents in each state at the end, a point for each run."""
     fractions = (part["final_count"] / part["n_agents"]).values
@@ -125,9 +118,9 @@ def final_count(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
 
 @draws(
     "consensus_times",
-    view="density",
+    "density",
+    "consensus_time! word!+: density; word+: wins; : no_consensus",
     by=("model", "pair", "n_agents"),
-    reads="consensus_time! word!+: density; word+: wins; : no_consensus",
 )
 def density(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Densities of the consensus time by winner, with the number of runs that each wins."""
@@ -141,7 +134,7 @@ def density(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
     axes.set_ylim(bottom=0)
 
 
-@draws("consensus_times", view="mode", reads="n_agents! word!+: mode")
+@draws("consensus_times", "mode", "n_agents! word!+: mode")
 def mode(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The most frequent consensus time against the number of agents, by winner."""
     for number, word in enumerate(words_in(part)):
@@ -154,7 +147,7 @@ def mode(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) ->
     axes.set_ylim(bottom=0)
 
 
-@draws("consensus_stability", view="word_share", reads="n_agents! round!: word_share")
+@draws("consensus_stability", "word_share", "n_agents! round!: word_share")
 def held_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The mean share of the word on which all agreed at the start, for each number of agents."""
     share = part["word_share"]
@@ -164,7 +157,7 @@ def held_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     show_shares(axes, f"mean share of '{part.attrs['held_word']}'")
 
 
-@draws("consensus_stability", view="held", reads="n_agents!: held moved; bound=low,high n_agents: interval")
+@draws("consensus_stability", "held", "n_agents!: held moved; bound=low,high n_agents: interval")
 def held(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of runs that still hold the word, and of those that agree on another, against the number of agents."""
     sizes = part["n_agents"].values

@@ -36,7 +36,7 @@ LEVEL = 0.95
 FEW_DECADES = 4
 
 
-@draws("policy", view="memories", first=True, reads="state word!: q")
+@draws("policy", "memories", "state word!: q")
 def memories(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Answers in each memory, as a tree: below each memory those that go one interaction further back.
 
@@ -89,7 +89,7 @@ def _label_tree(axes: Axes, words: tuple[str, ...], space: MemorySpace) -> None:
     axes.set(xlabel="newest interaction (own/partner's),\nolder ones within", ylabel="memory length")
 
 
-@draws("policy", view="flow", reads="state word!: q")
+@draws("policy", "flow", "state word!: q")
 def flow(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The change of the word share if agents are stationary: where it leads, and the fixed points where it vanishes."""
     from meanfield._fixed_points.fixed_points import fixed_points  # with numba, which takes half a second
@@ -113,7 +113,7 @@ def flow(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) ->
     axes.set(xlim=(-0.03, 1.03), xlabel=f"Q, share of {words[0]} heard", ylabel="F(Q) - Q, said less heard")
 
 
-@draws("policy", view="posterior", needs=EMPIRICAL, reads="state: observed; state word!: q alpha")
+@draws("policy", "posterior", "state: observed; state word!: q alpha", needs=EMPIRICAL)
 def posterior(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Choice probabilities by the number of choices seen in a state, with posterior 95 % intervals."""
     seen = part["observed"].values
@@ -133,11 +133,10 @@ def posterior(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
 
 
 @draws(
-    "record",
-    "policy",
-    view="captured_mass",
+    "record policy",
+    "captured_mass",
+    "order: order_label; order state!: captured_mass",
     needs={"captured_mass": EXTRACT},
-    reads="order: order_label; order state!: captured_mass",
 )
 def captured_mass(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability of all words together in each memory state, for each order of the words in the prompt."""
@@ -149,11 +148,10 @@ def captured_mass(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style
 
 
 @draws(
-    "record",
-    "policy",
-    view="log_probability",
+    "record policy",
+    "log_probability",
+    "order state! word!+: log_probability censored",
     needs={"log_probability": EXTRACT},
-    reads="order state! word!+: log_probability censored",
 )
 def log_probability(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The log-probability of each word in each memory state, orders averaged; open where only bounded from above."""
@@ -168,7 +166,7 @@ def log_probability(axes: Axes, part: xr.Dataset, colours: dict[str, str], **sty
     axes.set(xlabel="memory state", ylabel="log-probability, T = 1 (nat)")
 
 
-@draws("policy", view="calibration", needs={"held_out_level": MEASURE}, reads="prediction*: held_out_level")
+@draws("policy", "calibration", "prediction*: held_out_level", needs={"held_out_level": MEASURE})
 def calibration(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Memories that were predicted before they were asked: the part inside intervals of each level."""
     axes.plot([0, 1], [0, 1], color=NEUTRAL, linewidth=0.8)

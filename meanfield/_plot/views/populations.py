@@ -10,10 +10,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
-from meanfield._plot.curves import note, words_drawn
+from meanfield._plot.curves import draw_band, draw_lines, note, tell_lines, words_drawn
 from meanfield._plot.intervals import error_bars, forest, limits_of, name_rows
 from meanfield._plot.registry import draws
-from meanfield._plot.runs import draw_band, draw_lines, tell_lines
 from meanfield._plot.scales import MANY_TIMES, show_rounds, show_shares, size_colours, size_label
 from meanfield._plot.words import NEUTRAL, PALETTE, in_braces, model_name, words_in
 from meanfield.toolbox._errors import InputError
@@ -28,7 +27,7 @@ MANY_POINTS = 12
 GROUP = ["model", "pair", "memory_length", "experiment", "n_agents", "initial_consensus", "committed_word"]
 
 
-@draws("live_population", view="word_share", reads="round: round; run interaction speaker: said; word: word")
+@draws("live_population", "word_share", "round: round; run interaction speaker: said; word: word")
 def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of each word among those said in a round: runs, their mean, and their 5th to 95th percentiles."""
     rounds, said = part["round"].values, part["said"].values
@@ -41,14 +40,14 @@ def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     show_shares(axes, _said(words))
 
 
-@draws("live_population", view="success_rate", reads="run round!: success_rate")
+@draws("live_population", "success_rate", "run round!: success_rate")
 def success_rate(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of a round's interactions that succeed: runs, their mean, and their 5th to 95th percentiles."""
     _runs(axes, part["round"].values, {"mean of the runs": part["success_rate"].values}, {}, **style)
     show_shares(axes, "success rate")
 
 
-@draws("real_runs", view="word_share", by=("population",), reads="run! round! word!: word_share")
+@draws("real_runs", "word_share", "run! round! word!: word_share", by=("population",))
 def word_share_of_runs(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of each word said in N interactions of real runs, and their mean and band until the first run ends."""
     rounds, shares = _real(part["word_share"])
@@ -58,7 +57,7 @@ def word_share_of_runs(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
     show_shares(axes, _said(words))
 
 
-@draws("real_runs", view="success_rate", by=("population",), reads="run! round!: success_rate")
+@draws("real_runs", "success_rate", "run! round!: success_rate", by=("population",))
 def success_rate_of_runs(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of N interactions of real runs that succeed, and the mean and band until the first run ends."""
     rounds, rates = _real(part["success_rate"])
@@ -93,7 +92,7 @@ def _runs(axes: Axes, rounds: np.ndarray, named: dict[str, np.ndarray], colours:
     tell_lines(axes, max(map(len, named.values()), default=0))
 
 
-@draws("real_populations", view="shares", by=(), reads="index: quantity verdict observed predicted low high")
+@draws("real_populations", "shares", "index: quantity verdict observed predicted low high", by=())
 def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Observed shares of majority words and of flips with Wilson intervals against predicted ones, by verdict."""
     _observed(axes, part, ("majority word", "flips"), **style)
@@ -102,7 +101,7 @@ def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
     show_shares(axes, f"observed, {100 * part.attrs.get('level', np.nan):g} % interval")
 
 
-@draws("real_populations", view="times", by=(), reads="index: quantity verdict observed predicted low high")
+@draws("real_populations", "times", "index: quantity verdict observed predicted low high", by=())
 def times(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Observed median numbers of interactions against predicted ones, by verdict."""
     drawn = _observed(axes, part, ("time",), **style)
@@ -137,9 +136,7 @@ def _observed(axes: Axes, part: xr.Dataset, quantities: tuple[str, ...], **style
     return known
 
 
-@draws(
-    "choice_scores", view="log_likelihood", by=(), reads="index: model pair memory_length law log_likelihood low high"
-)
+@draws("choice_scores", "log_likelihood", "index: model pair memory_length law log_likelihood low high", by=())
 def log_likelihood(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The mean log-probability of held-out choices under each law, with intervals, a row for each policy."""
     table = part.to_dataframe()
@@ -159,7 +156,7 @@ def _few(words: list[str]) -> str:
     return in_braces(words) if len(words) <= MOST_NAMED else f"W = {len(words)}"
 
 
-@draws("power", view="runs", by=(), reads="index: model pair kappa n_agents runs power")
+@draws("power", "runs", "index: model pair kappa n_agents runs power", by=())
 def runs(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability that planned runs call a bias against their number, a line for each N and bias."""
     table = part.to_dataframe()
@@ -181,7 +178,7 @@ def runs(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) ->
     show_shares(axes, f"probability of a call at {100 * float(part.attrs['option_level']):g} %")
 
 
-@draws("winners", view="share", by=(), reads="index*: model options memory_length n_agents runs word share low high")
+@draws("winners", "share", "index*: model options memory_length n_agents runs word share low high", by=())
 def share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of runs that agree on each word, with Wilson intervals; conditions side by side."""
     table = part.to_dataframe()
@@ -203,7 +200,7 @@ def share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     show_shares(axes, "share of runs that agree on the word", xlabel="word")
 
 
-@draws("sharpness", view="forest", by=(), reads=f"index: of {' '.join(GROUP)} sharpness low high")
+@draws("sharpness", "forest", f"index: of {' '.join(GROUP)} sharpness low high", by=())
 def sharpness(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The sharpness of each run, listed below its experiment, with intervals, against the mean of all choices."""
     place, ticks = 0, {}

@@ -29,8 +29,8 @@ def _told(*lines: str) -> str:
 
 @draws(
     "lifetime",
-    view="size",
-    reads="fixed_point n_agents!: lifetime; fixed_point: barrier reason; "
+    "size",
+    "fixed_point n_agents!: lifetime; fixed_point: barrier reason; "
     "fixed_point word: word_share?; word: word?; fixed_point state ...: composition?",
 )
 def lifetime_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
@@ -82,11 +82,7 @@ def _place(attractor: xr.Dataset) -> tuple[str, str]:
     return f"{word} {share.values[most]:.3g}", word
 
 
-@draws(
-    "transition_rates",
-    view="stationary",
-    reads=f"fixed_point n_agents!: stationary; {PLACES}",
-)
+@draws("transition_rates", "stationary", f"fixed_point n_agents!: stationary; {PLACES}")
 def stationary(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of time that N agents spend at each attractor in the long run, against N."""
     for number in range(part.sizes["fixed_point"]):
@@ -100,8 +96,8 @@ def stationary(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
 
 @draws(
     "transition_rates",
-    view="rates",
-    reads=f"fixed_point next_fixed_point n_agents!: log_rate; fixed_point next_fixed_point: reason; {PLACES}",
+    "rates",
+    f"fixed_point next_fixed_point n_agents!: log_rate; fixed_point next_fixed_point: reason; {PLACES}",
 )
 def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The rate at which N agents go from each attractor to each other one, down to 1e-15, against N."""
@@ -130,7 +126,7 @@ def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     axes.set_ylabel(f"rate ({part['log_rate'].attrs.get('units', '').removeprefix('log ')})")
 
 
-@draws("rare_event", view="estimates", reads="replication: estimate; bound=low,high: interval; : probability word")
+@draws("rare_event", "estimates", "replication: estimate; bound=low,high: interval; : probability word")
 def estimates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability in each replication, their mean, and its interval; replications without the event are told."""
     found, probability = part["estimate"].values, part["probability"].item()

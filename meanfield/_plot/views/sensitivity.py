@@ -29,7 +29,7 @@ QUANTITIES = {
 LOWERS, _, RAISES = mpl.colormaps["RdBu"]([0.1, 0.5, 0.9])
 
 
-@draws("sensitivity", view="derivative", by=("model", "pair", "component"), reads="state ...: derivative; word: word")
+@draws("sensitivity", "derivative", "state ...: derivative; word: word", by=("model", "pair", "component"))
 def derivative(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
     """The derivatives of largest size with respect to P(first word), of three words or more of each, by memory."""
     said = _bars(axes, part, "derivative", number, colours, **style)
@@ -37,7 +37,7 @@ def derivative(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number:
     axes.set_xlabel(f"d {QUANTITIES.get(of, of).format(first=words_in(part)[0])} / d P({said})")
 
 
-@draws("sensitivity", view="contribution", reads="state: contribution?; word: word")
+@draws("sensitivity", "contribution", "state: contribution?; word: word")
 def contribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
     """The largest parts of κ, by memory: how far the words are treated unlike there, times the derivative."""
     if "contribution" not in part:
@@ -46,7 +46,7 @@ def contribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, numbe
     axes.set_xlabel(f"contribution to κ = {part.attrs['value']:.3g}")
 
 
-@draws("design", view="change", reads="state ...: change; word: word")
+@draws("design", "change", "state ...: change; word: word")
 def change(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
     """The largest changes of P(first word), by memory: above 0 it is said more often than before.
 
@@ -55,7 +55,7 @@ def change(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int
     axes.set_xlabel(f"change of P({_bars(axes, part, 'change', number, colours, **style)})")
 
 
-@draws("reaction_sensitivity", view="derivative", by=(), reads="move: source target side channel; move ...: derivative")
+@draws("reaction_sensitivity", "derivative", "move: source target side channel; move ...: derivative", by=())
 def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
     """The moves whose rates count most, with the derivative by the logarithm of each; of a composition, by state."""
     values = part["derivative"].values.reshape(part.sizes["move"], -1)

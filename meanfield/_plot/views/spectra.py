@@ -32,7 +32,7 @@ MOST_ROWS = 24
 ZERO = {"color": "0.4", "linestyle": "--", "linewidth": 1, "zorder": 1}
 
 
-@draws("spectrum", view="complex_plane", reads="mode: eigenvalue eigenvalue_imaginary eigenvalue_error")
+@draws("spectrum", "complex_plane", "mode: eigenvalue eigenvalue_imaginary eigenvalue_error")
 def complex_plane(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Eigenvalues with the bounds of their errors in the complex plane; growing modes are right of the line at 0."""
     known = np.isfinite(part["eigenvalue"].values) & np.isfinite(part["eigenvalue_imaginary"].values)
@@ -62,7 +62,7 @@ def complex_plane(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style
         pending = [k for k in pending if k not in near]
 
 
-@draws("drift", view="states", by=("model", "pair", "component"), reads="state!: drift")
+@draws("drift", "states", "state!: drift", by=("model", "pair", "component"))
 def states(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The rate of change of the fraction of agents in each state, a row for each of the 24 that change fastest."""
     rates = part["drift"].values
@@ -82,9 +82,9 @@ def states(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
 
 @draws(
     "stability_table",
-    view="eigenvalues",
+    "eigenvalues",
+    "entry: policy model pair row word strong eigenvalue eigenvalue_error is_fixed_point",
     by=(),
-    reads="entry: policy model pair row word strong eigenvalue eigenvalue_error is_fixed_point",
 )
 def eigenvalues(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The leading eigenvalues of each policy, unstable ones right of the line at 0.
@@ -167,11 +167,7 @@ def _name_policies(axes: Axes, part: xr.Dataset, policies: np.ndarray, above: fl
             axes.axhline(start - 0.5, color="0.7", linewidth=0.8)
 
 
-@draws(
-    "variant_table",
-    view="eigenvalue",
-    reads="variant!: strong_word; variant word!+: eigenvalue is_fixed_point",
-)
+@draws("variant_table", "eigenvalue", "variant!: strong_word; variant word!+: eigenvalue is_fixed_point")
 def of_variants(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Leading eigenvalue at the candidate of each word by variant, open where it is no fixed point."""
     axes.axvline(0, **ZERO)

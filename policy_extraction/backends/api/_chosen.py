@@ -13,10 +13,16 @@ from meanfield.toolbox import shown
 from policy_extraction.backends.api._dialects import Dialect, Tokens, recognised, tokenised
 from policy_extraction.backends.api._request import CONTINUES, Prefill, request_for
 from policy_extraction.backends.api._retries import Server
-from policy_extraction.backends.local._chat import plain, render
-from policy_extraction.backends.local._load import load_tokenizer
-from policy_extraction.backends.local._source import find
-from policy_extraction.backends.local._tokens import Question, check_answers, disjoint, question_of, questions
+from policy_extraction.backends.local._source import find, load_tokenizer
+from policy_extraction.backends.local._tokens import (
+    Question,
+    check_answers,
+    disjoint,
+    plain,
+    question_of,
+    questions,
+    render,
+)
 from policy_extraction.prompts._template import Prompt
 
 # Tokens at the end of a prompt that may change the tokens of the next word. Tokenizers merge within words and signs.

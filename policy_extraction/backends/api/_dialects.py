@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count, islice
 from typing import Any, TypeVar
@@ -65,15 +65,13 @@ class VLLM:
     Recent releases give the log-probabilities of chosen tokens (`logprob_token_ids`; 0.11 has no such field, 0.32 has).
     Others list the most probable tokens, by number (`return_tokens_as_token_ids`, since 0.6), and a wanted token that
     is not listed becomes the only one allowed (`allowed_token_ids`), as log-probabilities are those before this filter:
-    since engine V1 of 0.8, unless `--logprobs-mode` says otherwise. Where they are those after it, the token ends the
-    prompt instead (`prompt_logprobs`, since 0.5.5), which is read anew without the prefix cache.
+    since engine V1 of 0.8, unless `--logprobs-mode` says otherwise.
     """
 
     def __init__(self, server: Server, listed: int, version: str) -> None:
         self.name = f"vLLM {version}".strip()
         self._server, self._listed = server, listed
         self._chosen = False  # whether it knows logprob_token_ids
-        self._one: Callable[[Any, Tokens, int, float], Awaitable[float]] = self._allowed
 
     async def tokens(self, client: Any, request: Request) -> Tokens:
         """The tokens in which the server reads this request; InputError if it does not tell."""
@@ -89,11 +87,9 @@ class VLLM:
             return
         possible = [item for item in listed.items() if np.isfinite(item[1])]
         known, log_p = min(possible, key=lambda item: item[1], default=(others[0], 0.0))
-        for way in (self._allowed, self._ending):
-            with suppress(InputError):
-                if abs(await way(client, tokens, known, 0.0) - log_p) < SLACK:
-                    self._one = way
-                    return
+        with suppress(InputError):
+            if abs(await self._allowed(client, tokens, known, 0.0) - log_p) < SLACK:
+                return
         raise InputError("exact = True: the server gives no log-probabilities of chosen tokens, or filtered ones")
 
     async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
@@ -104,7 +100,7 @@ class VLLM:
         most, found = await self._list(client, tokens)
         for token in wanted:
             if token not in found:
-                found[token] = await self._one(client, tokens, token, most)
+                found[token] = await self._allowed(client, tokens, token, most)
         return found
 
     async def _choose(
@@ -135,14 +131,6 @@ class VLLM:
             return _known(log_p, most)
 
         return await self._complete(client, tokens, read, logprobs=1, allowed_token_ids=[token])
-
-    async def _ending(self, client: Any, tokens: Tokens, token: int, most: float) -> float:
-        def read(reply: Mapping[str, Any]) -> float:
-            with expecting(f"the reply has no log-probability of token {token}"):
-                told = reply["choices"][0]["prompt_logprobs"]
-                return _known(log_probability(told[-1][str(token)]["logprob"]), most)
-
-        return await self._complete(client, (*tokens, token), read, prompt_logprobs=1)
 
     async def _complete(self, client: Any, tokens: Tokens, read: Callable[[dict[str, Any]], T], **fields: Any) -> T:
         """One token after these; the library `openai` would check such a request token by token, for 10 ms."""

@@ -18,7 +18,6 @@ from meanfield import InputError
 from meanfield.toolbox import LARGEST_SEED, instance, real_number, shown, whole_number
 from policy_extraction._toolbox.texts import MANY, check_name
 from policy_extraction.backends._backend import NoLogProbabilitiesError, Scores
-from policy_extraction.backends.api._address import OPENAI, checked_address, find_key
 from policy_extraction.backends.api._batches import Batches
 from policy_extraction.backends.api._chosen import ChosenTokens
 from policy_extraction.backends.api._errors import RefusedLogprobsError
@@ -28,6 +27,7 @@ from policy_extraction.backends.api._pool import each
 from policy_extraction.backends.api._reply import text_after, text_of, top_tokens_after
 from policy_extraction.backends.api._request import CONTINUES, Prefill, Request, chat_request, request_for
 from policy_extraction.backends.api._retries import Server
+from policy_extraction.backends.api._wire import OPENAI, checked_address, find_key
 from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
 from policy_extraction.prompts._template import Prompt, checked_prompts, longest
 

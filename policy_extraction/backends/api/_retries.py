@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from meanfield import InputError
 from meanfield.toolbox import shortened
-from policy_extraction.backends.api._address import OPENAI, Secrets, on_this_machine, without_login
 from policy_extraction.backends.api._errors import (
     LONGEST_MESSAGE,
     ServerError,
@@ -30,7 +29,7 @@ from policy_extraction.backends.api._reply import (
     usage_of,
 )
 from policy_extraction.backends.api._request import Request
-from policy_extraction.backends.api._wire import open_client
+from policy_extraction.backends.api._wire import OPENAI, Secrets, on_this_machine, open_client, without_login
 
 LONGEST_WAIT = 120.0  # seconds before another attempt
 MOST_NAMES = 100  # kept names of answering models; a server may give another name each time

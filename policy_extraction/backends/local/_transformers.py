@@ -15,15 +15,13 @@ from meanfield import InputError, ModelError
 from policy_extraction.backends._backend import Scores
 from policy_extraction.backends.local._attention import UnsupportedError, branching
 from policy_extraction.backends.local._batches import batch_scores, repeatable
-from policy_extraction.backends.local._chat import render
 from policy_extraction.backends.local._decode import continuations
-from policy_extraction.backends.local._load import LanguageModel
 from policy_extraction.backends.local._memory_budget import DEFAULT_BUDGET, MOST_TOKENS_CPU, Footprint, footprint
 from policy_extraction.backends.local._packed import packed_linears
 from policy_extraction.backends.local._parallel import in_order
 from policy_extraction.backends.local._passes import Beginning, Room, tree_scores
-from policy_extraction.backends.local._source import LIBRARIES, require_libraries
-from policy_extraction.backends.local._tokens import Question, disjoint, questions, spelled
+from policy_extraction.backends.local._source import LIBRARIES, LanguageModel, require_libraries
+from policy_extraction.backends.local._tokens import Question, disjoint, questions, render, spelled
 from policy_extraction.prompts._template import Prompt
 
 # Most neighbours in the tree that are measured together. Their number depends on the model and not on a clock: an

@@ -30,9 +30,9 @@ from policy_extraction.measuring._active.goals import GOALS, Goal
 from policy_extraction.measuring._active.sampled import ANSWERS, SampledExploration
 from policy_extraction.measuring._doubt import Tails
 from policy_extraction.measuring._lazy import lazy_policy
-from policy_extraction.measuring._samples import sampled_answers
-from policy_extraction.prompts._games import one_game
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt
+from policy_extraction.measuring._spoken import sampled_answers
+from policy_extraction.prompts._games import checked_game
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
 
 MOST_MEMORIES = 6000  # that the posterior takes; more would take minutes for each batch
 LONGEST = 7  # interactions
@@ -71,13 +71,10 @@ def measure(
     were tested. A share is final if all of 32 random policies have one too, and not κ. Exceptions too rare for these
     tests stay unseen. A goal without derivatives, as at a marginal fixed point, takes uncertain, visited memories.
 
-    These numbers are of tables with a tolerance of 5 %. Of 1,365 memories κ of twelve populations took 205 to 674, 348
-    in the median of two seeds, with errors of 3.4 % at most: all 24 final intervals held the true value, and 292 of 301
-    after each batch. Nineteen without κ took 73 to 107, 73 in the median; all 19 final intervals held, and all 37 after
-    each batch. The strong word of the 31 populations took 73 memories in the median and 267 at most, and was right in
-    all of them, with one seed. Of 85 memories κ or the share of 33 populations took 73 to 85; all 66 final intervals of
-    two seeds held. κ takes more prompts than a word share: it is 0 for a policy that treats both words alike, however
-    sure it is.
+    With a tolerance of 5 %, κ of twelve tables took 205 to 674 of 1,365 memories, 348 in the median, and the share of
+    nineteen without κ 73 to 107. All final intervals held the true value, and 329 of 338 after each batch. The strong
+    word took 73 in the median and 267 at most. κ takes more prompts than a share, as it is 0 for a policy that treats
+    both words alike, however sure it is.
 
     Parameters
     ----------
@@ -145,8 +142,7 @@ def measure(
     and expectation propagation makes Gaussians of it. So few answers show only large faults of the model; the goal's
     moves test it further. An answer that begins with no word does not count and is asked for again, so q is the
     distribution of the words given that one is said. Word shares of eleven tables of SmolLM2 took 720 to 5,248 answers,
-    2,696 in the median, but one more than a budget of 12,000; all 11 final intervals held, and 206 of 211 after each
-    batch.
+    2,696 in the median, but one more than 12,000; all final intervals held.
 
     See Also
     --------
@@ -173,12 +169,10 @@ def measure(
     >>> bool(policy.attrs["goal_low"] <= share <= policy.attrs["goal_high"])
     True
     """
-    words = one_game(words)
-    check_prompt(template, payoffs)
+    words = checked_game(words, memory_length, template, payoffs)
     chosen = _goal(goal, word, words)
     real_number("tolerance", tolerance, above=0)
     whole_number("seed", seed, 0, LARGEST_SEED)
-    memory_length = whole_number("memory_length", memory_length, 1)
     if memory_length > LONGEST:
         raise InputError(f"memory_length = {memory_length}: expected at most {LONGEST}; see lazy_policy")
     backend, space = open_backend(model), MemorySpace(2, memory_length)

@@ -25,10 +25,9 @@ from policy_extraction.measuring._predicted.explore import (
     ShareExploration,
     games_of,
 )
-from policy_extraction.prompts._games import one_game
+from policy_extraction.prompts._games import Memory, checked_game
 from policy_extraction.prompts._orders import balanced_number
-from policy_extraction.prompts._questions import Memory
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, check_prompt
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
 
 LONGEST = 5  # interactions; there are 4^H patterns of a word
 MOST_CONTRASTS = 6000  # that the posterior takes; more would take minutes for each batch
@@ -135,9 +134,7 @@ def predicted_policy(
     >>> policy.result["word_share"].dims, policy.result.attrs["prompts_used"]
     (('word',), 120)
     """
-    words = one_game(words)
-    check_prompt(template, payoffs)
-    memory_length = whole_number("memory_length", memory_length, 1)
+    words = checked_game(words, memory_length, template, payoffs)
     if memory_length > LONGEST:
         raise InputError(f"memory_length = {memory_length}: expected at most {LONGEST}; see lazy_policy")
     n_agents, rounds = whole_number("n_agents", n_agents, 2), whole_number("rounds", rounds, 1)

@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["batss==1.0.4"]
+# ///
 """batss: chemical reactions in batches."""
 
 from contract import TASK, answer, phase, reactions

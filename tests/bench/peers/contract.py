@@ -27,8 +27,8 @@ def reactions():
     A reaction has no initiator, so that outcomes of (i, j) and (j, i) which come to the same are one reaction.
     """
     rates = Counter()
-    for i, j, new_i, new_j, chance in TASK["transitions"]:
-        rates[tuple(sorted((i, j))), tuple(sorted((new_i, new_j)))] += chance
+    for i, j, new_i, new_j, probability in TASK["transitions"]:
+        rates[tuple(sorted((i, j))), tuple(sorted((new_i, new_j)))] += probability
     return rates
 
 

@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["networkx==3.6.1", "eon==2.0", "mesa==3.3.1", "ndlib==6.0.1", "six", "scikit-learn"]
+# ///
 """Simulators of agents on a graph: voters who copy a neighbour, or an epidemic, from every other node in state 1.
 
 `final` is the share of edges between voters of different opinions, or of infected agents, of each run.

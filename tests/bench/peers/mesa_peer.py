@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["mesa==3.3.1"]
+# ///
 """Mesa: agents are objects, and a step of the model is a round of N interactions."""
 
 from contract import TASK, answer, phase
@@ -13,8 +16,8 @@ class Talker(Agent):
 
     def meet(self, other):
         left = self.random.random()
-        for new_own, new_other, chance in self.model.outcomes.get((self.state, other.state), ()):
-            left -= chance
+        for new_own, new_other, probability in self.model.outcomes.get((self.state, other.state), ()):
+            left -= probability
             if left < 0:
                 self.state, other.state = new_own, new_other
                 return
@@ -34,8 +37,8 @@ class Population(Model):
 
 
 outcomes = {}
-for i, j, new_i, new_j, chance in TASK["transitions"]:
-    outcomes.setdefault((i, j), []).append((new_i, new_j, chance))
+for i, j, new_i, new_j, probability in TASK["transitions"]:
+    outcomes.setdefault((i, j), []).append((new_i, new_j, probability))
 with phase("set-up"):
     population = Population(TASK["counts"], outcomes, TASK["seed"])
 final = []

@@ -10,7 +10,7 @@ with phase("import"):
 def play(runs, rounds):
     options = {"runs": runs, "seed": TASK["seed"], "max_rounds": rounds}
     if "transitions" in TASK:
-        rows = [((i, j), (new_i, new_j), chance) for i, j, new_i, new_j, chance in TASK["transitions"]]
+        rows = [((i, j), (new_i, new_j), probability) for i, j, new_i, new_j, probability in TASK["transitions"]]
         return validation.reactions.simulate(rows, TASK["counts"], **options)["final_count"].values.tolist()
     policy = meanfield.make_policy(TASK["q"], ["A", "B"])
     validation.simulate(policy, n_agents=sum(TASK["counts"]), **options)

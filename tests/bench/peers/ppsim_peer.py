@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["ppsim==1.0.2"]
+# ///
 """ppsim: rules for ordered pairs of states; runs after the first reuse what was set up."""
 
 from contract import TASK, answer, phase
@@ -8,8 +11,8 @@ with phase("import"):
 
 def protocol_rule():
     rule = {}
-    for i, j, new_i, new_j, chance in TASK["transitions"]:
-        rule.setdefault((i, j), {})[new_i, new_j] = chance
+    for i, j, new_i, new_j, probability in TASK["transitions"]:
+        rule.setdefault((i, j), {})[new_i, new_j] = probability
     return rule
 
 

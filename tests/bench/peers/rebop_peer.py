@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["rebop==0.9.2"]
+# ///
 """rebop: chemical reactions, one by one, without the meetings that change nothing."""
 
 from contract import TASK, answer, phase, reactions

@@ -3,9 +3,11 @@
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
 
+from meanfield._numerics.compiled import compiled
 from meanfield.core import _export
 from meanfield.core._export import exported
 
@@ -35,7 +37,7 @@ def programs(monkeypatch, tmp_path):
 
 
 def fresh():
-    _export._programs.clear()
+    _export._program.cache_clear()
     return exported("meanfield.core._trajectory", "word_drifts")
 
 
@@ -64,19 +66,6 @@ def test_programs_are_kept_and_damaged_ones_made_anew(programs, monkeypatch):
         fresh()(*ARGUMENTS)
 
 
-def test_memory_holds_the_programs_used_last(programs, monkeypatch):
-    monkeypatch.setattr(_export, "KEPT_IN_MEMORY", 2)
-    call = fresh()
-    loaded = []
-    monkeypatch.setattr(_export, "_load", lambda path: loaded.append(path))
-    for batch in (1, 2, 1, 3, 1, 2):
-        assert len(call(ARGUMENTS[0], np.full((batch, 1, 5), 0.2))) == batch
-    one, two, three, again = loaded
-    assert again == two
-    assert len({one, two, three}) == 3
-    assert len(_export._programs) == 2
-
-
 def test_programs_run_where_no_folder_can_be_written(programs, monkeypatch):
     file = programs / "file"
     file.write_text("")
@@ -87,10 +76,21 @@ def test_programs_run_where_no_folder_can_be_written(programs, monkeypatch):
 def test_a_new_process_loads_what_needs_lapack_and_leaves_the_configuration_of_jax_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("MEANFIELD_CACHE", str(tmp_path))
     monkeypatch.setattr(_export, "_folder", _export._folder.__wrapped__)
-    _export._programs.clear()
+    _export._program.cache_clear()
     slope = exported("meanfield.core._sensitivity", "word_share_gradient")
     here = slope(np.full((1, 5, 2), 0.5), np.ones(1), np.zeros(2), np.array([[0, 0.25, 0.25, 0.25, 0.25]]))
     done = subprocess.run([sys.executable, "-c", ANEW], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == here.sum().round(6)
     assert "cpu_aot_loader" not in done.stderr
+
+
+def test_loops_compile_where_no_folder_can_be_written(monkeypatch):
+    def without_folder(cache=False, **options):
+        def refuse(function):
+            raise RuntimeError("cannot cache function: no locator available for file")
+
+        return refuse if cache else numba.njit(**options)
+
+    monkeypatch.setattr("meanfield._numerics.compiled.njit", without_folder)
+    assert compiled(lambda x: x + 1)(1) == 2

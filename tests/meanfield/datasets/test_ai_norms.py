@@ -11,6 +11,7 @@ import pytest
 
 import meanfield
 from meanfield import InputError
+from meanfield.datasets._ai_norms import COLUMNS
 
 PLAYED = [(1, 2, "A", "B"), (2, 3, "A", "A"), (1, 3, "A", "A")]
 BASELINE = "some-model_converged_baseline_A_B_-50_100_2mem_complete_3ps_0.5tmp.pkl"
@@ -90,68 +91,44 @@ def test_runs_are_read_as_they_happened(tmp_path):
 
 WRONG_HISTORY = run()
 WRONG_HISTORY["simulation"][1]["my_history"][0] = "B"
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (run([]), "no interactions"),
-        (run([(1, 2, "A", "C")]), "the word 'C' is none of A, B"),
-        (run(tracker={"players": [[1, 9]], "answers": [["A", "B"]]}), "agent 9 is none of the population"),
-        (WRONG_HISTORY, "the history of agent 1 differs from the list of interactions"),
-        (run(initial="A", committed=[2]), "1 agents are tagged as committed: expected 0"),
-        (run(simulation=[]), "'list' object has no attribute 'items'"),
-    ],
-)
-def test_what_is_no_run_is_named(content, reason, tmp_path):
-    found = meanfield.datasets.ai_norms(archive(tmp_path, {BASELINE: {0: run(), 1: content}}))
-    assert found.skipped is not None and len(found.runs) == 1
-    assert found.skipped[["file", "run"]].values.tolist() == [[BASELINE, "1"]]
-    assert reason in found.skipped["reason"].item()
-
-
-SWAP = "m_swap_0_{}cmtd_A_B_-50_100_2mem_complete_3ps_0.5tmp.pkl"
 SHORT = run([(1, 2, "A", "A")])
 SHORT["simulation"][3] |= {"my_history": ["A"], "partner_history": ["A"]}
+SWAP = "m_swap_0_1cmtd_A_B_-50_100_2mem_complete_3ps_0.5tmp.pkl"
+TWO_WORDS = run([(1, 2, "A", "A"), (1, 2, "B", "A")], initial="A", committed=[1])
 
 
 @pytest.mark.parametrize(
     ("file", "content", "reason"),
     [
-        (SWAP.format(1), {0: run(initial="A")}, "0 agents are tagged as committed: expected 1"),
-        (
-            SWAP.format(1),
-            {0: run([(1, 2, "A", "A"), (1, 2, "B", "A")], initial="A", committed=[1])},
-            "more than one word",
-        ),
+        (BASELINE, {0: run([])}, "no interactions"),
+        (BASELINE, {0: run([(1, 2, "A", "C")])}, "the word 'C' is none of A, B"),
+        (BASELINE, {0: run(tracker={"players": [[1, 9]], "answers": [["A", "B"]]})}, "agent 9 is none of the popul"),
+        (BASELINE, {0: WRONG_HISTORY}, "the history of agent 1 differs from the list of interactions"),
+        (BASELINE, {0: run(initial="A", committed=[2])}, "1 agents are tagged as committed: expected 0"),
+        (BASELINE, {0: run(simulation=[])}, "'list' object has no attribute 'items'"),
         (BASELINE, {0: SHORT}, "agent 3 begins with 1 interactions"),
+        (SWAP, {0: run(initial="A")}, "0 agents are tagged as committed: expected 1"),
+        (SWAP, {0: TWO_WORDS}, "committed agents say more than one word"),
         (BASELINE.replace("-50_100", "-1_5"), {0: run()}, "payoffs = -1_5: expected -50_100"),
         ("code.pkl", {0: range(3)}, "expected a pickle of plain data"),
+        ("notes.pkl", [1, 2], "expected runs, and a name with options and memory length"),
+        ("large.pkl", {"question": {"mean": 10**400}}, "too large"),
+        ("bias.pkl", {"tracker": {"answers": [1]}, "simulation": {}}, "expected one agent's history and a list of its"),
     ],
 )
-def test_other_settings_and_contradictions_are_named(file, content, reason, tmp_path):
-    found = meanfield.datasets.ai_norms(archive(tmp_path, {f"other_{BASELINE}": {0: run()}, file: content}))
+def test_what_is_no_run_is_named_and_an_archive_of_it_is_refused(file, content, reason, tmp_path):
+    found = meanfield.datasets.ai_norms(archive(tmp_path, {f"good_{BASELINE}": {0: run()}, file: content}))
     assert found.skipped is not None and len(found.runs) == 1
-    assert reason in found.skipped["reason"].item()
+    assert found.skipped["file"].tolist() == [file] and reason in found.skipped["reason"].item()
+    with pytest.raises(InputError, match="holds no run of a population"):
+        meanfield.datasets.ai_norms(archive(tmp_path, {file: content}))
 
 
 def test_a_committed_agent_may_begin_with_its_own_word(tmp_path):
     played = run([(1, 2, "A", "B")], initial="A", committed=[2])
     played["simulation"][2] |= {"my_history": ["B", "B", "B"], "partner_history": ["B", "B", "A"]}
-    (row,) = meanfield.datasets.ai_norms(archive(tmp_path, {SWAP.format(1): {0: played}})).runs.to_dict("records")
+    (row,) = meanfield.datasets.ai_norms(archive(tmp_path, {SWAP: {0: played}})).runs.to_dict("records")
     assert (row["initial_consensus"], row["committed_word"]) == ("A", "B")
-
-
-def test_files_without_runs_are_named_and_an_archive_of_them_is_refused(tmp_path):
-    odd = {
-        "notes.pkl": [1, 2],
-        "large.pkl": {"question": {"mean": 10**400}},
-        "bias.pkl": {"tracker": {"answers": [1]}, "simulation": {}},
-    }
-    found = meanfield.datasets.ai_norms(archive(tmp_path, odd | {BASELINE: {0: run()}}))
-    assert found.skipped is not None and sorted(found.skipped["file"]) == ["bias.pkl", "large.pkl", "notes.pkl"]
-    with pytest.raises(InputError, match="holds no run of a population"):
-        meanfield.datasets.ai_norms(archive(tmp_path, odd, "other_data.zip"))
 
 
 def test_a_folder_has_tables_or_archives(tmp_path, monkeypatch):
@@ -166,6 +143,18 @@ def test_a_folder_has_tables_or_archives(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"expected choice_counts.csv.gz beside runs.csv"):
         meanfield.datasets.ai_norms()
     assert meanfield.datasets.ai_norms(ordered=True).runs["model"].tolist() == ["llama3"]
+    (tmp_path / "choice_counts.csv.gz").write_text(f"{','.join(COLUMNS['choice_counts.csv.gz'])}\n")
+    with pytest.raises(InputError, match=r"runs.csv lacks the column experiment, options, .*; expected model, "):
+        meanfield.datasets.ai_norms()
+    (tmp_path / "log.csv").write_text("run,step\n")
+    with pytest.raises(InputError, match=r"expected a zip archive; meanfield\.datasets\.from_events reads logs"):
+        meanfield.datasets.ai_norms(tmp_path / "log.csv")
+
+
+def test_the_empty_memory_is_no_missing_value(data_folder):
+    real = meanfield.datasets.ai_norms(data_folder)
+    assert real.choice_counts["count"].min() > 0 and "" in set(real.choice_counts["state"])
+    assert set(real.runs["experiment"]) == {"from_empty", "from_consensus", "committed"}
 
 
 @pytest.mark.slow
@@ -173,18 +162,8 @@ def test_published_archives_give_the_tables_that_sum_them_up(data_folder):
     """The tables were made from the same archives by another program."""
     tables, found = (meanfield.datasets.ai_norms(data_folder, ordered=ordered) for ordered in (False, True))
     assert found.skipped is not None and found.skipped["reason"].tolist() == ["no interactions"]
-    counts = tables.choice_counts.assign(
-        options=["_".join(sorted(options.split("_"))) for options in tables.choice_counts["options"]]
-    )
-    for one, other in ((tables.runs, found.runs[tables.runs.columns]), (counts, found.choice_counts)):
-        pd.testing.assert_frame_equal(*(in_order(table) for table in (one, other)))
-
-
-def in_order(table: pd.DataFrame) -> pd.DataFrame:
-    return table.sort_values([*table.columns]).reset_index(drop=True)
-
-
-def test_a_log_is_told_which_function_reads_it(tmp_path):
-    (tmp_path / "log.csv").write_text("run,step\n")
-    with pytest.raises(InputError, match=r"expected a zip archive; meanfield\.datasets\.from_events reads logs"):
-        meanfield.datasets.ai_norms(tmp_path / "log.csv")
+    options = ["_".join(sorted(options.split("_"))) for options in tables.choice_counts["options"]]
+    counts = tables.choice_counts.assign(options=options)
+    for both in ((tables.runs, found.runs[tables.runs.columns]), (counts, found.choice_counts)):
+        one, other = (table.sort_values([*table.columns], ignore_index=True) for table in both)
+        pd.testing.assert_frame_equal(one, other)

@@ -2,48 +2,47 @@
 
 import copyreg
 import gzip
-import hashlib
 import io
 import os
 import pickle
-import threading
 import zipfile
-from contextlib import contextmanager
-from functools import partial
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
 import xarray as xr
 
 import meanfield
+from _upstream import nothing_local, served
 from meanfield import InputError
+from meanfield.datasets import _fetch, llm_group_size, smollm2
 from meanfield.datasets import _llm_group_size as source
-from meanfield.datasets._unpickle import unpickle, unpickle_numbers
-from meanfield.toolbox import column_numbers, read_csv, space_of
+from meanfield.datasets._archive import unpickle
+from meanfield.toolbox import column_numbers, read_csv, words_of
 
 NAME = "q_dicts/Q_dict_phi_4_ID_191_-50_100_0.5tmp_BLANK_False.pkl"
+STATES = {"".join(f"{a}{b}" for a, b in source.SPACE.memory(i)): i for i in range(source.SPACE.n_states)}
+EVEN = dict.fromkeys(STATES, 0.5)
 
 
-def memories():
-    space = source.SPACE
-    return {"".join(f"{a}{b}" for a, b in space.memory(i)): i for i in range(space.n_states)}
+def zipped(*members, method=zipfile.ZIP_DEFLATED):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as written:
+        for name, content in members:
+            written.writestr(name, content)
+    return bytearray(file.getvalue())
 
 
-def archive(path, table, name=NAME):
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr(name, pickle.dumps(table))
+def archive(folder, table, name=NAME):
+    path = folder / "q_dicts.zip"
+    path.write_bytes(zipped((name, pickle.dumps(table))))
     return path
 
 
 def test_bits_of_the_key_are_own_and_partner_word_oldest_first(tmp_path):
-    table = {key: np.float64(i / 2000) for key, i in memories().items()}
-    policies = meanfield.datasets.llm_group_size(archive(tmp_path / "q_dicts.zip", table))
-    policy = policies.sel(model="phi_4", pair="his/her")
-    space = space_of(policy)
-    asked = space.state([(0, 1), (1, 1)])  # said his, heard her; then said her, heard her
-    assert policy["q"].values[asked, 0] == table["0111"]
-    assert meanfield.toolbox.words_of(policy) == ("his", "her")
+    table = {key: np.float64(i / 2000) for key, i in STATES.items()}
+    policy = llm_group_size(archive(tmp_path, table)).sel(model="phi_4", pair="his/her")
+    asked = source.SPACE.state([(0, 1), (1, 1)])  # said his, heard her; then said her, heard her
+    assert policy["q"].values[asked, 0] == table["0111"] and words_of(policy) == ("his", "her")
 
 
 def test_published_table(published):
@@ -54,76 +53,27 @@ def test_published_table(published):
     assert not ((filtered > 1e-12) & (filtered < 0.0504)).any(), "the mark of the nucleus filter"
 
 
-def test_models_and_pairs_are_taken_by_name_and_others_listed(published, data_folder):
-    one = meanfield.datasets.llm_group_size(data_folder, model="gpt-4o", pair="woman/man")
-    other, policies = meanfield.datasets.smollm2(pair="his/her"), meanfield.datasets.smollm2()
-    assert one["word"].values.tolist() == ["woman", "man"] and other["word"].values.tolist() == ["his", "her"]
+@pytest.mark.usefixtures("unchecked_types")
+def test_models_and_pairs_are_taken_by_name_and_others_listed(published, data_folder, tmp_path):
+    one, other = llm_group_size(data_folder, model="gpt-4o", pair="woman/man"), smollm2(pair="his/her")
+    assert one["word"].values.tolist() == ["woman", "man"]
     xr.testing.assert_identical(one, meanfield.validate_policy(published.sel(model="gpt-4o", pair="woman/man")))
-    xr.testing.assert_identical(other, meanfield.validate_policy(policies.sel(pair="his/her")))
+    xr.testing.assert_identical(other, meanfield.validate_policy(smollm2().sel(pair="his/her")))
     with pytest.raises(InputError, match=r"pair = 'her/his': expected one of his/her, gay/straight, .*wife/husband$"):
-        meanfield.datasets.smollm2(pair="her/his")
-    with pytest.raises(InputError, match=r"model = 'gpt4o': expected one of gpt-4o, llama31_70B"):
-        meanfield.datasets.llm_group_size(data_folder, model="gpt4o")
+        smollm2(pair="her/his")
+    with pytest.raises(InputError, match=r"model = 'phi': expected one of phi_4$"):
+        llm_group_size(archive(tmp_path, EVEN), model="phi")
 
 
-def test_places_are_searched_in_order(tmp_path, monkeypatch):
-    (tmp_path / "data" / "llm_group_size").mkdir(parents=True)
-    archive(tmp_path / "data" / "llm_group_size" / "q_dicts.zip", dict.fromkeys(memories(), 0.5))
-    monkeypatch.setenv("MEANFIELD_DATA", str(tmp_path / "data"))
-    assert meanfield.datasets.llm_group_size()["model"].values.tolist() == ["phi_4"]
-    monkeypatch.setenv("MEANFIELD_DATA", str(tmp_path))
-    monkeypatch.setenv("MEANFIELD_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(source, "URL", "http://127.0.0.1:9/q_dicts.zip")
-    with pytest.raises(InputError, match="not in MEANFIELD_DATA, and can't be fetched"):
-        meanfield.datasets.llm_group_size()
-    with pytest.raises(InputError, match=r"path = .*: expected q_dicts.zip"):
-        meanfield.datasets.llm_group_size(tmp_path)
-
-
-@contextmanager
-def upstream(handler, monkeypatch, tmp_path):
-    """A real HTTP server on loopback stands for the upstream."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.delenv("MEANFIELD_DATA", raising=False)
-    monkeypatch.setenv("MEANFIELD_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(source, "URL", f"http://127.0.0.1:{server.server_port}/q_dicts.zip")
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def test_download_is_checked_and_cached(tmp_path, monkeypatch):
+def test_a_download_that_is_too_long_ends_and_leaves_nothing(tmp_path, monkeypatch):
     (tmp_path / "upstream").mkdir()
-    content = archive(tmp_path / "upstream" / "q_dicts.zip", dict.fromkeys(memories(), 0.5)).read_bytes()
-    with upstream(partial(SimpleHTTPRequestHandler, directory=tmp_path / "upstream"), monkeypatch, tmp_path):
-        with pytest.raises(InputError, match="can't be fetched"):
-            meanfield.datasets.llm_group_size()
-        monkeypatch.setattr(source, "SHA256", hashlib.sha256(content).hexdigest())
-        first = meanfield.datasets.llm_group_size()
-    assert meanfield.datasets.llm_group_size().identical(first), "taken from the cache, the server being gone"
-
-
-class Endless(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        try:
-            while True:
-                self.wfile.write(bytes(2**16))
-        except OSError:
-            pass
-
-
-def test_an_endless_download_ends(tmp_path, monkeypatch):
-    with (
-        upstream(Endless, monkeypatch, tmp_path),
-        pytest.raises(InputError, match=r"can't be fetched .*more than 4194304 bytes"),
-    ):
-        meanfield.datasets.llm_group_size()
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    (tmp_path / "upstream" / "q_dicts.zip").write_bytes(bytes(10**6))
+    monkeypatch.setattr(_fetch, "LARGEST_DOWNLOAD", 10**5)
+    with served(tmp_path / "upstream") as url:
+        nothing_local(monkeypatch, tmp_path, url)
+        with pytest.raises(InputError, match=r"can't be fetched .*more than 100000 bytes"):
+            llm_group_size()
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
 class Call:
@@ -140,7 +90,7 @@ def test_pickles_that_are_code_are_not_run(tmp_path):
     folder = tmp_path / "made"
     data = pickle.dumps({"": Call(os.mkdir, str(folder))})
     with pytest.raises(InputError, match=r"asks for (posix|nt)\.mkdir: expected numpy scalars only"):
-        unpickle_numbers(data, "code.pkl")
+        unpickle(data, "code.pkl")
     assert not folder.exists()
     pickle.loads(data)
     assert folder.exists(), "the control"
@@ -165,47 +115,25 @@ STATE = b"(K\x03X\x01\0\0\0|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x3ftb"
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (pickle.dumps(Call(os.system, "true")), r"asks for (posix|nt)\.system"),
         (pickle.dumps(Call(getattr, "", "join")), r"asks for builtins\.getattr"),
-        (b"c__builtin__\neval\n.", r"asks for __builtin__\.eval"),
         (b"(S'true'\nios\nsystem\n.", r"asks for os\.system"),
         (b"\x80\x04\x8c\x05numpy\x8c\x0edtype.__init__\x93.", r"asks for numpy\.dtype\.__init__"),
         (b"\x80\x04\x82\x01.", "unregistered extension code"),
+        (b"\x80\x04\x82\xf0.", r"asks for os\.system"),  # a registered one
         (b"\x80\x04P1\n.", "persistent id"),
-        (b"\x80\x04K\x01Q.", "persistent id"),
         (DTYPE % b"f8" + STATE + b".", "it changes the state of a numpy.dtype"),
         (DTYPE % b"O8" + b".", "numbers of the type 'O8': expected f8 or i8"),
         (b"\x80\x04N\x86.", "stack"),
-        (b"\x80\x04N", "Ran out of input"),
         (pickle.dumps({"a": 1})[:-5], "truncated|exhausted|Ran out"),
     ],
 )
 def test_pickles_of_anything_else_are_refused(data, message):
-    with pytest.raises(InputError, match=rf"data.pkl: expected a pickle of plain data, .*({message})"):
-        unpickle(data, "data.pkl")
-
-
-def test_registered_extension_codes_are_names_too():
     copyreg.add_extension("os", "system", 240)
     try:
-        with pytest.raises(InputError, match=r"asks for os\.system"):
-            unpickle(b"\x80\x04\x82\xf0.", "data.pkl")
+        with pytest.raises(InputError, match=rf"data.pkl: expected a pickle of plain data, .*({message})"):
+            unpickle(data, "data.pkl")
     finally:
         copyreg.remove_extension("os", "system", 240)
-
-
-@pytest.mark.parametrize("value", [[], {"": "0.5"}, {0: 0.5}, {"": 2**2000}])
-def test_tables_hold_numbers_by_memory(value):
-    with pytest.raises(InputError, match="expected a dict from memories to probabilities"):
-        unpickle_numbers(pickle.dumps(value), "table.pkl")
-
-
-def zipped(*members, method=zipfile.ZIP_DEFLATED):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", method) as written:
-        for name, content in members:
-            written.writestr(name, content)
-    return bytearray(file.getvalue())
 
 
 def with_field(data, at, value, size=4):
@@ -216,7 +144,7 @@ def with_field(data, at, value, size=4):
 
 
 def hostile_archives():
-    whole = pickle.dumps(dict.fromkeys(memories(), 0.5))
+    whole = pickle.dumps(EVEN)
     yield zipped((NAME, bytes(2**21))), "has 2097152 bytes, method 8: expected at most 1048576"
     yield with_field(zipped((NAME, bytes(2**21))), 24, 1000), "expected a zip archive, and it can't be read .*CRC"
     yield zipped((NAME, b"."), method=zipfile.ZIP_LZMA), "method 14"
@@ -224,6 +152,8 @@ def hostile_archives():
     yield zipped((NAME, whole), ("a/" + NAME, whole)), "twice"
     yield with_field(zipped((NAME, b".")), 8, 1, 2), "encrypted"
     yield zipped((NAME, bytes(1000)))[:-30], "not a zip file"
+    yield zipped(("other.pkl", whole)), "holds no file named like"
+    yield b"no archive", "expected a zip archive"
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -231,43 +161,24 @@ def test_hostile_archives_are_refused(tmp_path):
     for content, message in hostile_archives():
         (tmp_path / "q_dicts.zip").write_bytes(content)
         with pytest.raises(InputError, match=message):
-            meanfield.datasets.llm_group_size(tmp_path)
+            llm_group_size(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("table", "message"),
     [
-        (lambda table: table.pop("01"), "1 of 1365 memories have no probability"),
-        (lambda table: table.update({"0": 0.1}), "memory '0', expected an even number of bits"),
-        (lambda table: table.update({"01": 1.5}), "1.5: expected a probability"),
+        ({key: 0.5 for key in EVEN if key != "01"}, "1 of 1365 memories have no probability"),
+        (EVEN | {"0": 0.1}, "memory '0', expected an even number of bits"),
+        (EVEN | {"01": 1.5}, "1.5: expected a probability"),
+        ([], "expected a dict from memories to probabilities"),
+        ({"": "0.5"}, "expected a dict from memories to probabilities"),
+        ({0: 0.5}, "expected a dict from memories to probabilities"),
+        ({"": 2**2000}, "expected a dict from memories to probabilities"),
     ],
 )
-def test_damaged_tables_are_refused(tmp_path, change, message):
-    table = dict.fromkeys(memories(), 0.5)
-    change(table)
+def test_damaged_tables_are_refused(tmp_path, table, message):
     with pytest.raises(InputError, match=message):
-        meanfield.datasets.llm_group_size(archive(tmp_path / "q_dicts.zip", table))
-
-
-def test_archives_of_something_else_are_refused(tmp_path):
-    with pytest.raises(InputError, match="holds no file named like"):
-        meanfield.datasets.llm_group_size(archive(tmp_path / "q_dicts.zip", {}, name="other.pkl"))
-    (tmp_path / "text").mkdir()
-    (tmp_path / "text" / "q_dicts.zip").write_text("no archive")
-    with pytest.raises(InputError, match="expected a zip archive"):
-        meanfield.datasets.llm_group_size(tmp_path / "text")
-
-
-def test_real_populations(data_folder, tmp_path):
-    real = meanfield.datasets.ai_norms(data_folder)
-    assert real.choice_counts["count"].min() > 0
-    assert set(real.runs["experiment"]) == {"from_empty", "from_consensus", "committed"}
-    empty = real.choice_counts.query("model == 'llama31' and state == ''")
-    assert (empty["state"] == "").all() and len(empty) > 0, "the empty memory is no missing value"
-    (tmp_path / "runs.csv").write_text("model,experiment\n")
-    (tmp_path / "choice_counts.csv.gz").write_bytes((data_folder / "ai_norms" / "choice_counts.csv.gz").read_bytes())
-    with pytest.raises(InputError, match="lacks the column options"):
-        meanfield.datasets.ai_norms(tmp_path)
+        llm_group_size(archive(tmp_path, table))
 
 
 @pytest.mark.parametrize(

@@ -45,57 +45,41 @@ def test_two_messages_are_an_interaction_and_a_lost_one_is_missing():
 
 
 def test_a_number_that_two_messages_share_says_who_met():
-    table = messages(MESSAGES[:4]).drop(columns="partner").assign(meeting=[7, 8, 8, 7])
-    assert rows(interactions(table, columns={"pair": "meeting"})) == EXPECTED[:2]
-    alone = table.assign(meeting=[7, 8, 8, 9])
-    with pytest.raises(InputError, match="= 'ada', 'bob' in rows 0, 3: expected two, or the column partner"):
-        interactions(alone, columns={"pair": "meeting"})
+    table = messages(MESSAGES[:4]).assign(pair=[7, 8, 8, 7])
+    assert rows(interactions(table.drop(columns="partner"))) == rows(interactions(table)) == EXPECTED[:2]
 
 
 def test_without_steps_the_first_messages_belong_together_and_then_the_second():
     rounds = [("x", 0, *one) for one in (("a", "b", "A"), ("b", "c", "B"), ("a", "b", "B"), ("b", "a", "C"))]
     found = interactions(messages([*rounds, ("x", 0, "b", "a", "D"), ("x", 0, "c", "b", "E")]), columns={"step": None})
-    assert rows(found.drop(columns=["run", "step"])) == [
-        ["a", "b", "A", "C"],
-        ["b", "c", "B", "E"],
-        ["a", "b", "B", "D"],
+    assert rows(found.drop(columns="run")) == [
+        [0, "a", "b", "A", "C"],
+        [1, "b", "c", "B", "E"],
+        [2, "a", "b", "B", "D"],
     ]
-    assert found["step"].tolist() == [0, 1, 2]
 
 
-def test_a_row_for_each_player_with_both_words_is_compared():
-    both = messages(MESSAGES[:5]).assign(heard=["B", "A", "B", "A", "C"])
-    assert rows(interactions(both)) == [*EXPECTED[:2], [*EXPECTED[2][:-1], "C"]]
-    with pytest.raises(InputError, match=r"heard = 'C' in row 3: expected the word of the other message"):
-        interactions(both.assign(heard=["B", "A", "B", "C", "C"]))
-
-
-def test_a_word_that_only_the_partner_tells_is_used_and_no_answer_contradicts_none():
-    both = messages(MESSAGES[:4]).assign(said=["A", None, "na", "B"], heard=["", "A", None, "A"])
-    assert rows(interactions(both)) == [EXPECTED[0], ["x", 1, "cy", "dan", None, "A"]]
-    neither = messages(MESSAGES[:4]).assign(said=["A", None, "na", "B"], heard=["B", float("nan"), None, "A"])
-    assert rows(interactions(neither)) == [EXPECTED[0], ["x", 1, "cy", "dan", None, "na"]]
-
-
-def test_what_was_heard_may_be_no_text():
-    both = messages(MESSAGES[:4]).assign(said=[1, 2, 3, 4], heard=[4, 3, None, 1])
-    assert rows(interactions(both))[0][-2:] == [1, 4]
-    both["heard"] = [np.array([1, 2]), 3, None, 1]
-    with pytest.raises(InputError, match=r"heard = array\(\[1, 2\]\) in row 0: expected the word of the other"):
-        interactions(both)
-
-
-def test_partners_of_a_numbered_pair_are_compared():
-    named = messages(MESSAGES[:4]).assign(pair=[7, 8, 8, 7])
-    assert rows(interactions(named)) == EXPECTED[:2]
-    expected = "partner = 'bob', 'dan' in rows 0, 1: expected who wrote the other message of the pair"
-    with pytest.raises(InputError, match=expected):
-        interactions(named[:2].assign(pair=5))
+@pytest.mark.parametrize(
+    ("said", "heard", "expected"),
+    [
+        (["A", "B", "A", "B"], ["B", "A", "B", "A"], ["AB", "BA"]),
+        (["A", None, "na", "B"], ["", "A", None, "A"], ["AB", [None, "A"]]),  # told by the partner only
+        (["A", None, "na", "B"], ["B", float("nan"), None, "A"], ["AB", [None, "na"]]),
+        ([1, 2, 3, 4], [4, 3, None, 1], [[1, 4], [2, 3]]),
+    ],
+)
+def test_a_row_for_each_player_with_both_words(said, heard, expected):
+    both = messages(MESSAGES[:4]).assign(said=said, heard=heard)
+    assert rows(interactions(both)[["said", "heard"]]) == [[*pair] for pair in expected]
 
 
 def test_a_missing_partner_is_one_complaint():
     with pytest.raises(InputError, match=r"^partner = None in row 0: expected a name[^;]*$"):
         interactions(messages([("x", 1, "ada", None, "A")]))
+
+
+FOUR = messages(MESSAGES[:4])
+OTHER_PARTNERS = "partner = 'bob', 'dan' in rows 0, 1: expected who wrote the other message of the pair"
 
 
 @pytest.mark.usefixtures("unchecked_types")
@@ -107,14 +91,21 @@ def test_a_missing_partner_is_one_complaint():
         (messages([("x", "?", "ada", "ada", "A")]), "an agent writes to itself = 'ada' in row 0: expected another"),
         (messages([("x", None, "ada", 1.5, "A")]), "partner = 1.5 in row 0: expected a name"),
         (messages().drop(columns="partner"), "messages lacks the column pair; expected run, step, agent, said, pair"),
-        (messages().drop(columns="said"), "messages lacks the column said"),
         (messages().drop(columns=["step", "agent"]), "messages lacks the columns step, agent; expected"),
         (messages().rename(columns={"said": " said"}), "there are 'run', 'step', 'agent', 'partner', ' said';"),
         (messages([("x", "10:15", "ada", "bob", "A")]), "or columns={'step': None} for the order of rows"),
+        (FOUR[:2].assign(pair=5), OTHER_PARTNERS),
+        (FOUR.drop(columns="partner").assign(pair=[7, 8, 8, 9]), "'ada', 'bob' in rows 0, 3: expected two, or the col"),
+        (FOUR.assign(heard=[*"BAC", "A"]), "heard = 'C' in row 2: expected the word of the other message"),
+        (FOUR.assign(heard=[np.zeros(2), *"ABA"]), "heard = array([0., 0.]) in row 0: expected the word of the other"),
     ],
 )
 def test_what_is_no_interaction_is_named(table, named):
     with pytest.raises(InputError, match=re.escape(named)):
         interactions(table)
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_columns_are_a_mapping():
     with pytest.raises(InputError, match="columns = 5: expected a mapping"):
-        interactions(table, columns=5)
+        interactions(messages(), columns=5)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sqlite3
 from contextlib import closing
 
-import pandas as pd
 import pytest
 
 from meanfield import InputError
-from meanfield.datasets import from_events, interactions, read_messages
+from meanfield.datasets import interactions, read_messages
 
-LONG = "After all that I have heard from the others so far, I say M."
+LONG = "After all that I have heard from the others so far,\u2028I say M."  # one line of JSON
 ANSWER = r"\b[QM]\b"
 EXPECTED = [["ada", "bob", "Q", "M"], ["bob", "ada", "M", "Q"]]  # of all files here
 
@@ -32,23 +32,18 @@ def concordia() -> str:
 
 def mesa_llm() -> str:
     def event(step, agent, kind, content):
-        return {
-            "event_id": "",
-            "timestamp": "",
-            "step": step,
-            "agent_id": agent,
-            "event_type": kind,
-            "content": content,
-        }
+        told = {"event_id": "", "timestamp": "", "step": step, "agent_id": agent}
+        return told | {"event_type": kind, "content": content}
 
     said = [(1, "ada", "bob", "Q."), (1, "bob", "ada", LONG), (2, "bob", "ada", "M"), (2, "ada", "bob", "Q!")]
     told = [event(step, a, "message", {"message": text, "recipient_ids": [b]}) for step, a, b, text in said]
     told.insert(1, event(1, "ada", "plan", {"data": "win"}))
+    told.insert(1, event(1, "ada", "message", {"message": "M", "recipient_ids": []}))
     return json.dumps({"metadata": {}, "events": told, "agent_summaries": {}})
 
 
 def lines(rows: list[dict]) -> str:
-    return "".join(f"{json.dumps(row)}\n" for row in rows)
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
 SAID = [("ada", "Q"), ("bob", LONG), ("bob", "M"), ("ada", "I stay with Q")]
@@ -77,7 +72,7 @@ def actions() -> str:
     ("content", "left_out"),
     [
         (concordia(), {"step": 1}),
-        (mesa_llm(), {"plan": 1}),
+        (mesa_llm(), {"message without recipients": 1, "plan": 1}),
         (autogen(), {"user": 1}),
         (langgraph(), {"human": 1}),
         (actions(), {"observe": 1}),
@@ -89,15 +84,7 @@ def test_text_files_of_frameworks_become_runs(content, left_out, tmp_path):
     path.write_bytes(gzip.compress(content.encode()) if content == autogen() else content.encode())
     messages = read_messages(path, answer=ANSWER)
     assert messages.attrs["left_out"] == left_out
-    found = interactions(messages)
-    assert found[["agent", "partner", "said", "heard"]].values.tolist() == EXPECTED
-    real = from_events(found, memory_length=1)
-    assert real.choice_counts[["state", "choice", "count"]].values.tolist() == [
-        ["", "M", 1],
-        ["", "Q", 1],
-        ["M,Q", "M", 1],
-        ["Q,M", "Q", 1],
-    ]
+    assert interactions(messages)[["agent", "partner", "said", "heard"]].values.tolist() == EXPECTED
 
 
 @pytest.fixture
@@ -132,44 +119,12 @@ def test_answers_that_are_none_are_missing_and_partners_are_not_guessed(tmp_path
     assert messages["partner"].isna().all()
     with pytest.raises(InputError, match="partner = None in rows 0, 1, 2, 3: expected a name"):
         interactions(messages)
-    found = interactions(messages.assign(partner=["bob", "ada", "dan", "cy"]))
-    assert found["agent"].tolist() == ["ada", "cy"]
-    grouped = read_messages(tmp_path / "log", answer=r"(Q), yes")
-    assert grouped["said"][2] == "Q"
 
 
-def test_a_schedule_tells_the_partners(tmp_path):
-    said = [
-        ("ada", "Q"),
-        ("bob", "M"),
-        ("cy", "Q"),
-        ("dan", "Q"),
-        ("ada", "M"),
-        ("bob", "Q"),
-        ("cy", "M"),
-        ("dan", "M"),
-    ]
-    (tmp_path / "log").write_text(lines([{"source": name, "content": text} for name, text in said]))
-    messages = read_messages(tmp_path / "log")
-    pairs = [(0, "ada", "cy"), (0, "bob", "dan"), (1, "ada", "dan"), (1, "bob", "cy")]
-    pairs += [(step, two, one) for step, one, two in pairs]
-    schedule = pd.DataFrame([(0, *pair) for pair in pairs], columns=["run", "step", "agent", "partner"])
-    messages = messages.drop(columns="partner").merge(schedule, how="left", on=["run", "step", "agent"])
-    assert interactions(messages).drop(columns="run").values.tolist() == [
-        [0, "ada", "cy", "Q", "Q"],
-        [0, "bob", "dan", "M", "Q"],
-        [1, "ada", "dan", "M", "M"],
-        [1, "bob", "cy", "Q", "M"],
-    ]
-
-
-def test_agents_of_concordia_who_act_in_turn_are_paired_in_order(tmp_path):
-    log = json.loads(concordia())
-    for step, entry in enumerate(log["entries"]):
-        entry["step"] = step
-    (tmp_path / "log").write_text(json.dumps(log))
-    found = interactions(read_messages(tmp_path / "log", answer=ANSWER), columns={"step": None})
-    assert found[["agent", "partner", "said", "heard"]].values.tolist() == EXPECTED
+@pytest.mark.parametrize("answer", ["(Q)|(M)", "say (Q)|M|Q", "((Q)|(M))"])
+def test_the_group_that_matched_is_the_word(answer, tmp_path):
+    (tmp_path / "log").write_text(autogen())
+    assert read_messages(tmp_path / "log", answer=answer)["said"].tolist() == ["Q", "M", "M", "Q"]
 
 
 def test_events_and_tools_are_no_messages(tmp_path):
@@ -185,16 +140,12 @@ def test_events_and_tools_are_no_messages(tmp_path):
         {"type": "ai", "data": {"name": "ada", "content": [{"type": "text", "text": "Q"}, {"type": "tool_use"}]}},
         {"type": "ai", "data": {"name": "bob", "content": LONG, "tool_calls": []}},
     ]
-    for rows, left_out in (
-        (autogen_rows, {"ToolCallRequestEvent": 1, "ThoughtEvent": 1}),
-        (langgraph_rows, {"ai": 1, "tool": 1}),
-    ):
+    told = {"ToolCallRequestEvent": 1, "ThoughtEvent": 1}
+    for rows, left_out in ((autogen_rows, told), (langgraph_rows, {"ai": 1, "tool": 1})):
         (tmp_path / "log").write_text(lines(rows))
         messages = read_messages(tmp_path / "log", answer=ANSWER)
-        assert messages[["step", "agent", "partner", "said"]].values.tolist() == [
-            [0, "ada", "bob", "Q"],
-            [0, "bob", "ada", "M"],
-        ]
+        expected = [[0, "ada", "bob", "Q"], [0, "bob", "ada", "M"]]
+        assert messages[["step", "agent", "partner", "said"]].values.tolist() == expected
         assert messages.attrs["left_out"] == left_out
 
 
@@ -204,19 +155,6 @@ def test_answers_that_are_whole_numbers_or_nothing_that_is_text(tmp_path):
     messages = read_messages(tmp_path / "log")
     assert messages["said"].tolist() == ["3", "4", None]
     assert messages.attrs["left_out"] == {"dict without text": 1, "list without text": 1}
-
-
-def test_the_group_that_matched_is_the_word(tmp_path):
-    (tmp_path / "log").write_text(autogen())
-    for answer in ("(Q)|(M)", "say (Q)|M|Q", "((Q)|(M))"):
-        assert read_messages(tmp_path / "log", answer=answer)["said"].tolist() == ["Q", "M", "M", "Q"]
-
-
-def test_a_message_to_nobody_is_left_out(tmp_path):
-    log = json.loads(mesa_llm())
-    log["events"][0]["content"]["recipient_ids"] = []
-    (tmp_path / "log").write_text(json.dumps(log))
-    assert read_messages(tmp_path / "log").attrs["left_out"] == {"message without recipients": 1, "plan": 1}
 
 
 def test_a_post_of_oasis_is_one_choice_of_its_author(oasis):
@@ -245,12 +183,6 @@ def test_users_of_oasis_with_one_name_are_two(oasis):
     assert read_messages(oasis)["agent"].tolist() == ["1 ada", "2 ada", "2 ada", "1 ada"]
 
 
-def test_a_line_ends_where_json_says_so(tmp_path):
-    rows = [{"source": "ada", "content": "Q\u2028or"}, {"source": "bob", "content": "M"}]
-    (tmp_path / "log").write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
-    assert read_messages(tmp_path / "log")["said"].tolist() == ["Q\u2028or", "M"]
-
-
 @pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
     ("content", "named"),
@@ -269,7 +201,10 @@ def test_other_files_are_refused(content, named, tmp_path):
         (tmp_path / "log").write_bytes(content)
     with pytest.raises(InputError, match=named):
         read_messages(tmp_path / "log")
-    with pytest.raises(InputError, match="answer = '\\(': expected a regular expression"):
-        read_messages(tmp_path / "log", answer="(")
-    with pytest.raises(InputError, match="answer = 5: expected a regular expression"):
-        read_messages(tmp_path / "log", answer=5)
+
+
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize("answer", ["(", 5])
+def test_an_answer_is_a_regular_expression(answer, tmp_path):
+    with pytest.raises(InputError, match=re.escape(f"answer = {answer!r}: expected a regular expression")):
+        read_messages(tmp_path, answer=answer)

@@ -15,26 +15,23 @@ def two_words(course):
     return np.stack([course, 1 - course], axis=1)
 
 
-@pytest.mark.parametrize(
-    ("period", "phase", "amplitude"), [(0.7, 0.0, 0.4), (3.3, 2.5, 1e-4), (20.0, 1.0, 1e-4), (66.0, 4.0, 0.4)]
-)
-def test_sine_is_a_limit_cycle_with_its_period(period, phase, amplitude):
-    course = 0.5 + amplitude * np.sin(2 * np.pi * TIMES / period + phase)
-    outcome, found = recurrence(TIMES, two_words(course))
-    assert outcome == LIMIT_CYCLE
-    assert found == pytest.approx(period, rel=2e-3)
+def sine(period, phase=0.0):
+    return np.sin(2 * np.pi * TIMES / period + phase)
 
 
-def test_anharmonic_cycle_has_the_period_of_its_longest_repeat():
-    phase = 2 * np.pi * TIMES / 13.0
-    course = 0.5 + 0.2 * np.sin(phase) + 0.15 * np.cos(2 * phase)
-    assert recurrence(TIMES, two_words(course)) == (LIMIT_CYCLE, pytest.approx(13.0, rel=1e-3))
+CYCLES = {  # the word share and its period
+    "fast": (two_words(0.5 + 0.4 * sine(0.7)), 0.7),
+    "small": (two_words(0.5 + 1e-4 * sine(3.3, 2.5)), 3.3),
+    "slow": (two_words(0.5 + 0.4 * sine(66.0, 4.0)), 66.0),
+    "of its longest repeat": (two_words(0.5 + 0.2 * sine(13.0) + 0.15 * sine(6.5, np.pi / 2)), 13.0),
+    "of the word that varies most": (np.stack([0.3 + 0 * TIMES, 0.35 + sine(9) / 5, 0.35 - sine(9) / 5], 1), 9.0),
+}
 
 
-def test_the_word_that_varies_most_decides():
-    cycle = 0.2 * np.sin(2 * np.pi * TIMES / 9.0)
-    share = np.stack([np.full_like(cycle, 0.3), 0.35 + cycle, 0.35 - cycle], axis=1)
-    assert recurrence(TIMES, share) == (LIMIT_CYCLE, pytest.approx(9.0, rel=1e-3))
+@pytest.mark.parametrize("name", CYCLES)
+def test_cycles_have_their_period(name):
+    share, period = CYCLES[name]
+    assert recurrence(TIMES, share) == (LIMIT_CYCLE, pytest.approx(period, rel=2e-3))
 
 
 COURSES = {
@@ -42,15 +39,13 @@ COURSES = {
     "decaying sine": 0.5 + 0.3 * np.exp(-TIMES / 2000) * np.sin(TIMES),
     "noise": 0.4 + 1e-7 * np.random.default_rng(0).standard_normal(len(TIMES)),
     "changing frequency": 0.5 + 0.3 * np.sin(TIMES + 3e-3 * TIMES**2),
-    "one turn": 0.5 + 0.3 * np.sin(2 * np.pi * TIMES / 210),
+    "one turn": 0.5 + 0.3 * sine(210),
 }
 
 
 @pytest.mark.parametrize("name", COURSES)
 def test_what_does_not_repeat_itself_is_a_slow_transient(name):
-    outcome, period = recurrence(TIMES, two_words(COURSES[name]))
-    assert outcome == SLOW_TRANSIENT
-    assert np.isnan(period)
+    assert recurrence(TIMES, two_words(COURSES[name])) == (SLOW_TRANSIENT, pytest.approx(np.nan, nan_ok=True))
 
 
 def cyclic_majority(error):
@@ -66,21 +61,13 @@ def cyclic_majority(error):
 
 def turns(policy, start, until, observed):
     """Times between crossings of the middle of the first word's range, upwards, by another integrator."""
-    q = policy["q"].values
-    solution = solve_ivp(
-        lambda t, x: drift(x, q),
-        (0, until + observed),
-        start,
-        method="DOP853",
-        rtol=1e-9,
-        atol=1e-12,
-        t_eval=until + np.arange(0, observed, 0.01),
-    )
+    q, times = policy["q"].values, until + np.arange(0, observed, 0.01)
+    options = {"method": "DOP853", "rtol": 1e-9, "atol": 1e-12, "t_eval": times}
+    solution = solve_ivp(lambda t, x: drift(x, q), (0, until + observed), start, **options)
     share = solution.y.T @ q[:, 0]
     above = share - (share.max() + share.min()) / 2
     rises = np.flatnonzero((above[:-1] < 0) & (above[1:] >= 0))
-    when = solution.t[rises] + 0.01 * above[rises] / (above[rises] - above[rises + 1])
-    return np.diff(when)
+    return np.diff(times[rises] + 0.01 * above[rises] / (above[rises] - above[rises + 1]))
 
 
 def uneven_start(policy):
@@ -92,8 +79,7 @@ def uneven_start(policy):
 def test_limit_cycle_of_the_rate_equation_has_the_period_of_another_integrator(policy):
     start = uneven_start(policy)
     solution = meanfield.solve(policy, initial=start, times=np.array([0.0, 1.0]), max_time=1000.0)
-    assert solution["outcome"].item() == LIMIT_CYCLE
-    assert not solution["steady"]
+    assert solution["outcome"].item() == LIMIT_CYCLE and not solution["steady"]
     periods = turns(policy, start, 1000.0, 200.0)
     assert np.ptp(periods) < 1e-3
     assert solution["period"].item() == pytest.approx(periods.mean(), rel=1e-4)

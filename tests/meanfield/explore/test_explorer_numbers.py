@@ -124,7 +124,7 @@ def assert_law(shown, policy: xr.Dataset, n_agents: int) -> bool:
         return False
     np.testing.assert_allclose(shown.number("kappa"), kappa, **CLOSE)
     np.testing.assert_allclose(shown.number("critical-size"), law["n_critical"].item(), rtol=3 * CLOSE["rtol"])
-    np.testing.assert_allclose(shown.number("chance"), ndtr(kappa * np.sqrt(n_agents)), **CLOSE)
+    np.testing.assert_allclose(shown.number("probability"), ndtr(kappa * np.sqrt(n_agents)), **CLOSE)
     return True
 
 
@@ -154,7 +154,7 @@ def assert_page(shown, policy: xr.Dataset, tempered: xr.Dataset, settings: dict[
     assert_masses(shown, expected)
     assert_run(shown, expected, settings, start, run_rounds)
     state = settings.get("memory", 0)
-    assert shown.number("memory-chance") == pytest.approx(tempered["q"].values[state, 0], rel=1e-14)
+    assert shown.number("memory-probability") == pytest.approx(tempered["q"].values[state, 0], rel=1e-14)
     return assert_law(shown, tempered, settings.get("agents", 100))
 
 

@@ -17,11 +17,18 @@ import xarray as xr
 import meanfield
 from _policies import majority_policy, random_policy
 from meanfield import InputError, cli
-from meanfield._explore import page as page_module
-from meanfield._explore.scripts import plain_script
+from meanfield._explore.page import PLACE, plain_script
 
 LIMIT = 2_000_000
 HOSTILE = ["</script><img src=x onerror=alert(1)>", '"{{engine}}&\u2028']
+
+
+@pytest.fixture(scope="module")
+def page_file(gallery: xr.Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The gallery without κ, which take ten seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("meanfield._explore.explore.kappas", lambda *policy: [None] * 129)
+        return meanfield.explore(gallery, tmp_path_factory.mktemp("explorer") / "explorer.html")
 
 
 def written(policies, tmp_path: Path) -> str:
@@ -37,9 +44,9 @@ def decoded(text: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), "<f8")
 
 
-def test_the_gallery_is_one_small_file_with_all_digits(gallery, gallery_page):
-    page = gallery_page.read_text(encoding="utf-8")
-    assert gallery_page.stat().st_size < LIMIT
+def test_the_gallery_is_one_small_file_with_all_digits(gallery, page_file):
+    page = page_file.read_text(encoding="utf-8")
+    assert page_file.stat().st_size < LIMIT
     found = entries(page)
     assert [one["words"] for one in found] == gallery["word_label"].values.tolist()
     for number, one in enumerate(found):
@@ -50,37 +57,26 @@ def test_the_gallery_is_one_small_file_with_all_digits(gallery, gallery_page):
             np.testing.assert_array_equal(decoded(log_odds), log_p[order, :, 0] - log_p[order, :, 1])
 
 
-def test_it_asks_nothing_of_a_network(gallery_page):
-    page = gallery_page.read_text(encoding="utf-8")
+def test_it_asks_nothing_of_a_network_and_holds_the_licence_of_the_charts(page_file):
+    page = page_file.read_text(encoding="utf-8")
     scripts_and_styles = re.findall(r"<(script|style)[^>]*>(.*?)</\1>", page, re.S)
     outside = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", page, flags=re.S)
     assert re.findall(r"(?:src|href)=\"(?!data:)[^\"]*\"", outside) == []
     assert "https:" not in outside.replace("https://github.com/leeoniya/uPlot", "")
     for _, text in scripts_and_styles:
         assert not re.search(r"@import|url\((?!['\"]?data:)|\bfetch\(|XMLHttpRequest|WebSocket", text)
-    assert "default-src 'none'" in outside
-    assert not page_module.PLACE.search(outside)
-
-
-def test_the_licence_of_the_charts_stands_in_it(gallery_page):
-    page = gallery_page.read_text(encoding="utf-8")
+    assert "default-src 'none'" in outside and not PLACE.search(outside)
     licence = (files("meanfield._explore") / "page" / "uplot" / "LICENSE").read_text(encoding="utf-8")
-    assert "MIT License" in licence and html.escape(licence) in page
-    assert re.search(r"uPlot \d+\.\d+\.\d+<", page)
+    assert "MIT License" in licence and html.escape(licence) in page and re.search(r"uPlot \d+\.\d+\.\d+<", page)
 
 
 def test_words_of_users_end_no_script_and_open_no_element(tmp_path):
     policy = meanfield.make_policy(np.full(5, 0.3), HOSTILE, model="<b>model</b>")
     page = written(policy, tmp_path)
-    assert entries(page)[0]["words"] == HOSTILE
+    assert entries(page)[0]["words"] == HOSTILE, "a text that looks like a place stays as it is"
     assert "<img" not in page and "<b>model" not in page
     assert page.count("<script") == page.count("</script>") == 4
     assert html.escape(f"<b>model</b> {{{', '.join(HOSTILE)}}}") in page, "in the title"
-
-
-def test_text_that_looks_like_a_place_stays_as_it_is(tmp_path):
-    policy = meanfield.make_policy(np.full(5, 0.3), ["{{view}}", "{{styles}}"])
-    assert entries(written(policy, tmp_path))[0]["words"] == ["{{view}}", "{{styles}}"]
 
 
 def test_policies_of_every_model_and_pair_have_an_entry(tmp_path):
@@ -91,7 +87,7 @@ def test_policies_of_every_model_and_pair_have_an_entry(tmp_path):
 
 
 def test_temperatures_are_those_of_a_record_that_gives_the_policy(gallery, tmp_path, monkeypatch):
-    monkeypatch.setattr("meanfield._explore.entries.kappas", lambda *policy: [])  # which would take a minute
+    monkeypatch.setattr("meanfield._explore.explore.kappas", lambda *policy: [])  # which would take a minute
     one = gallery.sel(pair="his/her")
     filtered = one.assign(q=one["q"].where(one["q"] > 0.3, 0.0).where(one["q"] < 0.7, 1.0))
     censored = one.assign(censored=xr.full_like(one["log_probability"], True, dtype=bool))
@@ -118,34 +114,34 @@ def test_what_the_page_cannot_show_is_refused(policies, message, tmp_path):
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize("path", [None, 3, b"page.html", "a\0b.html"])
-def test_what_names_no_file_is_refused(path):
-    with pytest.raises(InputError, match=r"path = .*: expected the name of a file"):
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        *((path, "path = .*: expected the name of a file") for path in (None, 3, b"page.html", "a\0b.html")),
+        ("nowhere/explorer.html", "does not exist"),
+    ],
+)
+def test_what_names_no_file_is_refused_before_anything_is_computed(path, message, monkeypatch):
+    monkeypatch.setattr("meanfield._explore.explore.entries_of", lambda policies: pytest.fail("computed"))
+    with pytest.raises(InputError, match=message):
         meanfield.explore(random_policy(1), path)
-
-
-def test_a_folder_that_is_not_there_is_told_before_anything_is_computed(tmp_path):
-    with pytest.raises(InputError, match="does not exist"):
-        meanfield.explore(random_policy(1), tmp_path / "nowhere" / "explorer.html")
-
-
-def run(monkeypatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["meanfield", *arguments])
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    return end.value.code
 
 
 def test_the_command_writes_the_same_page(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     policy = random_policy(1)
     meanfield.save(policy, "policy.nc")
-    assert run(monkeypatch, "explore", "policy.nc") == 0
-    assert capsys.readouterr().out.startswith("wrote explorer.html: 1 policy")
-    assert Path("explorer.html").read_text(encoding="utf-8") == written(policy, tmp_path)
-    assert run(monkeypatch, "explore", "policy.nc", "--out", "new/page.html") == 0
-    assert Path("new/page.html").exists()
-    assert run(monkeypatch, "explore", "policy.nc", "--out", "page.pdf") == 2
+
+    def run(*arguments: str) -> int:
+        monkeypatch.setattr(sys, "argv", ["meanfield", "explore", "policy.nc", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        return end.value.code
+
+    assert run("--out", "new/page.html") == 0
+    assert capsys.readouterr().out.startswith("wrote new/page.html: 1 policy")
+    assert Path("new/page.html").read_text(encoding="utf-8") == written(policy, tmp_path)
+    assert run("--out", "page.pdf") == 2
     assert "expected a name that ends with .html" in capsys.readouterr().err
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import meanfield
 from _policies import majority, majority_policy, random_policy
-from meanfield._explore.entries import entries_of
+from meanfield._explore.explore import entries_of
 from meanfield._explore.kappas import OCTAVE, STEPS, _kappa
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
@@ -40,6 +40,7 @@ def test_kappa_between_the_nodes_and_up_to_the_bifurcation():
         assert found(step) == pytest.approx(expected, rel=DIGITS), step
 
 
+@pytest.mark.slow
 def test_the_sign_tells_which_attractor_is_strong():
     a, b = (_kappa(majority(lean, 0.9)) for lean in (0.52, 0.48))
     assert a == pytest.approx(-b, rel=1e-6) and a > 0

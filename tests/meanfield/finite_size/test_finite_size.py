@@ -13,7 +13,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import meanfield
 import validation
 from _exact_chains import ExactChain
-from _labelled_calls import conformist
 from _metastable import follower
 from _policies import drift, random_policy, relabelled
 from meanfield import core, finite_size
@@ -21,7 +20,6 @@ from meanfield._finite_size import moments as _finite_size
 from meanfield._finite_size.moments import STEP
 from meanfield._numerics.blas import one_blas_thread
 from meanfield._population.stacks import as_games
-from meanfield.core import _path_search
 from meanfield.toolbox import space_of
 
 TIMES = np.array([2.0, 4.0, 8.0])  # whole rounds, so that N interactions, 2N, 4N have happened
@@ -79,48 +77,22 @@ def test_other_attractors_are_told():
     assert [found.count(";") for found in law["attractors"].values] == [1, 0]
 
 
-def test_progress_is_shown_where_it_is_asked_for(capsys):
+@pytest.mark.parametrize(("call", "name"), [(finite_size, "moments"), (meanfield.group_size_law, "paths and orders")])
+def test_progress_is_shown_where_it_is_asked_for(call, name, capsys):
     policy = random_policy(0, memory_length=2)
-    for call, name in ((finite_size, "moments"), (meanfield.group_size_law, "paths and orders")):
-        call(policy)
-        assert not capsys.readouterr().err, "no terminal"
-        call(policy, progress=True)
-        assert f"{name}: " in capsys.readouterr().err
+    call(policy)
+    assert not capsys.readouterr().err, "no terminal"
+    call(policy, progress=True)
+    assert f"{name}: " in capsys.readouterr().err
 
 
-def beside_a_fold(fraction):
-    """Two policies and committed agents, of whom too many have let the attractor of the other word vanish."""
-    mixed = [follower(0.03, empty=0.6), follower(0.2)]
-    return meanfield.Population(mixed, fractions=[0.6, 0.4], committed={"B": fraction})
-
-
-@pytest.mark.slow
-def test_noise_that_is_not_weak_is_told():
-    """Where a vanished attractor holds groups back they spread more than twice as widely as the law says."""
-    held, free, options = beside_a_fold(0.1), beside_a_fold(0.4), {"runs": 400, "seed": 1, "record_rounds": 16}
-    with pytest.warns(UserWarning, match=r"is up to 1 at N = 20, 0\.46 at N = 100, .*simulate") as told:
-        law = finite_size(held, n_agents=[1000, 100, 20], times=[0.0, 32.0])
-    assert len(told) == 1 and law.attrs["attractors"].startswith("mostly B")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        finite_size(held, times=[0.0, 32.0])
-        weak = [finite_size(held, n_agents=1000, times=[0.0, 32.0]), finite_size(free, n_agents=20, times=[0.0, 32.0])]
-    for population, n_agents, predicted, least, most in (
-        (held, 20, law, 2, 4),
-        (held, 100, law, 1.8, 4),
-        (held, 1000, weak[0], 0.85, 1.15),
-        (free, 20, weak[1], 0.85, 1.15),
-    ):
-        runs = validation.simulate(population, n_agents=n_agents, max_rounds=16, **options)
-        spread = runs["word_share"].sel(word="A", round=16).std("run").item()
-        variance = predicted["variance"].sel(word="A", time=32, n_agents=n_agents).item()
-        assert least < spread / variance**0.5 < most
+def epidemic(infection, recovery):
+    return meanfield.ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [infection, recovery])
 
 
 def test_an_epidemic_that_hardly_grows_has_strong_noise():
-    model = meanfield.ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [1.1, 1.0])
     with pytest.warns(UserWarning, match=r"^ReactionModel.*N = 10, .*validation\.reactions\.simulate"):
-        finite_size(model, n_agents=10, times=[30.0], initial=np.array([0.9, 0.1]))
+        finite_size(epidemic(1.1, 1.0), n_agents=10, times=[3.0], initial=np.array([0.9, 0.1]))
 
 
 def test_populations_are_reaction_models():
@@ -148,8 +120,7 @@ def test_populations_are_reaction_models():
 @pytest.mark.parametrize(("recovery", "highest"), [(0.3, 1), pytest.param(0.6, 2, marks=pytest.mark.slow)])
 def test_epidemics_converge_to_the_exact_law_at_their_orders(recovery, highest):
     """Moments of the number of ill agents at times of Poisson processes, against the master equation."""
-    infect, recover = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 0], [recovery, 0]])
-    model = meanfield.ReactionModel(["S", "I"], [[1, 0]], [[0, 1]], [infect], None, recover)
+    model = epidemic(1.0, recovery)
     times, sizes, start = np.array([0.5, 1.5, 3.0]), np.array([40, 80, 160]), np.array([0.5, 0.5])
     prediction = finite_size(model, times=times, n_agents=sizes, initial=start, order=highest).sel(state="I")
     errors = []
@@ -240,27 +211,22 @@ def test_nothing_of_weight_is_neglected(monkeypatch):
     assert error > 1e-6  # the control: three factors are not enough
 
 
-def test_at_the_start_nothing_is_uncertain(tmp_path):
-    result = finite_size(random_policy(1), times=np.array([0.0, 1.0]), n_agents=2)
+def test_the_start_is_certain_and_the_share_that_of_the_rate_equation():
+    policy = random_policy(1)
+    result = finite_size(policy, times=TIMES - 2, n_agents=10)
     assert result["mean"].dims == ("n_agents", "time", "word")
-    assert meanfield.load(meanfield.save(result, tmp_path / "f.nc")).identical(result)
     assert np.abs(result["word_share_correction"].values[0]).max() == 0
     assert result["word_share_variance"].values[0].max() == 0
-    np.testing.assert_allclose(result["word_share"].values[0], random_policy(1)["q"].values[0], atol=1e-15)
-
-
-def test_mean_share_is_that_of_the_rate_equation():
-    policy, times = random_policy(5), np.linspace(0, 20, 9)
-    np.testing.assert_allclose(
-        finite_size(policy, times=times)["word_share"], meanfield.solve(policy, times=times)["word_share"], atol=1e-6
-    )
+    np.testing.assert_allclose(result["word_share"].values[0], policy["q"].values[0], atol=1e-15)
+    solved = meanfield.solve(policy, times=TIMES - 2)["word_share"]
+    np.testing.assert_allclose(result["word_share"], solved, atol=1e-6)
 
 
 def test_corrections_keep_the_sum_over_words_and_follow_their_names():
     policy, new = random_policy(3, 3, 1), [2, 0, 1]
     ours, theirs = finite_size(policy, times=TIMES), finite_size(relabelled(policy, new), times=TIMES)
     np.testing.assert_allclose(ours["word_share_correction"].sum("word"), 0, atol=1e-9)
-    for name in ("word_share", "word_share_correction", "word_share_variance"):
+    for name in SAVED:
         np.testing.assert_allclose(ours[name].values, theirs[name].values[:, new], atol=1e-8)
 
 
@@ -305,6 +271,16 @@ def threads() -> set[int]:
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
+class _Late:
+    """threadpool_limits that begins with its context, as two threads would."""
+
+    def __enter__(self) -> None:
+        self.limits = threadpool_limits(1, user_api="blas")
+
+    def __exit__(self, *_) -> None:
+        self.limits.restore_original_limits()
+
+
 def test_blas_has_its_threads_back_when_the_last_has_left():
     """However callers overlap. The control: of two limits of threadpoolctl alone the second restores 1."""
 
@@ -319,47 +295,10 @@ def test_blas_has_its_threads_back_when_the_last_has_left():
             return threads()
 
     assert left_in_turn(one_blas_thread) == {2}
-    assert left_in_turn(lambda: _Late(1)) == {1}
+    assert left_in_turn(_Late) == {1}
 
 
-@pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize(
-    "search",
-    [
-        meanfield.group_size_law,
-        lambda policy: meanfield.group_size_law(random_policy(1)),
-        lambda policy: meanfield.escape_path(policy, fixed_point=0),
-    ],
-)
-def test_paths_are_searched_on_one_thread(search, monkeypatch):
-    """The control: outside of the search there are two."""
-    step, seen = _path_search._step, []
-
-    def spied(*arguments):
-        seen.append(threads())
-        return step(*arguments)
-
-    monkeypatch.setattr(_path_search, "_step", spied)
-    with threadpool_limits(2, user_api="blas"):
-        search(conformist())
-        assert threads() == {2}
-    assert seen and all(one == {1} for one in seen)
-
-
-class _Late:
-    """threadpool_limits that begins with its context, as two threads would."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-
-    def __enter__(self) -> None:
-        self.limits = threadpool_limits(self.limit, user_api="blas")
-
-    def __exit__(self, *_) -> None:
-        self.limits.restore_original_limits()
-
-
-def at_rest(model, start, time=200.0):
+def at_rest(model, start, time=60.0):
     law = meanfield.finite_size(model, times=[time], initial=np.array(start)).isel(time=0)
     return [law[f"composition{part}"].values for part in ("", "_correction", "_variance")]
 
@@ -381,7 +320,16 @@ def test_noisy_voters_are_beta_binomial():
     errs, copies = (0.1, 0.3), 2.0
     rules = [("A + B", "2 A"), ("A + B", "2 B"), ("B", "A"), ("A", "B")]
     model = meanfield.ReactionModel.from_rules(rules, [copies, copies, *errs])
-    x, V, C = at_rest(model, [1.0, 0.0], 1000.0)
+    x, V, C = at_rest(model, [1.0, 0.0])
     p, s = errs[0] / sum(errs), sum(errs) / copies
     assert x[0] == pytest.approx(p, abs=1e-9) and abs(V).max() < 1e-7
     assert C[0] == pytest.approx(p * (1 - p) * (1 + 1 / s), rel=1e-6)
+
+
+@pytest.mark.slow
+def test_agents_that_never_meet_are_independent():
+    model = meanfield.ReactionModel.from_rules({"I": "R"}, 1.0)
+    found = finite_size(model, initial=np.array([1.0, 0.0]), times=[0.0, 1.0, 3.0])
+    left = np.exp([0.0, -1.0, -3.0])
+    np.testing.assert_allclose(found["composition_variance"].sel(state="I"), left * (1 - left), atol=1e-6)
+    np.testing.assert_allclose(found["composition_correction"], 0, atol=1e-9)

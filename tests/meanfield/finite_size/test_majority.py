@@ -17,6 +17,7 @@ from meanfield.toolbox import as_population
 
 majority_law = partial(meanfield.group_size_law, order=2)
 LEANING = np.array([0.6, 0.75, 0.5, 0.6, 0.3])  # H = 1
+POLICY = meanfield.make_policy(LEANING, ["A", "B"])
 
 
 def chain_of(n_agents, q=LEANING):
@@ -28,7 +29,7 @@ def chain_of(n_agents, q=LEANING):
 
 def test_chances_converge_to_those_of_the_exact_chain():
     sizes = [6, 8, 10, 12]
-    law = majority_law(meanfield.make_policy(LEANING, ["A", "B"]), n_agents=sizes)
+    law = majority_law(POLICY, n_agents=sizes)
     exact = np.array([chain_of(n) for n in sizes])
     assert law["strong_word"].item() == "A"
     assert law.attrs["applies"] == 1
@@ -45,22 +46,15 @@ def test_the_tail_is_that_of_the_exact_chain():
     exact = np.array([1 - chain_of(n, q) for n in sizes])
     weak = np.exp(law["log_weak_probability"].values)
     np.testing.assert_allclose(weak / exact, 1, atol=0.03)
-    linear = ndtr(-np.sqrt(sizes) * deviations_of_linear_noise(q))
-    assert linear[-1] < exact[-1] / 10, "control: linear noise alone"
-
-
-def deviations_of_linear_noise(q):
-    """From the attractor to 1/2, of one agent."""
-    policy = meanfield.make_policy(np.array(q), ["A", "B"])
-    moments = meanfield.finite_size(policy, times=[60.0]).squeeze("time").sel(word="A")
-    return (moments["word_share"].item() - 0.5) / moments["word_share_variance"].item() ** 0.5
+    moments = meanfield.finite_size(meanfield.make_policy(q, ["A", "B"]), times=[60.0]).squeeze("time").sel(word="A")
+    deviations = (moments["word_share"].item() - 0.5) / moments["word_share_variance"].item() ** 0.5
+    assert ndtr(-np.sqrt(sizes[-1]) * deviations) < exact[-1] / 10, "control: linear noise alone"
 
 
 def test_correlations_are_those_of_linear_noise():
-    policy = meanfield.make_policy(LEANING, ["A", "B"])
-    point = meanfield.fixed_points(policy).isel(fixed_point=0)
-    x, game = point["composition"].values, core.WordGame(policy["q"].values)
-    found = word_share_correlation(as_population(policy).mixture, x[None], 0, -point["eigenvalue"].item())
+    point = meanfield.fixed_points(POLICY).isel(fixed_point=0)
+    x, game = point["composition"].values, core.WordGame(POLICY["q"].values)
+    found = word_share_correlation(as_population(POLICY).mixture, x[None], 0, -point["eigenvalue"].item())
     # Perturbations keep their sum, so that J has an eigenvalue 0, which is moved to -1
     unit, q = np.eye(len(x)), LEANING
     drift = partial(core.drift, game)
@@ -72,7 +66,7 @@ def test_correlations_are_those_of_linear_noise():
     assert found.variance == pytest.approx(exact[0], rel=3e-4)
     np.testing.assert_allclose(found.at(times), exact / exact[0], atol=1e-4)
     assert found.variance == pytest.approx(
-        meanfield.finite_size(policy, times=[40.0])["word_share_variance"].sel(word="A").item(), rel=3e-4
+        meanfield.finite_size(POLICY, times=[40.0])["word_share_variance"].sel(word="A").item(), rel=3e-4
     )
 
 
@@ -91,7 +85,7 @@ def test_sides_are_kept_as_long_as_among_simulated_groups():
 
 def test_words_are_equals():
     rounds = np.linspace(0, 10, 11)
-    one = majority_law(meanfield.make_policy(LEANING, ["A", "B"]), n_agents=[10, 50], rounds=rounds)
+    one = majority_law(POLICY, n_agents=[10, 50], rounds=rounds)
     swapped = 1 - LEANING[[0, 4, 3, 2, 1]]
     other = majority_law(meanfield.make_policy(swapped, ["A", "B"]), n_agents=[10, 50], rounds=rounds)
     assert (one["strong_word"], other["strong_word"]) == ("A", "B")
@@ -102,7 +96,7 @@ def test_words_are_equals():
 def test_without_a_lean_each_word_is_ahead_half_of_the_time():
     policy = meanfield.make_policy(np.array([0.5, 0.7, 0.5, 0.5, 0.3]), ["A", "B"])
     law = majority_law(policy, n_agents=[10, 1000], rounds=np.linspace(0, 10, 11))
-    assert abs(law["kappa"].item()) < 1e-6
+    assert abs(law["kappa"].item()) < 1e-6 and law["strong_word"].item() == "" and law["attractors"] == 1
     assert abs(law["correction"].item()) < 1e-6
     np.testing.assert_allclose(law["probability"], 0.5, atol=1e-6)
     rho = law["correlation"].values  # then the sides are forgotten by the law of arcsines
@@ -119,8 +113,7 @@ def test_next_to_no_lean_has_the_next_order_of_a_little_more():
 
 
 def test_order_1_leaves_c_out():
-    policy = meanfield.make_policy(LEANING, ["A", "B"])
-    first, second = (meanfield.group_size_law(policy, n_agents=[10], order=order) for order in (1, 2))
+    first, second = (meanfield.group_size_law(POLICY, n_agents=[10], order=order) for order in (1, 2))
     assert first["kappa"] == second["kappa"] and first["correction"] == 0 != second["correction"]
     assert first["attractors"] == 1
 
@@ -136,28 +129,28 @@ def test_populations_of_two_models_with_committed_agents():
     found = (share > 0.5 + 1e-9).mean() + (abs(share - 0.5) < 1e-9).mean() / 2
     assert 0.55 < found < 0.98
     assert law["probability"].item() == pytest.approx(found, abs=0.015)
-    control = majority_law(policies[0], n_agents=40)
+    control = majority_law(POLICY, n_agents=40)
     assert law["probability"].item() != pytest.approx(control["probability"].item(), abs=0.03)
 
 
-def test_without_one_or_two_attractors_there_is_no_law():
-    law = majority_law(meanfield.make_policy(np.array([0.5, 1.0, 0.5, 0.5, 0.0]), ["A", "B"]), n_agents=[10])
-    assert law.attrs["applies"] == 0 and law["attractors"] == 0
-    assert "marginal" in law.attrs["reason"]
-    assert np.isnan(law["probability"]).all()
-    assert law["strong_word"].item() == ""
+SURE, EVEN = np.array([0.9, 0.95, 0.9, 0.9, 0.85]), np.array([0.5, 0.6, 0.5, 0.5, 0.4])
 
 
 @pytest.mark.parametrize(
-    ("q", "reason"),
+    ("policies", "committed", "word", "reason"),
     [
-        ([0.2, 0.9, 0.6, 0.7, 0.55], "with probability 0.55 or more in every memory"),
-        ([0.2, 1.0, 1.0, 1.0, 1.0], "never say any other word"),
+        ([[0.2, 0.9, 0.6, 0.7, 0.55]], {}, "A", "with probability 0.55 or more in every memory"),
+        ([[0.2, 1.0, 1.0, 1.0, 1.0]], {}, "A", "never say any other word"),
+        ([SURE, EVEN], {}, "A", "with probability 0.625 or more"),
+        ([LEANING], {"B": 0.6}, "B", "committed to its word"),
     ],
+    ids=["in every memory", "no other word", "by their shares", "half are committed"],
 )
-def test_a_word_that_is_always_ahead(q, reason):
-    law = majority_law(meanfield.make_policy(np.array(q), ["A", "B"]), n_agents=[2, 10])
-    assert np.isposinf(law["kappa"])
+def test_a_word_that_is_always_ahead(policies, committed, word, reason):
+    policies = [meanfield.make_policy(np.array(q), ["A", "B"]) for q in policies]
+    population = meanfield.Population(policies, [1 / len(policies)] * len(policies), committed=committed)
+    law = majority_law(population, n_agents=[2, 10])
+    assert np.isposinf(law["kappa"]) and law["strong_word"].item() == word and law["correction"] == 0
     assert reason in law.attrs["reason"]
     np.testing.assert_array_equal(law["probability"], 1.0)
 
@@ -179,60 +172,27 @@ def test_a_consensus_that_is_never_left_is_told():
     assert reason.endswith("; it holds until all agree on 'A', which they never leave")
 
 
-def test_where_the_other_word_is_never_ahead_but_may_be_level_there_is_no_path():
-    law = majority_law(meanfield.make_policy(np.array([0.5, 0.9, 0.5, 0.5, 0.5]), ["A", "B"]), n_agents=[4])
-    assert law.attrs["applies"] == 0
-    assert "no path was found" in law.attrs["reason"]
-
-
-def test_a_slow_attractor_has_no_law():
-    law = majority_law(meanfield.make_policy(np.array([0.5, 0.9999, 0.5, 0.5, 1e-4]), ["A", "B"]))
-    assert law.attrs["reason"].endswith("the attractor is slow (eigenvalue -0.0002)")
+@pytest.mark.parametrize(
+    ("q", "reason"),
+    [
+        ([0.5, 1.0, 0.5, 0.5, 0.0], "marginal"),
+        ([0.5, 0.9, 0.5, 0.5, 0.5], "no path was found"),  # B is never ahead, but may be level
+        ([0.5, 0.9999, 0.5, 0.5, 1e-4], "the attractor is slow (eigenvalue -0.0002)"),
+        (np.full((10, 3), 1 / 3), "stable fixed points: 1; for more than two words the law needs two at least"),
+    ],
+)
+def test_where_there_is_no_law(q, reason):
+    q = np.array(q)
+    law = majority_law(meanfield.make_policy(q, list("ABC"[: 2 if q.ndim == 1 else 3])), n_agents=[10])
+    assert law.attrs["applies"] == 0 and law["attractors"] == 0
+    assert reason in law.attrs["reason"]
+    assert np.isnan(law["probability"]).all()
+    assert law["strong_word"].item() == ""
 
 
 def test_chances_stay_chances_far_in_the_tail():
-    policy = meanfield.make_policy(LEANING, ["A", "B"])
-    law = majority_law(policy, n_agents=[10, 3000, 14_000, 15_300], rounds=[0.0, 1e-3, 0.1, 1.0])
+    law = majority_law(POLICY, n_agents=[10, 3000, 14_000, 15_300], rounds=[0.0, 1e-3, 0.1, 1.0])
     still = law["still_ahead"].values
     assert np.isnan(still[-1]).all() and np.isfinite(still[:-1]).all()
     assert (still[:-1] >= 0).all() and (still[:-1] <= 1).all()
     assert (np.diff(law["log_weak_probability"]) < 0).all()
-
-
-def test_wrong_rounds_are_named():
-    with pytest.raises(meanfield.InputError, match=r"rounds = .*expected increasing times from 0 on"):
-        majority_law(meanfield.make_policy(LEANING, ["A", "B"]), rounds=[-1.0, 0.0])
-
-
-def test_three_words_are_refused():
-    policy = meanfield.make_policy(np.full((10, 3), 1 / 3), ["a", "b", "c"])
-    law = meanfield.group_size_law(policy)
-    assert (
-        law.attrs["applies"] == 0
-        and "stable fixed points: 1; for more than two words the law needs two at least" in law.attrs["reason"]
-    )
-
-
-def test_what_several_models_say_at_least_counts_by_their_shares():
-    sure, even = np.array([0.9, 0.95, 0.9, 0.9, 0.85]), np.array([0.5, 0.6, 0.5, 0.5, 0.4])
-    both = [meanfield.make_policy(q, ["A", "B"]) for q in (sure, even)]
-    law = majority_law(meanfield.Population(both, [0.5, 0.5]), n_agents=[2, 10])
-    assert np.isposinf(law["kappa"]) and law["correction"] == 0
-    assert "with probability 0.625 or more" in law.attrs["reason"]
-
-
-def test_policies_that_treat_both_words_alike_have_no_strong_word():
-    """A random policy with one attractor and its mirror image."""
-    space = meanfield.MemorySpace(2, 2)
-    exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]
-    q = np.random.default_rng(0).uniform(0.3, 0.7, space.n_states)
-    law = majority_law(meanfield.make_policy((q + 1 - q[exchanged]) / 2, ["A", "B"]), n_agents=[10, 100])
-    assert law["kappa"] == 0 and law["strong_word"].item() == "" and law["attractors"] == 1
-    np.testing.assert_array_equal(law["probability"], 0.5)
-
-
-def test_committed_agents_who_are_half_of_all_decide():
-    population = meanfield.Population(meanfield.make_policy(LEANING, ["A", "B"]), committed={"B": 0.6})
-    law = majority_law(population, n_agents=[10])
-    assert np.isposinf(law["kappa"]) and law["strong_word"].item() == "B"
-    assert "committed to its word" in law.attrs["reason"]

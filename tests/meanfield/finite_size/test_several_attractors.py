@@ -7,9 +7,9 @@ import pytest
 from scipy.special import log_ndtr, ndtr
 
 import validation
-from _policies import relabelled
 from meanfield import Population, group_size_law, make_policy
-from meanfield._finite_size.several_attractors import Crossing, Several, tree_of
+from meanfield._finite_size.sectors import RAYS
+from meanfield._finite_size.several_attractors import Crossing, Several
 
 WORDS = ["A", "B", "C"]
 # Logarithms of odds of each word, of agents with empty memories besides, and how often they err
@@ -41,28 +41,20 @@ def simulated(policy, n_agents, runs, rounds=50):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*FAMILY][1:])
+@pytest.mark.parametrize("name", FAMILY)
 def test_chances_of_three_words_are_those_of_simulated_populations(name):
     """40,000 runs: five standard errors are 0.0125 at most, and 0.0075 is left for the order 1/√N."""
     policy = follow(*FAMILY[name])
     law = group_size_law(policy, n_agents=[24])
     runs = simulated(policy, 24, 40_000)
-    assert law["attractors"].item() == 3 and 0.4 < runs.max() < 0.8
+    assert law["attractors"].item() == 3
     chances = law["word_probability"].values[0]
     np.testing.assert_allclose(chances, runs, atol=0.02)
     assert chances.sum() == pytest.approx(1, abs=2e-3)
-    apart = ndtr(-law["word_kappa"].values * np.sqrt(24))
-    assert abs(apart.sum() - apart.max() + law["probability"].item() - 1) > 0.03, "a control: saddles on their own"
+    if name != "one leads":
+        apart = ndtr(-law["word_kappa"].values * np.sqrt(24))
+        assert abs(apart.sum() - apart.max() + law["probability"].item() - 1) > 0.03, "a control: saddles on their own"
     assert ("no path over the saddle" in law.attrs["reason"]) == (name == "no path over one saddle")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAMILY)
-def test_chances_of_three_words_in_200_000_runs(name):
-    policy = follow(*FAMILY[name])
-    law = group_size_law(policy, n_agents=[24, 100])["word_probability"].values
-    for chances, n_agents, error in zip(law, (24, 100), (0.009, 0.007), strict=True):
-        np.testing.assert_allclose(chances, simulated(policy, n_agents, 200_000), atol=error)
 
 
 @pytest.mark.slow
@@ -81,21 +73,11 @@ def test_chances_of_a_population_with_committed_agents():
     np.testing.assert_allclose(law["word_probability"].values[0], simulated(population, 100, 40_000), atol=0.02)
 
 
-@pytest.mark.slow
-def test_words_may_come_in_any_order():
-    policy = follow(*FAMILY["one leads"])
-    order = [2, 0, 1]
-    ours, theirs = (group_size_law(one, n_agents=[24, 400]) for one in (policy, relabelled(policy, order)))
-    theirs = theirs.isel(word=order)
-    np.testing.assert_allclose(theirs["word_kappa"], ours["word_kappa"], rtol=1e-4)
-    np.testing.assert_allclose(theirs["word_probability"], ours["word_probability"], atol=3e-3)
-    assert ours["strong_word"].item() == theirs["strong_word"].item() == "B"
-
-
-def test_words_that_are_alike_have_the_same_chance():
+def test_words_that_are_alike_have_the_same_chance(monkeypatch):
     every = group_size_law(follow([0, 0, 0]), n_agents=[10, 1000])
     np.testing.assert_allclose(every["word_probability"], 1 / 3, rtol=1e-12)
     assert every["strong_word"].item() == "" and every["kappa"].item() == 0
+    monkeypatch.setitem(RAYS, 2, 48)
     law = group_size_law(follow([0, 0, -0.2]), n_agents=[2, 10, 1000])
     two = law["word_probability"].values
     np.testing.assert_allclose(two[:, 0], two[:, 1], atol=3e-3)
@@ -109,21 +91,9 @@ def test_a_word_that_is_never_said_leaves_the_law_of_the_others():
     for name in ("kappa", "correction", "probability"):
         np.testing.assert_allclose(ours[name], theirs[name], rtol=2e-3)
     assert ours["word_probability"].values[:, 2].max() == 0 and np.isnan(ours["word_kappa"].values[2])
-
-
-@pytest.mark.slow
-def test_the_next_order_of_a_small_kappa_of_three_words_is_that_of_two():
-    ours = group_size_law(follow([0, 0.004, -60]), n_agents=[24], order=2)
-    theirs = group_size_law(follow([0, 0.004], [0, 0], words=["A", "B"]), n_agents=[24], order=2)
-    assert theirs["kappa"].item() < 0.01
-    np.testing.assert_allclose(ours["correction"], theirs["correction"], rtol=1e-2, atol=1e-4)
-
-
-def test_two_words_have_chances_too():
-    law = group_size_law(follow([0, 0.1], [0, 0], words=["A", "B"]), n_agents=[24])
-    chance = law["probability"].item()
-    np.testing.assert_allclose(law["word_probability"].values[0], [1 - chance, chance], rtol=1e-12)
-    np.testing.assert_allclose(law["word_kappa"], [law["kappa"].item(), 0], rtol=1e-12)
+    chances = theirs["probability"].values
+    np.testing.assert_allclose(theirs["word_probability"], np.stack([1 - chances, chances], 1), rtol=1e-12)
+    np.testing.assert_allclose(theirs["word_kappa"], [theirs["kappa"].item(), 0], rtol=1e-12)
 
 
 @pytest.mark.slow
@@ -155,6 +125,7 @@ def test_two_words_with_a_third_attractor_between_them():
     assert (share > 0.9).mean().item() > 0.02, "there is something to foretell"
 
 
+@pytest.mark.slow
 def test_attractors_at_which_no_word_leads_count_for_both():
     def answer(memory):
         lead = sum((own == "A") + (heard == "A") - 1 for own, heard in memory) / 4
@@ -212,19 +183,5 @@ def test_chances_of_few_agents_add_up_to_one(crossings):
 @pytest.mark.slow
 def test_five_words_are_refused():
     law = group_size_law(follow([0, 0.1, 0.2, 0.15, 0.05], [0] * 5, words=list("ABCDE")), n_agents=[24])
-    assert law.attrs["applies"] == 0
+    assert law.attrs["applies"] == 0 and law["word_probability"].isnull().all()
     assert "there are 5 attractors around one fixed point: the law takes at most 4" in law.attrs["reason"]
-    assert law["word_probability"].isnull().all()
-
-
-@pytest.mark.parametrize(
-    ("edges", "found"),
-    [
-        ([(0, 1), (1, 2)], [(0, 1), (1, 2)]),
-        ([(0, 1), (0, 2), (1, 2)], [(0, 1), (0, 2)]),
-        ([(1, 0), (0, 2), (2, 3)], [(0, 1), (0, 2), (2, 3)]),
-        ([(0, 1), (2, 3)], "not all attractors are connected by saddles"),
-    ],
-)
-def test_how_attractors_hang_together(edges, found):
-    assert tree_of(0, edges, 1 + max(map(max, edges))) == found

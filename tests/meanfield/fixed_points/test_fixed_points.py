@@ -13,7 +13,6 @@ from _battery import FAMILIES, memories, policy_of
 from _policies import drift, loyal_policy, majority_policy, random_policy
 from meanfield import MemorySpace, make_policy
 from meanfield._fixed_points.closed_classes import closed_classes
-from meanfield._fixed_points.stationary_kernel import eliminate
 from meanfield._fixed_points.stationary_law import StationaryLaw
 from meanfield._numerics.roots import all_roots
 from meanfield.toolbox import space_of
@@ -35,25 +34,22 @@ def simplex_search(policy, starts, weights):
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize(("seed", "length"), [(0, 1), (1, 2), (2, 2)])
-def test_no_fixed_point_is_missed_that_a_search_over_the_simplex_finds(seed, length):
-    policy = random_policy(seed, 2, length, concentration=0.15)
+def test_no_fixed_point_is_missed_that_a_search_over_the_simplex_finds():
+    policy = random_policy(1, 2, 2, concentration=0.15)
     ours = meanfield.fixed_points(policy)["word_share"].values[:, 0]
     for share in simplex_search(policy, 40, np.full(policy.sizes["state"], 0.3)):
         assert np.abs(ours - share[0]).min() < 1e-6
     assert len(ours) % 2 == 1, "G(0) ≥ 0 ≥ G(1), so that roots that are crossed come in odd number"
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_rows_are_fixed_points_of_the_rate_equation(seed):
-    policy = random_policy(seed, 2, 3, concentration=0.2)
+def test_rows_are_fixed_points_of_the_rate_equation():
+    policy = random_policy(1, 2, 3, concentration=0.2)
     points = meanfield.fixed_points(policy)
     assert points["residual"].max() < 1e-14
     np.testing.assert_allclose(points["composition"].sum("state"), 1, atol=1e-14)
     np.testing.assert_allclose(points["composition"].values @ policy["q"].values, points["word_share"], atol=1e-14)
     for _, point in points.groupby("fixed_point"):
-        point = point.squeeze()
-        leading = meanfield.spectrum(policy, point["composition"], k=1)["eigenvalue"].values[0]
+        leading = meanfield.spectrum(policy, point.squeeze()["composition"], k=1)["eigenvalue"].item()
         assert leading == pytest.approx(point["eigenvalue"].item(), abs=1e-9)
 
 
@@ -94,7 +90,7 @@ def test_each_closed_class_has_its_branch():
     assert "Class 1" in points.attrs["completeness"]
 
 
-@pytest.mark.parametrize(("size", "concentration"), [((2, 1), 1.0), ((2, 3), 0.03), ((3, 2), 0.03)])
+@pytest.mark.parametrize(("size", "concentration"), [((2, 3), 0.03), ((3, 2), 0.03)])
 def test_stationary_law_is_that_of_the_kernel(size, concentration):
     """p(Q) solves p A(Q) = p on all states, entry by entry, close to a corner too."""
     policy = random_policy(9, *size, concentration=concentration)
@@ -112,13 +108,6 @@ def test_stationary_law_is_that_of_the_kernel(size, concentration):
         p = law.composition(Q)
         np.testing.assert_allclose(p @ A, p, rtol=1e-9)
         np.testing.assert_allclose(law.word_share(Q[None])[0], p @ q, rtol=1e-12)
-
-
-def test_elimination_takes_transient_and_empty_states():
-    chain = np.array([[0.0, 0, 0, 0], [0, 0.5, 0.5, 0], [0, 0.2, 0.8, 0], [0, 0.1, 0, 0.9]])
-    law = np.empty(4)
-    eliminate(chain, law, 1)
-    np.testing.assert_allclose(law, [0, 2 / 7, 5 / 7, 0], atol=1e-15)
 
 
 def test_planted_pair_of_roots_is_found():
@@ -144,13 +133,6 @@ def test_extremum_at_a_break_is_seen():
     assert found.closest[:2] == (pytest.approx(1e-7), pytest.approx(0, abs=1e-9))
 
 
-def test_continuum_of_fixed_points_is_said_not_sampled():
-    """Agents who say what they heard last: every word share is a fixed point."""
-    points = meanfield.fixed_points(meanfield.make_policy(np.array([0.5, 1.0, 0.0, 1.0, 0.0]), ["a", "b"]))
-    assert points["word_share"].values[:, 0].tolist() == [1.0, 0.0]
-    assert "every share with -46 < logit Q" in points.attrs["completeness"]
-
-
 @pytest.mark.parametrize(("length", "oldest"), [(1, True), (3, False), (6, True)])
 def test_copying_leaves_no_fixed_point_that_rounding_makes(length, oldest):
     """Say the oldest of H words heard, or one at random: f(Q) = Q, which sums over all memories give up to rounding."""
@@ -160,6 +142,7 @@ def test_copying_leaves_no_fixed_point_that_rounding_makes(length, oldest):
     points = meanfield.fixed_points(meanfield.make_policy(first, ["a", "b"]))
     assert points["word_share"].values[:, 0].tolist() == [1.0, 0.0]
     assert points.attrs["completeness"].count("Not resolved") == 1
+    assert "every share with -46 < logit Q" in points.attrs["completeness"]
 
 
 @pytest.mark.parametrize("error", [1e-6, 1e-12])
@@ -171,12 +154,6 @@ def test_almost_a_continuum_has_its_one_fixed_point(error):
     assert points["word_share"].values[:, 0] == pytest.approx([0.75], abs=max(1e-9, 1e-16 / error))
 
 
-def with_floor(first, floor):
-    """A policy whose zeros and ones are replaced by a floor and what is left, each to full relative accuracy."""
-    q = np.stack([np.maximum(first, floor), np.maximum(1 - first, floor)], axis=1)
-    return meanfield.make_policy(q, ["a", "b"])
-
-
 @pytest.mark.parametrize(
     ("find", "error"),
     [
@@ -186,20 +163,13 @@ def with_floor(first, floor):
     ],
 )
 def test_a_fixed_point_that_rounding_hides_is_not_denied(find, error):
+    """Agents who say what they heard last, but for errors."""
+    copy = np.array([[0.5, 0.5], *[[1 - error, error], [error, 1 - error]] * 2])
     with pytest.raises(meanfield.ConvergenceError, match=r"rounding hides at which share: .* is a fixed point"):
-        find(with_floor(np.array([0.5, 1.0, 0.0, 1.0, 0.0]), error))
+        find(meanfield.make_policy(copy, ["a", "b"]))
 
 
-@pytest.mark.parametrize("floor", [1e-12, 1e-40])
-def test_consensus_with_the_smallest_errors_is_found(floor):
-    majority = majority_policy(3, 1.0)["q"].values[:, 0]
-    points = meanfield.fixed_points(with_floor(majority, floor))
-    # leading order: one error of the agent, or none; three partners of the minority are rarer
-    np.testing.assert_allclose(points["word_share"].values[[0, 2], [1, 0]], floor, rtol=1e-3)
-    assert points["word_share"].values[1, 0] == pytest.approx(0.5, abs=1e-12)
-
-
-@pytest.mark.parametrize(("error", "length"), [(1e-8, 1), (1e-17, 2), (1e-30, 4)])
+@pytest.mark.parametrize(("error", "length"), [(1e-8, 1), (1e-30, 4)])
 def test_habits_that_hardly_ever_change_have_the_share_that_their_errors_give(error, length):
     """Repeat the own last word with errors e and 3e: the shares are 3 to 1 (H = 1: exactly), whatever is heard."""
     space = meanfield.MemorySpace(2, length)
@@ -235,11 +205,9 @@ def test_landscape_of_published_policies(published):
 @pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("length", [1, 2])
-@pytest.mark.parametrize(
-    ("make", "seed"), [(random_policy, 0), (random_policy, 11), (loyal_policy, 2), (loyal_policy, 3)]
-)
-def test_three_words_have_the_fixed_points_that_a_search_over_the_simplex_finds(make, seed, length):
-    policy = loyal_policy(seed, length) if make is loyal_policy else random_policy(seed, 3, length, 0.1)
+@pytest.mark.parametrize("loyal", [True, False])
+def test_three_words_have_the_fixed_points_that_a_search_over_the_simplex_finds(loyal, length):
+    policy = loyal_policy(2, length) if loyal else random_policy(0, 3, length, 0.1)
     points = meanfield.fixed_points(policy)
     assert points["residual"].max() < 1e-12
     assert points.attrs["completeness"].startswith("Not guaranteed")
@@ -268,7 +236,7 @@ def test_three_words_have_symmetric_fixed_points():
     assert points["convention"].values.tolist() == ["a", "mixed", "mixed", "mixed", "b", "mixed", "c"]
 
 
-@pytest.mark.parametrize("slip", [1e-15, 1e-60, 1e-250])
+@pytest.mark.parametrize("slip", [1e-15, 1e-250])
 def test_consensus_that_is_hardly_ever_left_is_found(slip):
     """The other word's share there is slip/(1 - a), with a the minority choices that one of them calls forth."""
     space = MemorySpace(2, 2)
@@ -285,23 +253,6 @@ def test_consensus_that_is_hardly_ever_left_is_found(slip):
     second[space.consensus_state(0)] = 1e-300
     points = meanfield.fixed_points(make_policy(np.stack([1 - second, second], axis=1), ("A", "B")))
     assert points["word_share"].sel(word="B").values[0] == pytest.approx(1e-300), "as if they never left it"
-
-
-@pytest.mark.parametrize("distance", [0.0, 1e-2, 1e-9, 1e-15, -1e-2, -1e-12])
-def test_every_fixed_point_on_the_way_to_a_pitchfork(distance):
-    """Majority of three: 2F - 1 = (2p - 1)(3m - m³)/2 with m = 2Q - 1, so that m² = 3 - 1/(p - 1/2) beyond p = 5/6."""
-    p = 5 / 6 + distance
-    points = meanfield.fixed_points(majority_policy(3, p))
-    found = points["word_share"].values[:, 0]
-    if distance >= 1e-9:  # below, rounding does not tell the three points from one
-        m = np.sqrt(3 - 1 / (p - 0.5))
-        np.testing.assert_allclose(found, [(1 + m) / 2, 0.5, (1 - m) / 2], atol=1e-12 / distance**0.5 / m)
-    else:
-        assert found == pytest.approx([0.5] * len(found), abs=1e-4)
-        assert len(found) == 1 if distance <= 0 else len(found) in (1, 3)
-    # The mean age of a memory is 2 interactions, so that the growth rate is half of 3(p - 1/2) - 1
-    middle = points.isel(fixed_point=len(found) // 2)
-    assert middle["eigenvalue"].item() == pytest.approx(1.5 * distance, rel=0.1, abs=middle["eigenvalue_error"].item())
 
 
 @pytest.mark.parametrize("beyond", [-1e-3, 0.0, 1e-9])
@@ -328,15 +279,6 @@ def test_words_that_are_never_said_make_no_fixed_points_of_rounding(length, seed
     g = np.log(laws[:, ::2].sum(1)) - np.log(laws[:, 1::2].sum(1)) - logits
     assert np.count_nonzero(np.diff(np.sign(g))) == np.count_nonzero(points["branch"] >= 0)
     assert points["residual"].max() < 1e-11
-
-
-def test_laws_that_underflow_are_no_numbers():
-    policy = policy_of(FAMILIES["exact_corners"](np.random.default_rng([1, 2, 3, 116]), 2, 3), "rare")
-    q, space = policy["q"].values, MemorySpace(2, 3)
-    laws = np.empty((2, space.n_full // 2))
-    law = StationaryLaw(q, space, closed_classes(q, space, heard=(0, 1))[0])
-    law._eliminate(expit(np.array([[100.0, -100.0], [400.0, -400.0]])), laws)
-    assert laws[0].sum() == pytest.approx(1) and np.isnan(laws[1]).any()
 
 
 def test_iteration_that_ends_without_eigenvectors_is_replaced():

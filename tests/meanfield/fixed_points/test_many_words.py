@@ -18,7 +18,7 @@ def words_of_classes(policy, support):
     return [set((flows % space.n_words).tolist()) for flows in closed_classes(q, space, heard=support)]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_supports_are_those_that_visiting_every_face_finds(seed):
     """Exact zeros at random: which faces can hold a fixed point is known by looking at all 15."""
     random = np.random.default_rng(seed)

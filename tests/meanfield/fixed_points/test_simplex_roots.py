@@ -8,11 +8,11 @@ from scipy.linalg import helmert
 from scipy.special import expit, softmax
 
 import meanfield
-from _policies import loyal_policy, random_policy, relabelled
+from _policies import random_policy
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.stationary_law import StationaryLaw
 from meanfield._numerics.roots import all_roots
-from meanfield._numerics.simplex_roots import _plausibility, faces, simplex_roots
+from meanfield._numerics.simplex_roots import _plausibility, simplex_roots
 from meanfield.toolbox import space_of
 
 INTERIOR = (0, 1, 2)
@@ -29,7 +29,7 @@ def test_linear_response_has_the_stationary_law_as_its_root():
     """Say a word that depends on the last word heard, by a matrix: f(Q) = Q M."""
     matrix = np.random.default_rng(0).dirichlet([0.3] * 3, size=3)
     q = np.concatenate([[[1 / 3] * 3], np.tile(matrix, (3, 1))])
-    found = simplex_roots(response_of(meanfield.make_policy(q, ["a", "b", "c"])), 3)
+    found = simplex_roots(response_of(meanfield.make_policy(q, ["a", "b", "c"])), 3, INTERIOR)
     values, vectors = np.linalg.eig(matrix.T)
     law = vectors[:, np.argmax(values.real)].real
     np.testing.assert_allclose(found.roots, [law / law.sum()], rtol=1e-12)
@@ -59,24 +59,12 @@ def test_symmetric_majority_has_orbits_of_the_roots_on_a_symmetry_line(p):
 
     line = on_line(all_roots(mismatch, BREAKS).roots)
     expected = np.array([np.roll(row, k) for row in line for k in range(3 if np.ptp(row) > 1e-6 else 1)])
-    found = simplex_roots(response, 3)
+    found = simplex_roots(response, 3, INTERIOR)
     assert len(found.roots) == len(expected) == 7
     for row in found.roots:
         assert np.abs(np.log(expected / row)).max(1).min() < 1e-9
     assert (np.diff(found.roots[:, 0]) < 1e-9).all(), "by falling share of the first word"
     assert found.indices.sum() == 1
-
-
-@pytest.mark.usefixtures("unchecked_types")
-def test_relabelling_permutes_the_roots():
-    policy, order = loyal_policy(3, 2), [2, 0, 1]
-    ours = simplex_roots(response_of(policy), 3, support=INTERIOR)
-    theirs = simplex_roots(response_of(relabelled(policy, order)), 3, support=INTERIOR)
-    assert len(ours.roots) == len(theirs.roots) > 1
-    for row, index in zip(ours.roots, ours.indices, strict=True):
-        distance = np.abs(np.log(theirs.roots[:, order] / row)).max(1)
-        assert distance.min() < 1e-11
-        assert theirs.indices[distance.argmin()] == index
 
 
 def planted(zeros):
@@ -96,7 +84,7 @@ def planted(zeros):
 @pytest.mark.parametrize(("place", "gap"), [(0.7, 1e-5), (-3.0, 1e-3), (20.0, 1e-5)])
 def test_planted_pair_of_roots_is_found(place, gap):
     response, expected = planted([place, place + gap, 4.0])
-    found = simplex_roots(response, 3, support=INTERIOR)
+    found = simplex_roots(response, 3, INTERIOR)
     assert len(found.roots) == 3
     for row in expected:
         assert np.abs(np.log(found.roots / row)).max(1).min() < 1e-3 * gap
@@ -106,24 +94,17 @@ def test_planted_pair_of_roots_is_found(place, gap):
 def test_pair_that_has_just_vanished_is_a_near_miss():
     """Complex zeros 1e-3 off the real axis: the misfit is least between them, about 1e-6."""
     response, _ = planted([4.0, 0.7 + 1e-3j, 0.7 - 1e-3j])
-    found = simplex_roots(response, 3, support=INTERIOR)
+    found = simplex_roots(response, 3, INTERIOR)
     assert len(found.roots) == 1
     assert 1e-7 < found.closest < 1e-5
     assert "as they must" in found.report
 
 
 def test_missing_root_of_either_kind_is_flagged():
-    index = simplex_roots(multinomial_majority(0.99), 3).indices
+    index = simplex_roots(multinomial_majority(0.99), 3, INTERIOR).indices
     assert "as they must" in _plausibility(index, inward=True, n_continuum=0)
     for i in range(len(index)):
         assert "so some are missing" in _plausibility(np.delete(index, i), inward=True, n_continuum=0)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_two_words_have_the_roots_of_the_scalar_equation(seed):
-    policy = random_policy(seed, 2, 2, concentration=0.15)
-    expected = meanfield.fixed_points(policy)["word_share"].values
-    np.testing.assert_allclose(simplex_roots(response_of(policy, (0, 1)), 2).roots, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("floor", [2e-16, 1e-40])
@@ -135,79 +116,35 @@ def test_roots_next_to_corners_have_full_relative_accuracy(floor):
         counts = np.bincount(np.ravel(space.memory(i)).astype(int), minlength=3)
         q[i, counts == counts.max()] = 1 / (counts == counts.max()).sum()
     q /= q.sum(1, keepdims=True)
-    found = simplex_roots(response_of(meanfield.make_policy(q, ["a", "b", "c"])), 3)
+    found = simplex_roots(response_of(meanfield.make_policy(q, ["a", "b", "c"])), 3, INTERIOR)
     corners = found.roots[found.roots.max(1) > 0.999]
     assert len(corners) == 3
     for row in corners:
         np.testing.assert_allclose(np.sort(row)[:2], floor, rtol=1e-3)
 
 
-def only_words_in_memory(seed, length):
-    """Words that are not in memory are never said, so that each face of the simplex keeps to itself."""
-    policy = random_policy(seed, 3, length)
-    q, space = policy["q"].values.copy(), space_of(policy)
-    for i in range(1, space.n_states):
-        q[i, np.setdiff1d(INTERIOR, np.ravel(space.memory(i)))] = 0
-    return meanfield.make_policy(q / q.sum(1, keepdims=True), ["a", "b", "c"])
+def test_a_face_that_is_left_has_no_roots():
+    found = simplex_roots(response_of(random_policy(1, 3, 1)), 3, (0, 1))
+    assert not len(found.roots) and "other words are said" in found.report
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize("length", [1, 2])
-def test_faces_hold_the_roots_of_the_words_that_occur(length):
-    policy = only_words_in_memory(5, length)
-    at_once = simplex_roots(response_of(policy), 3)
-    one_by_one = [simplex_roots(response_of(policy, face), 3, support=face) for face in faces(3)]
-    rows = np.concatenate([found.roots for found in one_by_one])
-    assert len(rows) == len(at_once.roots)
-    for row in at_once.roots:
-        assert np.abs(rows - row).max(1).min() < 1e-12
-    assert [row for row in at_once.roots.tolist() if max(row) == 1] == np.eye(3).tolist()
+def half_way(Q):
+    """Moves the first share to 1/2 and leaves the proportion of the others: a curve of roots."""
+    first = 0.5 * Q[:, :1] + 0.25
+    return np.concatenate([first, (1 - first) * Q[:, 1:] / Q[:, 1:].sum(1, keepdims=True)], axis=1)
 
 
-def test_an_edge_has_the_roots_of_its_two_words():
-    policy = only_words_in_memory(5, 2)
-    space = space_of(policy)
-    small = meanfield.MemorySpace(2, 2)
-    rows = [space.state(small.memory(i)) for i in range(small.n_states)]
-    q = policy["q"].values[rows, :2]
-    two = meanfield.fixed_points(meanfield.make_policy(q / q.sum(1, keepdims=True), ["a", "b"]))
-    found = simplex_roots(response_of(policy, (0, 1)), 3, support=(0, 1))
-    inside = two["word_share"].values[1:-1]
-    np.testing.assert_allclose(found.roots[:, :2], inside, rtol=1e-9)
-    assert (found.roots[:, 2] == 0).all()
-
-
-def test_faces_that_are_left_have_no_roots():
-    found = simplex_roots(response_of(random_policy(1, 3, 1)), 3)
-    assert (found.roots > 0).all()
-    assert found.report.count("other words are said") == 6
-
-
-def test_continuum_is_said_not_sampled():
-    """Agents who say what they heard last: every share is a root, and so is every corner."""
-    found = simplex_roots(lambda Q: Q, 3)
-    assert found.roots.tolist() == np.eye(3).tolist()
-    assert "on a continuum of fixed points" in found.report
-    np.testing.assert_allclose(found.continuum.sum(1), 1)
-
-
-def test_curve_of_roots_is_no_list_of_roots():
-    """f moves the first share to 1/2 and leaves the proportion of the others."""
-
-    def response(Q):
-        first = 0.5 * Q[:, :1] + 0.25
-        return np.concatenate([first, (1 - first) * Q[:, 1:] / Q[:, 1:].sum(1, keepdims=True)], axis=1)
-
-    found = simplex_roots(response, 3, support=INTERIOR)
-    assert len(found.roots) == 0
-    np.testing.assert_allclose(found.continuum[:, 0], 0.5, atol=1e-9)
+@pytest.mark.parametrize("response", [lambda Q: Q, half_way], ids=["all shares", "a curve"])
+def test_a_continuum_is_said_not_sampled(response):
+    found = simplex_roots(response, 3, INTERIOR)
+    assert not len(found.roots) and "on a continuum of fixed points" in found.report
+    np.testing.assert_allclose(response(found.continuum), found.continuum, atol=1e-9)
 
 
 @pytest.mark.parametrize(("zeros", "index"), [([0.5, 0.5, 4.0], [0, 1]), ([0.5, 0.5, 0.5], [0])])
 def test_degenerate_root_is_one_root(zeros, index):
     response, expected = planted(zeros)
-    found = simplex_roots(response, 3, support=INTERIOR)
+    found = simplex_roots(response, 3, INTERIOR)
     assert sorted(found.indices) == index
     assert np.abs(np.log(found.roots / expected[0])).max(1).min() < 1e-4
     assert "a root is singular" in found.report
@@ -217,5 +154,5 @@ def test_degenerate_root_is_one_root(zeros, index):
 def test_almost_a_continuum_has_its_one_root(error):
     """Copies what was heard, but for rare errors towards words in the proportion 1 to 2 to 3."""
     target = np.array([1, 2, 3]) / 6
-    found = simplex_roots(lambda Q: (1 - error) * Q + error * target, 3)
+    found = simplex_roots(lambda Q: (1 - error) * Q + error * target, 3, INTERIOR)
     np.testing.assert_allclose(found.roots, [target], rtol=1e-6)

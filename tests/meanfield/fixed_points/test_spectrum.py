@@ -79,7 +79,7 @@ def test_arnoldi_finds_what_dense_finds_at_any_composition(length, seeds):
 @pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("dense", [True, False])
-@pytest.mark.parametrize(("seed", "number"), [(0, 1), (3, 15), (3, 25), (3, 29)])
+@pytest.mark.parametrize(("seed", "number"), [(0, 1), (3, 25)])
 def test_eigenvalues_that_lie_close_together_are_found(seed, number, dense, monkeypatch):
     """Near-deterministic policies have hundreds of them within 0.1; Arnoldi iteration needs hundreds of restarts."""
     if not dense:
@@ -96,23 +96,11 @@ def test_eigenvalues_that_lie_close_together_are_found(seed, number, dense, monk
         assert one["eigenvalue"].item() == pytest.approx(rightmost(np.asarray(columns).T), abs=1e-9)
 
 
-def test_arnoldi_finds_what_dense_finds_for_published_policies(published):
-    for model, pair, word in (("gpt-4o", "young/old", "young"), ("llama31_70B", "his/her", "her")):
-        policy = published.sel(model=model, pair=pair)
-        x = meanfield.consensus(policy, word).values
-        expected = rightmost(dense_reduced_jacobian(policy, x))
-        found = leading_eigenvalues(meanfield.Population(policy).mixture, x[None], space_of(policy)).values
-        # QR on a defective matrix of 1,364 rows is itself good to about 1e-6 only
-        assert found[0].real == pytest.approx(expected, abs=1e-5)
-
-
 def test_spectrum_lies_in_the_disc_that_the_tangent_space_allows():
     """|λ + 1| ≤ 2 for two words, so that the printed -8.50 of [004] Table S1 cannot be an eigenvalue."""
     for seed in range(5):
-        policy = random_policy(seed, 2, 2, concentration=0.05)
-        x = random_composition(seed, policy.sizes["state"])
-        eigenvalues = np.linalg.eigvals(dense_reduced_jacobian(policy, x))
-        assert np.abs(eigenvalues + 1).max() <= 2 + 1e-12
+        policy, x = random_policy(seed, 2, 2, concentration=0.05), random_composition(seed, 21)
+        assert np.abs(np.linalg.eigvals(dense_reduced_jacobian(policy, x)) + 1).max() <= 2 + 1e-12
 
 
 @pytest.mark.parametrize(

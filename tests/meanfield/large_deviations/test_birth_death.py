@@ -1,4 +1,4 @@
-"""Exact rates of N agents in two states, against rational arithmetic and exact chains."""
+"""Exact rates of N agents in two states, against rational arithmetic and exact chains; stationary distributions."""
 
 from fractions import Fraction
 
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from _exact_chains import ExactChain
-from _metastable import voters
 from meanfield import ReactionModel, lifetime, transition_rates
+from meanfield._large_deviations.birth_death import balanced
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
 
@@ -74,25 +74,19 @@ def test_of_three_attractors_the_middle_one_is_left_to_both_sides():
     assert abs(chance - 0.5) > 0.005
 
 
-@pytest.mark.parametrize(("pairs", "exact"), [(False, 12221.523487908318), (True, 19048.617050254088)])
-def test_an_epidemic_of_fifty(pairs, exact):
-    """From 25 infected ones, with R0 = 2: times of a linear system of 50 equations."""
-    if pairs:
-        model = ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [2.0, 1.0])
-    else:
-        model = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: 2 * x["I"], 1.0])
-    assert lifetime(model, n_agents=50)["lifetime"].item() == pytest.approx(exact, rel=1e-10)
+def test_an_epidemic_of_fifty():
+    """From 25 infected ones, with R0 = 2, in pairs and by functions: times of a linear system of 50 equations."""
+    pairs = ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [2.0, 1.0])
+    functions = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: 2 * x["I"], 1.0])
+    for model, exact in ((pairs, 19048.617050254088), (functions, 12221.523487908318)):
+        assert lifetime(model, n_agents=50)["lifetime"].item() == pytest.approx(exact, rel=1e-10)
 
 
 def test_numbers_that_tell_nothing_apart_are_missing():
     """Nobody of five agents is infected at a prevalence of 0.05; two million are left to theory."""
-    found = transition_rates(voters(0.12), n_agents=[4, 5, 2_000_000])
-    assert found.attrs["reason"] == "" and (found["reason"] == "").all()
-    assert lifetime(voters(0.12), n_agents=[2_000_000]).attrs["method"].startswith("instantons")
-    assert np.isfinite(found["log_rate"].values[[0, 1], [1, 0]]).all()
     rare = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: 1.05 * x["I"], 1.0])
-    few = lifetime(rare, n_agents=[5, 400]).isel(fixed_point=0)
-    assert np.isnan(few["lifetime"].values[0]) and few["lifetime"].values[1] > 0
+    few = lifetime(rare, n_agents=[5, 400, 2_000_000]).isel(fixed_point=0)
+    assert np.isnan(few["lifetime"].values[0]) and (few["lifetime"].values[1:] > 0).all()
     assert few["reason"].item() == "at N = [5] agents are too few to tell the attractor from where they go"
 
 
@@ -114,6 +108,24 @@ def test_steps_that_go_one_way_only():
     assert found["lifetime"].values[here, 0] == pytest.approx(sum(steps[51 - start :]), rel=1e-11)
 
 
-def test_what_is_never_left_lives_for_ever():
-    model = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: 0.5 * x["I"], 1.0])
-    assert lifetime(model, n_agents=[10, 100])["lifetime"].values.tolist() == [[np.inf, np.inf]]
+def random_rates(seed=0, size=5):
+    return np.random.default_rng(seed).normal(scale=3, size=(size, size))
+
+
+def test_it_balances_the_flows():
+    rates = np.exp(random_rates())
+    np.fill_diagonal(rates, 0)
+    with np.errstate(divide="ignore"):
+        law = np.exp(balanced(np.log(rates)))
+    np.testing.assert_allclose(law @ rates, law * rates.sum(1), rtol=1e-13)
+    assert law.sum() == pytest.approx(1, rel=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e6])
+def test_exponents_are_those_of_large_populations(scale):
+    """The control is the exponent among few agents."""
+    heights = np.abs(random_rates(1))
+    np.fill_diagonal(heights, np.inf)
+    exponents = balanced(-heights, np.maximum)
+    np.testing.assert_allclose(balanced(-scale * heights) / scale, exponents, atol=3 / scale)
+    assert np.abs(balanced(-heights) - exponents).max() > 0.1

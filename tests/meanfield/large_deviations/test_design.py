@@ -1,24 +1,20 @@
-"""The smallest change against brute force, closed forms, symmetry and simulated groups, and where there is none."""
+"""The smallest change of κ: its derivative, its costs, symmetry, simulated groups, and where there is none."""
 
-import jax
 import numpy as np
 import pytest
-import xarray as xr
-from scipy.optimize import minimize
-from scipy.special import expit, logit, ndtr, rel_entr
+from scipy.special import rel_entr
 
 import meanfield
 import validation
 from _labelled_calls import conformist
 from _metastable import follower
-from _policies import drift, majority, random_policy, relabelled, relabelled_states
-from meanfield import InputError, core, design
+from _policies import majority, random_policy, relabelled, relabelled_states
+from meanfield import InputError, design
 from meanfield._finite_size.law_path import signed_law_path
 from meanfield._large_deviations import least_change
 from meanfield.toolbox import canonical_order, space_of
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
-JACOBIAN = jax.jit(jax.jacobian(lambda x, q: core.drift(core.WordGame(q), x)))
 
 
 @pytest.fixture(scope="module")
@@ -37,75 +33,6 @@ def beyond(policy):
     return design(policy, of="kappa", value=-0.1)
 
 
-class Side:
-    """On which side of the saddle a population ends that starts with empty memories: its own integration.
-
-    Of two words and memories of one interaction there is no such saddle: an agent's share of the first word is then a
-    quotient of two linear functions of the share that it hears, so that there are two fixed points at most.
-    """
-
-    def __init__(self, policy: xr.Dataset, time: float, step: float = 0.1):
-        self.space, self.n_steps, self.step = space_of(policy), round(time / step), step
-        self.saddle = meanfield.fixed_points(policy)["composition"].values[1]
-
-    def __call__(self, first: np.ndarray) -> float:
-        """Distance from the saddle along its left unstable eigenvector, after the time."""
-        q = np.stack([first, 1 - first], axis=1)
-        x, eye = self.saddle, np.eye(len(first))
-        for _ in range(6):  # Newton's method for the saddle
-            jacobian = np.asarray(JACOBIAN(x, q))
-            x = x - np.linalg.solve(jacobian - 1, drift(x, q) - (x.sum() - 1))
-        values, vectors = np.linalg.eig(np.asarray(JACOBIAN(x, q)).T)
-        left = vectors[:, np.argmax(values.real)].real
-        left = left / (left[self.space.consensus_state(0)] - left[self.space.consensus_state(1)])
-        y, h = eye[0], self.step
-        for _ in range(self.n_steps):
-            k1 = drift(y, q)
-            k2 = drift(y + h / 2 * k1, q)
-            k3 = drift(y + h / 2 * k2, q)
-            y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + drift(y + h * k3, q))
-        return float(left @ (y - x))
-
-
-def cost(first, original, weight):
-    return float(weight @ (rel_entr(first, original) + rel_entr(1 - first, 1 - original)))
-
-
-@pytest.mark.slow
-def test_no_policy_on_the_boundary_is_nearer(policy, to_the_boundary):
-    """Sequential quadratic programming over all 21 memories from three starts, with a boundary of its own."""
-    original, weight = policy["q"].values[:, 0], to_the_boundary["weight"].values
-    side = Side(policy, 12.0, 0.2)
-    found = []
-    for seed in range(3):
-        start = logit(original) + (0.3 * np.random.default_rng(seed).standard_normal(21) if seed else 0)
-        best = minimize(
-            lambda s: 1e3 * cost(expit(s), original, weight),
-            start,
-            method="SLSQP",
-            constraints={"type": "eq", "fun": lambda s: side(expit(s))},
-            options={"maxiter": 300, "ftol": 1e-11},
-        )
-        assert abs(side(expit(best.x))) < 1e-6
-        found.append(best.fun / 1e3)
-    assert min(found) == pytest.approx(to_the_boundary["total_cost"].item(), rel=1e-4)
-    np.testing.assert_allclose(found, min(found), rtol=1e-3)
-
-
-@pytest.mark.slow
-def test_small_changes_cost_what_the_derivative_says():
-    """κ²/(2 Σ g²q(1 - q)/m) to lowest order. By symmetry the next one is smaller by κ²."""
-    errors = []
-    for bias in (0.04, 0.02):
-        policy = follower(0.005, empty=0.5 + bias, words="ab")
-        result = canonical_order(design(policy, of="kappa", value=0.0), "result")
-        q, g, m = policy["q"].values, result["derivative"].values, result["weight"].values
-        expected = result["value_before"].item() ** 2 / (2 * (g**2 * q.prod(1) / m).sum())
-        errors.append(abs(result["total_cost"].item() / expected - 1))
-    assert errors[0] < 0.02
-    assert errors[1] < errors[0] / 2
-
-
 def test_kappa_is_as_asked(policy, beyond):
     result, law = beyond, meanfield.group_size_law(beyond, n_agents=[100])
     assert law["strong_word"].item() == result["other_word"].item() == "b"
@@ -115,7 +42,7 @@ def test_kappa_is_as_asked(policy, beyond):
     assert result.attrs["residual"] < 1e-4
 
 
-def test_kappa_is_smooth_through_the_boundary(policy, to_the_boundary):
+def test_kappa_is_smooth_through_the_boundary(to_the_boundary):
     """Signed, from both sides, against its derivative: differences of order two."""
     q, random = to_the_boundary["q"].values[:, 0], np.random.default_rng(1)
     direction = q * (1 - q) * random.standard_normal(21)
@@ -130,7 +57,7 @@ def test_kappa_is_smooth_through_the_boundary(policy, to_the_boundary):
     assert (values[2] - values[0]) / 0.02 == pytest.approx(slope, rel=1e-3)
 
 
-def test_the_result_is_a_policy_that_lists_its_costs(policy, beyond, tmp_path):
+def test_the_result_is_a_policy_that_lists_its_costs(policy, beyond):
     result = beyond
     assert (np.diff(result["cost"]) <= 0).all()
     assert result["cost"].sum().item() == pytest.approx(result["total_cost"].item())
@@ -144,7 +71,6 @@ def test_the_result_is_a_policy_that_lists_its_costs(policy, beyond, tmp_path):
     expected = rel_entr(ours["q"].values, policy["q"].values).sum(1)
     np.testing.assert_allclose(ours["divergence"], expected, atol=1e-15)
     assert ours["memory"].values[space_of(policy).state([(1, 0), (0, 1)])] == "b/a a/b"
-    assert meanfield.load(meanfield.save(result, tmp_path / "changed.nc")).identical(result)
 
 
 def test_exchanging_the_words_exchanges_the_change(policy, to_the_boundary):
@@ -155,19 +81,7 @@ def test_exchanging_the_words_exchanges_the_change(policy, to_the_boundary):
     assert theirs["total_cost"].item() == pytest.approx(to_the_boundary["total_cost"].item(), rel=1e-5)
 
 
-def test_groups_of_a_hundred_end_at_the_other_word(policy, beyond):
-    """5,000 runs: five standard errors are 0.036 at most, and 0.01 is left for what is of order 1/√N. The control is
-    the policy itself."""
-    chances = []
-    for one in (policy, beyond):
-        runs = validation.simulate(one, n_agents=100, runs=5000, seed=1, max_rounds=40, record_rounds=40)
-        chances.append((runs["word_share"].sel(word="b").isel(round=-1) > 0.5).mean().item())
-    law = ndtr([-10 * beyond["value_before"].item(), 1.0])
-    np.testing.assert_allclose(chances, law, atol=0.046)
-    assert chances[0] < 0.4 and chances[1] > 0.8
-
-
-def test_zeros_stay(policy):
+def test_zeros_stay():
     """And what can't change does not: agents without memories, and those in a tie, do all of it."""
     result = canonical_order(design(follower(0.0, empty=0.6, words="ab"), of="kappa", value=0.0), "result")
     fixed = (follower(0.0, empty=0.6, words="ab")["q"].values == 0).any(1)
@@ -176,17 +90,18 @@ def test_zeros_stay(policy):
     assert result["value_after"].item() == pytest.approx(0, abs=1e-5)
 
 
-def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
-    known = meanfield.group_size_law(policy)["kappa"].item()
-    for name, value, message in (
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
         ("MAX_ITERATIONS", 1, "1 iterations did not suffice"),
         ("DOUBLINGS", 0, "no change of the answers that have a probability above 0"),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(least_change, name, value)
-            with pytest.raises(meanfield.ConvergenceError, match=message) as raised:
-                design(policy, of="kappa", value=0.0)
-            assert raised.value.best == known
+    ],
+)
+def test_what_is_not_found_says_why_and_hands_over_kappa(policy, to_the_boundary, monkeypatch, name, value, message):
+    monkeypatch.setattr(least_change, name, value)
+    with pytest.raises(meanfield.ConvergenceError, match=message) as raised:
+        design(policy, of="kappa", value=0.0)
+    assert raised.value.best == to_the_boundary["value_before"].item()
 
 
 @pytest.mark.parametrize(
@@ -204,14 +119,7 @@ def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
             {},
             "policy has one attractor, .* not what group_size_law gives .* is the only attractor .* fixed_point = 0$",
         ),
-        *(
-            (conformist(), {"of": of, "value": value, **option}, f"^value = {value}: expected a number {span}")
-            for of, option, span in (
-                ("word_share", {"fixed_point": 0}, "between 0 and 1"),
-                ("barrier", {"fixed_point": 0}, "above 0"),
-            )
-            for value in (-1.0,)
-        ),
+        (conformist(), {"of": "word_share", "value": -1.0, "fixed_point": 0}, "^value = -1.0: .* between 0 and 1"),
         (majority(0.5), {}, "policy has no finite κ above 0: agents treat both words alike"),
         (
             follower(0.0, empty=1.0, words="ab"),
@@ -231,16 +139,14 @@ def test_marginal_policies_are_refused(published):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pair", ["woman/man", "more/less"])
-def test_published_policies(published, pair):
+@pytest.mark.parametrize(("pair", "word"), [("woman/man", "man"), ("more/less", "more")])
+def test_published_policies(published, pair, word):
     """One of the weakest and one of the strongest biases of GPT-4o. 10,000 groups: five standard errors are 0.02."""
     policy = published.sel(model="gpt-4o", pair=pair).set_index(word="word_label")
     changed = design(policy, of="kappa", value=-0.1)
     law = meanfield.group_size_law(changed, n_agents=[100])
     assert law["kappa"].item() == pytest.approx(0.1, rel=1e-3)
-    assert law["strong_word"].item() == changed["other_word"].item() == {"woman/man": "man", "more/less": "more"}[pair]
+    assert law["strong_word"].item() == changed["other_word"].item() == word
     runs = validation.simulate(changed, n_agents=100, runs=10_000, seed=1, max_rounds=60, record_rounds=60)
-    other = (runs["word_share"].sel(word=changed["other_word"].item()).isel(round=-1) > 0.5).mean().item()
+    other = (runs["word_share"].sel(word=word).isel(round=-1) > 0.5).mean().item()
     assert other == pytest.approx(law["probability"].item(), abs=0.03)
-    exact = (policy["q"] == 0) | (policy["q"] == 1)
-    assert (meanfield.validate_policy(changed)["q"].where(exact) == policy["q"].where(exact)).where(exact, True).all()

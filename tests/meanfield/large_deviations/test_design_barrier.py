@@ -7,20 +7,17 @@ from scipy.special import expit, logit, rel_entr
 
 import meanfield
 from _metastable import follower
-from _policies import random_policy, relabelled, relabelled_states
+from _policies import random_policy
 from meanfield import ConvergenceError, InputError, design
 from meanfield._large_deviations import design as module
-from meanfield._large_deviations import least_change
 from meanfield._large_deviations.exits import landscape
 from meanfield._large_deviations.least_change import Slope
 from meanfield._large_deviations.sensitivity import barrier_of
-from meanfield.toolbox import canonical_order, space_of
+from meanfield.toolbox import canonical_order
 from validation import simulate
 from validation.naming_game import Convention
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
-
-N = 20
 
 
 @pytest.fixture(scope="module")
@@ -31,48 +28,36 @@ def policy():
 
 @pytest.fixture(scope="module")
 def doubled(policy):
-    return living(policy, 0)
+    return living(policy, 0, 20)
 
 
-def slope_at(first, number=0):
+def slope_at(first):
     """The barrier of an attractor, and its derivative."""
     one = meanfield.make_policy(first, ["A", "B"])
-    barrier = barrier_of(landscape(one, None), number)
+    barrier = barrier_of(landscape(one, None), 0)
     return Slope.of(barrier.value, barrier.derivative[0], barrier.weight[0])
 
 
-def living(policy, number, n_agents=N, factor=2):
-    """The smallest change with which a convention lives so many times as long, but for its prefactor."""
-    barrier = barrier_of(landscape(policy, None), number).value
-    value = barrier + np.log(factor) / n_agents
+def living(policy, number, n_agents):
+    """The smallest change with which a convention lives twice as long, but for its prefactor."""
+    value = barrier_of(landscape(policy, None), number).value + np.log(2) / n_agents
     return canonical_order(design(policy, of="barrier", fixed_point=number, value=value), "result")
 
 
-def rounds(policy, number, n_agents=N):
+def rounds(policy, n_agents):
     """Mean lifetime."""
-    return meanfield.lifetime(policy, n_agents=n_agents)["lifetime"].sel(fixed_point=number).item()
+    return meanfield.lifetime(policy, n_agents=n_agents)["lifetime"].sel(fixed_point=0).item()
 
 
 def cost(first, original, weight):
     return float(weight @ (rel_entr(first, original) + rel_entr(1 - first, 1 - original)))
 
 
-@pytest.mark.slow
-def test_the_derivative_is_that_of_differences(policy):
-    """Differences of order four, in a random direction and one with rarer errors. The control is the other word's."""
-    q, random = policy["q"].values[:, 0], np.random.default_rng(0)
-    slope, other = slope_at(q), slope_at(q, 2)
-    for along in (q * (1 - q) * random.standard_normal(21), q * (1 - q) * np.sign(q - 0.5)):
-        one, two = ((slope_at(q + h * along).value - slope_at(q - h * along).value) / 2 / h for h in (0.01, 0.02))
-        assert slope.derivative @ along == pytest.approx((4 * one - two) / 3, rel=2e-4)
-        assert other.derivative @ along != pytest.approx((4 * one - two) / 3, rel=0.1)
-
-
 def test_the_barrier_is_as_asked(policy, doubled):
     before, after = doubled["value_before"].item(), doubled["value_after"].item()
-    assert after - before == pytest.approx(np.log(2) / N, rel=3e-5)
+    assert after - before == pytest.approx(np.log(2) / 20, rel=3e-5)
     assert slope_at(doubled["q"].values[:, 0]).value == pytest.approx(after, abs=1e-9)
-    assert rounds(doubled, 0) / rounds(policy, 0) == pytest.approx(2, rel=0.05)
+    assert rounds(doubled, 20) / rounds(policy, 20) == pytest.approx(2, rel=0.05)
     assert doubled.attrs["residual"] < 1e-4
     np.testing.assert_allclose(doubled["derivative"], slope_at(policy["q"].values[:, 0]).derivative)
 
@@ -82,23 +67,6 @@ def test_it_is_stationary(policy, doubled):
     q, original = doubled["q"].values[5:, 0], policy["q"].values[5:, 0]
     ratio = (logit(q) - logit(original)) * (doubled["weight"] / doubled["derivative_after"]).values[5:]
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)
-
-
-@pytest.mark.slow
-def test_small_changes_cost_what_the_derivative_says(policy):
-    """(log 2/N)²/(2 Σ g²q(1 - q)/m) to lowest order; the next one is 1/N smaller."""
-    result = living(policy, 0, 1000)
-    q, g, m = policy["q"].values, result["derivative"].values, result["weight"].values
-    expected = (np.log(2) / 1000) ** 2 / (2 * (g**2 * q.prod(1) / m).sum())
-    assert result["total_cost"].item() == pytest.approx(expected, rel=5e-3)
-
-
-@pytest.mark.slow
-def test_exchanging_the_words_exchanges_the_change(policy, doubled):
-    theirs = living(relabelled(policy, [1, 0]), 2)
-    mirrored = relabelled_states(space_of(policy), [1, 0])
-    np.testing.assert_allclose(theirs["change"].values[mirrored], -doubled["change"], atol=1e-6)
-    assert theirs["total_cost"].item() == pytest.approx(doubled["total_cost"].item(), rel=1e-4)
 
 
 @pytest.mark.slow
@@ -154,8 +122,8 @@ def test_simulated_conventions_live_twice_as_long():
     """The mean of 4,000 runs with a few ends in each has a standard error of 2 %, the ratio one of 3 %. The control is
     the other convention, whose lifetime does not double."""
     policy, n = follower(0.05), 8
-    changed, before = living(policy, 0, n), rounds(policy, 0, n)
-    theory, seen = rounds(changed, 0, n) / before, int(2 * before)
+    changed, before = living(policy, 0, n), rounds(policy, n)
+    theory, seen = rounds(changed, n) / before, int(2 * before)
     ratio, control = (mean_stay(changed, word, n, seen) / mean_stay(policy, word, n, seen) for word in "AB")
     assert ratio == pytest.approx(theory, rel=0.1)
     assert ratio == pytest.approx(2, rel=0.15)
@@ -177,36 +145,10 @@ def test_barriers_that_are_known_badly_are_not_taken(policy, monkeypatch):
         design(policy, of="barrier", fixed_point=0, value=0.1)
 
 
-@pytest.mark.slow
-def test_zeros_stay():
-    """A memory with exact answers, which is still left because partners err."""
-    policy = follower(0.05)
-    exact = space_of(policy).state([(0, 0), (0, 1)])
-    q = policy["q"].values[:, 0].copy()
-    q[exact] = 1
-    result = living(meanfield.make_policy(q, ["A", "B"]), 0)
-    assert result["q"].values[exact, 0] == 1 and result["change"][exact] == 0
-    assert result["value_after"].item() > result["value_before"].item()
-
-
 def test_changes_that_its_error_hides_are_refused(policy, doubled):
     value = doubled["value_before"].item() * (1 + 1e-13)
     with pytest.raises(InputError, match=r"differs by .* from the barrier .*: expected a larger change"):
         design(policy, of="barrier", fixed_point=0, value=value)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("MAX_ITERATIONS", 1, "1 iterations did not suffice"),
-        ("DOUBLINGS", 0, "no change of the answers that have a probability above 0"),
-    ],
-)
-def test_what_is_not_found_says_why_and_hands_over_the_barrier(policy, doubled, monkeypatch, name, value, message):
-    monkeypatch.setattr(least_change, name, value)
-    with pytest.raises(ConvergenceError, match=message) as raised:
-        design(policy, of="barrier", fixed_point=0, value=doubled["value_after"].item())
-    assert raised.value.best == doubled["value_before"].item()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Paths out of attractors: Hamilton's equations, two methods, symmetries, and attractors without a way out."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 
@@ -23,11 +21,6 @@ BARRIER = 0.242694492  # of followers with these errors, converged in all tolera
 
 def naming_game(committed):
     return theory.minimal_naming_game.reaction_model(), [1 - committed, committed, 0.0]
-
-
-@cache
-def path_of_followers():
-    return escape_path(follower(ERRS), fixed_point=0)
 
 
 def test_it_solves_hamiltons_equations_from_end_to_end():
@@ -64,7 +57,7 @@ def test_fields_of_words_and_of_channels_and_collocation_find_the_same_barrier()
 
 
 def test_path_of_a_policy_is_labelled():
-    path = path_of_followers()
+    path = escape_path(follower(ERRS), fixed_point=0)
     share = path["word_share"].sel(word="A").values
     points = meanfield.fixed_points(follower(ERRS))["word_share"].sel(word="A").values
     np.testing.assert_allclose(share[[0, -1]], points[[0, path.attrs["saddle"]]], atol=1e-2)
@@ -83,22 +76,18 @@ def barriers(game, *numbers):
 
 
 @pytest.mark.parametrize(
-    ("errs", "empty", "length", "exact"),
+    ("errs", "lean", "length", "committed", "exact"),
     [
-        (1 / 32, 0.55, 2, [0.542197, 0.287462]),
-        (1e-6, 0.52, 2, [1.274871, 1.106083]),
-        pytest.param(1e-4, 0.52, 3, [2.130104, 1.980911], marks=pytest.mark.slow),
+        (1 / 32, 0.55, 2, {}, [0.542197, 0.287462]),
+        (0.0, 0.52, 2, {"A": 0.01, "B": 0.01}, [1.072133, 0.918087]),
+        pytest.param(1e-6, 0.52, 2, {}, [1.274871, 1.106083], marks=pytest.mark.slow),
+        pytest.param(1e-4, 0.52, 3, {}, [2.130104, 1.980911], marks=pytest.mark.slow),
     ],
 )
-def test_paths_of_strict_policies_are_found(errs, empty, length, exact):
+def test_paths_of_strict_policies_are_found(errs, lean, length, committed, exact):
     """Those who remember as much of both lean to A; checked by another search, with kernels of its own."""
-    policy = follower(errs, empty=empty, tie=empty, length=length)
-    np.testing.assert_allclose(barriers(policy, 0, 2), exact, rtol=2e-5)
-
-
-def test_committed_agents_of_both_words():
-    policy = Population(follower(0.0, empty=0.52, tie=0.52), committed={"A": 0.01, "B": 0.01})
-    np.testing.assert_allclose(barriers(policy, 0, 2), [1.072133, 0.918087], rtol=2e-5)
+    policy = follower(errs, empty=lean, tie=lean, length=length)
+    np.testing.assert_allclose(barriers(Population(policy, committed=committed), 0, 2), exact, rtol=2e-5)
 
 
 def test_words_exchanged_give_the_mirror_image():
@@ -141,12 +130,16 @@ def test_attractors_without_a_way_out_say_why(policy, reason, barrier):
 
 
 @pytest.mark.parametrize(
-    ("number", "message"),
-    [(1, "fixed_point = 1 is unstable: expected an attractor"), (0.5, "fixed_point = 0.5: expected")],
+    ("arguments", "message"),
+    [
+        ({"fixed_point": 1}, "fixed_point = 1 is unstable: expected an attractor"),
+        ({"fixed_point": 0.5}, "fixed_point = 0.5: expected"),
+        ({"saddle": 1, "masses": [1.0]}, "saddle = 1: expected None without a fixed_point; masses"),
+    ],
 )
-def test_what_is_no_attractor_is_named(number, message):
+def test_wrong_input_is_named(arguments, message):
     with pytest.raises(InputError, match=message):
-        escape_path(follower(ERRS), fixed_point=number)
+        escape_path(follower(ERRS), **arguments)
 
 
 @pytest.mark.slow
@@ -171,7 +164,5 @@ def test_paths_from_empty_memories_are_those_of_the_group_size_law():
     assert start["composition"].values[0] == pytest.approx(1, abs=1e-12)
     assert abs(start["action"]) < 1e-3 * path.attrs["barrier"]
     assert np.abs(path["hamiltonian"].values).max() < 0.05 * path.attrs["barrier"]
-    with pytest.raises(InputError, match="saddle = 1: expected None without a fixed_point; masses"):
-        escape_path(policy, saddle=1, masses=[1.0])
     with pytest.raises(InputError, match="one attractor"):
         escape_path(datasets.smollm2(pair="his/her"))

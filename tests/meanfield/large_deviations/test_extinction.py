@@ -45,6 +45,11 @@ def time_of_chain(model, n_agents, over):
     return law.sum()
 
 
+def time_of_epidemic(model, n_agents):
+    sick = [i for i, state in enumerate(model.states) if state in ("E", "I")]
+    return time_of_chain(model, n_agents, lambda counts: counts[:, sick].sum(1) == 0)
+
+
 def closed_form(infection, n_agents):
     """For infections at infection·n(N - n)/(N - 1)."""
     barrier = np.log(infection) + 1 / infection - 1
@@ -52,7 +57,7 @@ def closed_form(infection, n_agents):
     return spread * np.exp(1 - 1 / infection + n_agents * barrier)
 
 
-@pytest.mark.parametrize("infection", [1.5, 8.0])
+@pytest.mark.parametrize("infection", [1.5, pytest.param(8.0, marks=pytest.mark.slow)])
 def test_epidemics_end_at_the_time_of_the_closed_form(infection):
     found = lifetime(epidemic(infection), n_agents=[50]).isel(fixed_point=0)
     barrier = np.log(infection) + 1 / infection - 1
@@ -68,9 +73,7 @@ def test_epidemics_end_at_the_time_of_the_closed_form(infection):
 def test_lifetimes_approach_those_of_exact_chains(options):
     model = epidemic(2.0, **options)
     found = lifetime(model, n_agents=SIZES).isel(fixed_point=0)
-    sick = [i for i, state in enumerate(model.states) if state in ("E", "I")]
-    exact = [time_of_chain(model, n, lambda counts: counts[:, sick].sum(1) == 0) for n in SIZES]
-    off = np.abs(found["lifetime"].values / exact - 1)
+    off = np.abs(found["lifetime"].values / [time_of_epidemic(model, n) for n in SIZES] - 1)
     assert off[-1] < 0.05
     assert off[-1] < 0.7 * off[-2]
 
@@ -89,14 +92,13 @@ def test_where_rates_are_functions_the_closed_form_is_that_of_agents_who_may_mee
     assert (np.abs(off[1:]) < 0.6 * np.abs(off[:-1].values)).all()
 
 
+@pytest.mark.slow
 def test_rates_that_are_functions_end_as_their_exact_chains():
     rates = [lambda x: 2 * x["I"] + 2 * x["I"] ** 2, 1.0, 3.0]
     model = meanfield.ReactionModel.from_rules({"S": "I", "I": "R", "R": "S"}, rates)
     found = lifetime(model, n_agents=SIZES).isel(fixed_point=0)
     assert found["reason"] == "" and found["power"] == -0.5 and found["prefactor_error"] < 0.02
-    sick = [i for i, state in enumerate(model.states) if state in ("E", "I")]
-    exact = [time_of_chain(model, n, lambda counts: counts[:, sick].sum(1) == 0) for n in SIZES]
-    off = np.abs(found["lifetime"].values / exact - 1)
+    off = np.abs(found["lifetime"].values / [time_of_epidemic(model, n) for n in SIZES] - 1)
     assert off[-1] < 0.1 and off[-1] < 0.6 * off[-2]
 
 
@@ -129,6 +131,7 @@ def time_of_words(policy, n_agents):
 def test_without_a_growing_infection_nothing_lasts():
     found = lifetime(epidemic(0.999), n_agents=[10])
     assert found["composition"].sel(state="S") == 1 and "never change" in found["reason"].item()
+    assert found["lifetime"].item() == np.inf
 
 
 @pytest.mark.parametrize(
@@ -148,12 +151,12 @@ def test_slow_immunity_has_no_prefactor(forgets, reason, has_barrier):
 
 def test_two_epidemics_that_are_alike_are_refused():
     """Independent ones: of each the other relaxes at the rate at which its last agents die out."""
-    states = ["SS", "SI", "IS", "II"]
-    meet, alone = np.zeros((2, 4, 4)), np.zeros((4, 4))
+    meet, alone = np.zeros((2, 4, 4)), np.zeros((4, 4))  # SS, SI, IS, II
     meet[0] = [[0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1]]  # the second is caught
     meet[1] = [[0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 1]]
-    alone[1, 0] = alone[2, 0] = alone[3, 1] = alone[3, 2] = 1.0
+    alone[[1, 2, 3, 3], [0, 0, 1, 2]] = 1.0
     caught = np.array([[1.0, 0, 1, 0], [1, 1, 0, 0]]) / 2
+    states = ["SS", "SI", "IS", "II"]
     model = meanfield.ReactionModel(states, caught, [[0, 1, 0, 1], [0, 0, 1, 1]], list(meet), None, alone, 4.0)
     found = lifetime(model, n_agents=[10])
     assert found["lifetime"].isnull().all() and "do not relax faster" in found["reason"].item()
@@ -161,9 +164,7 @@ def test_two_epidemics_that_are_alike_are_refused():
 
 def test_agents_who_never_die_out_are_named():
     """The infected only recover when they meet each other: the last one never does."""
-    meet = np.array([[0.0, 1], [0, 1]])
-    recover = np.array([[1.0, 0], [1, 0]])
-    model = meanfield.ReactionModel(["S", "I"], [[1, 0], [0, 1.0]], [[0, 1], [0, 1.0]], [meet, recover], None)
+    model = meanfield.ReactionModel.from_rules({"S + I": "2 I", "2 I": "S + I"}, 1.0)
     found = lifetime(model, n_agents=[10])
     number = found["fixed_point"].values[0]
     assert "never die out one by one" in found["reason"].item()

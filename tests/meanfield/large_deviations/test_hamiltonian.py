@@ -1,9 +1,13 @@
-"""The Hamiltonian of reaction models against sums over all pairs of agents, and its derivatives."""
+"""The Hamiltonian of reaction models: sums over all pairs of agents, its derivatives, and Moran's process."""
 
 import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq
 
 import meanfield
-from _metastable import follower
+from _exact_chains import ExactChain
+from _metastable import copying
 from meanfield._large_deviations.linearised import Hamiltonian
 
 
@@ -74,12 +78,41 @@ def test_without_momentum_it_is_the_rate_equation():
         np.testing.assert_allclose(matrix.T, model.jacobian(one), atol=1e-15)
 
 
-def test_a_face_is_a_model_of_its_own():
-    """Agents of full memories only: the others have no part in h."""
-    model = meanfield.reaction_model(follower(0.05))
-    face = np.arange(model.n_states) >= 5
-    x, p = some_points(16)
-    padded = [np.hstack([np.zeros((3, 5)), one]) for one in (x, p)]
-    np.testing.assert_allclose(
-        Hamiltonian(model, face, np.eye(model.n_states)).flow(x, p).value, whole(model).flow(*padded).value, rtol=1e-13
-    )
+FITNESS = 0.5
+
+
+def momentum(model, x):
+    """p_A - p_B with h = 0, other than 0, where the share of A is x."""
+
+    def value(y):
+        return whole(model).flow(np.array([[x, 1 - x]]), np.array([[y, 0.0]])).value[0] / y
+
+    return brentq(value, -2, -1e-3, xtol=1e-14)
+
+
+def test_the_fitter_state_dies_out_with_the_chance_of_the_moran_process():
+    """From N·x agents in A, r^Nx (1 - r^(N - Nx))/(1 - r^N), whose least action is x log(1/r)."""
+    model, share = copying([1.0, FITNESS]), 0.3
+    np.testing.assert_allclose([momentum(model, x) for x in (0.1, 0.5, 0.9)], np.log(FITNESS), rtol=1e-9)
+    action = quad(lambda x: -momentum(model, x), 0, share)[0]
+    assert action == pytest.approx(share * np.log(1 / FITNESS), rel=1e-8)
+    sizes = np.array([10, 20, 40, 80])
+    exact = np.array([extinction(model, n, share) for n in sizes])
+    closed = FITNESS ** (sizes * share) * (1 - FITNESS ** (sizes * (1 - share))) / (1 - FITNESS**sizes)
+    np.testing.assert_allclose(exact, closed, rtol=1e-8)
+    ratios = np.exp(-sizes * action) / exact
+    assert (np.diff(ratios) < 0).all() and ratios[-1] == pytest.approx(1, abs=1e-6)
+    assert -np.log(exact[-1] / exact[-2]) / 40 == pytest.approx(action, abs=1e-4)
+    wrong = share * 2 * (1 - FITNESS) / (1 + FITNESS)  # of the diffusion with the same drift and noise
+    assert abs(-np.log(exact[-1] / exact[-2]) / 40 - wrong) > 5e-3, "control: a diffusion"
+
+
+def extinction(model, n_agents, share):
+    """The probability that A dies out in the exact chain."""
+    chain = ExactChain(model, [n_agents])
+    n_a = chain.counts[:, 0]
+    order = np.argsort(n_a)
+    Q = chain.generator.toarray()[np.ix_(order, order)]
+    free = slice(1, n_agents)
+    chance = np.linalg.solve(-Q[free, free], Q[free, 0])
+    return chance[round(n_agents * share) - 1]

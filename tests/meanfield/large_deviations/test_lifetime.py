@@ -80,11 +80,9 @@ def test_policy_has_the_lifetime_of_its_exact_chain():
     assert (np.diff(off) < 0).all()
 
 
-@pytest.mark.parametrize(
-    "game", [pytest.param(follower(0.05), marks=pytest.mark.slow), Population(follower(0.05), committed={"A": 0.04})]
-)
-def test_fields_of_words_and_of_channels_give_the_same_prefactor(game):
+def test_fields_of_words_and_of_channels_give_the_same_prefactor():
     """W² fields of words, and fields of the channels if the same agents are a reaction model."""
+    game = Population(follower(0.05), committed={"A": 0.04})
     ground = landscape(game, None)
     (way,) = ground.ways_out(0)
     words, channels = (agents_of(way, mixture, ends_of(way)) for mixture in (as_population(game).mixture, None))
@@ -132,13 +130,12 @@ def test_two_states_have_no_lifetime(fitness, alone, barrier, reason):
 @pytest.mark.parametrize("committed", [{}, {"a": 0.05, "b": 0.2}], ids=len)
 def test_memories_of_one_interaction_hold_one_convention(committed):
     """Sharp policies, which would hold two if they could, as followers with H = 2 do."""
-    for seed in range(6):
+    for seed in range(3):
         policy = random_policy(seed, concentration=0.1)
         points = meanfield.fixed_points(meanfield.Population(policy, committed=committed))
         assert points.sizes["fixed_point"] <= 2
         assert (points["stability"] == "stable").sum() <= 1
-    stable = meanfield.fixed_points(follower(0.05))["stability"] == "stable"
-    assert stable.sum() == 2
+    assert (meanfield.fixed_points(follower(0.05))["stability"] == "stable").sum() == 2
 
 
 @pytest.mark.slow

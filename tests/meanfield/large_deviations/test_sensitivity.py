@@ -6,7 +6,7 @@ import xarray as xr
 
 import meanfield
 from _labelled_calls import conformist
-from _policies import random_policy, relabelled, relabelled_states
+from _policies import random_policy, relabelled_states
 from meanfield import sensitivity
 from meanfield._parameters.critical_mass import critical_mass
 from meanfield.toolbox import space_of
@@ -31,10 +31,10 @@ def value_of(policy: xr.Dataset, of: str, fixed_point: int | None = None, word: 
     return point["eigenvalue"].item() if of == "eigenvalue" else point["word_share"].values[0]
 
 
-def slope(policy: xr.Dataset, step: float, seed: int = 0, **what) -> tuple[np.ndarray, float]:
+def slope(policy: xr.Dataset, step: float, **what) -> tuple[np.ndarray, float]:
     """A random direction, and the derivative along it by central differences, of order four where they are cheap."""
     q = policy["q"].values
-    direction = q[:, 0] * q[:, 1] * np.random.default_rng(seed).standard_normal(len(q))
+    direction = q[:, 0] * q[:, 1] * np.random.default_rng(0).standard_normal(len(q))
 
     def at(shift: float) -> float:
         words = meanfield.toolbox.words_of(policy)
@@ -77,9 +77,8 @@ def test_derivatives_are_those_of_central_differences(length, dense, what, monke
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 42])
-def test_complex_eigenvalues(seed):
-    policy, what = random_policy(seed, 2, 3, 0.5), {"of": "eigenvalue", "fixed_point": 0}
+def test_complex_eigenvalues():
+    policy, what = random_policy(42, 2, 3, 0.5), {"of": "eigenvalue", "fixed_point": 0}
     assert meanfield.fixed_points(policy)["eigenvalue_imaginary"].values[0] > 0.3
     direction, difference = slope(policy, 1e-4, **what)
     assert along(sensitivity(policy, **what), direction) == pytest.approx(difference, rel=1e-6)
@@ -97,29 +96,26 @@ def size(result: xr.Dataset, policy: xr.Dataset) -> float:
         conformist(),  # H = 2
         *(
             pytest.param(one, marks=pytest.mark.slow)
-            for one in (majority(0.35, 0.98, seed=4), majority(0.95, 0.98), majority(0.55, length=5))
+            for one in (majority(0.35, 0.98, seed=4), majority(0.55, length=5))
         ),
     ],
 )
 def test_kappa(policy):
     """By differences of order two. The control: derivatives of states in another order."""
     result = sensitivity(policy, of="kappa")
-    other = result.roll(state=1)
-    for seed in (0, 1):
-        direction, difference = slope(policy, 1e-3, seed, of="kappa")
-        assert abs(along(result, direction) - difference) < 2e-4 * size(result, policy)
-        assert abs(along(other, direction) - difference) > 1e-2 * size(result, policy)
+    direction, difference = slope(policy, 1e-3, of="kappa")
+    assert abs(along(result, direction) - difference) < 2e-4 * size(result, policy)
+    assert abs(along(result.roll(state=1), direction) - difference) > 1e-2 * size(result, policy)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pair", ["woman/man", "African/White", "more/less"])
+@pytest.mark.parametrize("pair", ["woman/man", "more/less"])
 def test_kappa_of_published_policies(published, pair):
     policy = published.sel(model="gpt-4o", pair=pair)
     result = sensitivity(policy, of="kappa")
     assert result["contribution"].sum().item() == pytest.approx(result.attrs["value"], rel=0.08)
-    for seed in (0, 1):
-        direction, difference = slope(policy, 1e-3, seed, of="kappa")
-        assert abs(along(result, direction) - difference) < 2e-4 * size(result, policy)
+    direction, difference = slope(policy, 1e-3, of="kappa")
+    assert abs(along(result, direction) - difference) < 2e-4 * size(result, policy)
 
 
 @pytest.mark.usefixtures("unchecked_types")
@@ -135,7 +131,7 @@ def test_paths_of_populations(of):
     def value(q):
         if of == "kappa":
             return meanfield.group_size_law(population(q), n_agents=[100])["kappa"].item()
-        return meanfield.lifetime(population(q), n_agents=[100])["barrier"].values[0]
+        return meanfield.escape_path(population(q), fixed_point=0).attrs["barrier"]
 
     q = conformist()["q"].values[:, 0]
     result = sensitivity(population(q), of=of, fixed_point=0 if of == "barrier" else None)
@@ -178,30 +174,13 @@ def test_contributions_of_small_biases_sum_to_kappa():
     assert errors[1] < max(errors[0] / 15, 1e-4)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("what", [*AT_POINTS[1:5:3], *AT_FOLDS[:1], {"of": "kappa"}])
-def test_relabelling_the_words_exchanges_memories_and_signs(what):
-    policy = majority(0.6)
-    there = what | ({"fixed_point": 2 - what["fixed_point"]} if "fixed_point" in what else {})
-    ours, theirs = sensitivity(policy, **what), sensitivity(relabelled(policy, [1, 0]), **there)
-    mirrored = relabelled_states(space_of(policy), [1, 0])
-    # Of dq, and for the share of the first word of the value too
-    sign = 1 if what["of"] == "word_share" else -1
-    scale = np.abs(ours["derivative"]).max().item()
-    np.testing.assert_allclose(theirs["derivative"][mirrored], sign * ours["derivative"], rtol=1e-5, atol=1e-6 * scale)
-    np.testing.assert_allclose(theirs["weight"][mirrored], ours["weight"], rtol=1e-5, atol=1e-9)
-    assert theirs["memory"].values[mirrored].tolist() == ours["memory"].values.tolist()
-    if what["of"] == "kappa":
-        np.testing.assert_allclose(theirs["contribution"][mirrored], ours["contribution"], rtol=1e-4, atol=1e-8)
-
-
 def test_where_memory_does_not_matter_the_derivative_is_the_weight():
     policy = meanfield.make_policy(np.full(21, 0.3), ["a", "b"])
     result = sensitivity(policy, of="word_share", fixed_point=0)
     np.testing.assert_allclose(result["derivative"], result["weight"], atol=1e-14)
 
 
-def test_memories_are_labelled_oldest_first(tmp_path):
+def test_memories_are_labelled_oldest_first():
     policy = majority(0.6, length=2)
     result = sensitivity(policy, of="word_share", fixed_point=0)
     space = space_of(policy)
@@ -209,13 +188,6 @@ def test_memories_are_labelled_oldest_first(tmp_path):
     assert result["memory"].values[space.state([(0, 1), (1, 1)])] == "a/b b/b"
     assert result["weight"].sum().item() == pytest.approx(1)
     assert result.attrs["option_fixed_point"] == 0
-    assert meanfield.load(meanfield.save(result, tmp_path / "sensitivity.nc")).identical(result)
-
-
-def test_defective_eigenvalues_are_refused():
-    """Who always says a has forgotten everything else after H interactions: λ = -1 in a Jordan block."""
-    with pytest.raises(meanfield.InputError, match="defective or degenerate leading eigenvalue -1"):
-        sensitivity(ALWAYS_A, of="eigenvalue", fixed_point=0)
 
 
 @pytest.mark.parametrize(
@@ -234,6 +206,8 @@ def test_defective_eigenvalues_are_refused():
             {"of": "critical_mass", "word": "a"},
             "word = 'a': expected one with a fold, but for {a, b} the old state is",
         ),
+        # Who always says a has forgotten everything else after H interactions: λ = -1 in a Jordan block
+        (ALWAYS_A, {"of": "eigenvalue", "fixed_point": 0}, "defective or degenerate leading eigenvalue -1"),
         (ALWAYS_A, {"of": "kappa"}, "has one attractor, .*: the consensus on 'b' is no fixed point.* fixed_point = 0"),
     ],
 )

@@ -18,7 +18,6 @@ from meanfield._large_deviations.exits import landscape
 pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 SIZES = [40, 80, 160]
-SPOKEN = 1e-8  # how often a word is said that hardly exists
 
 
 def conformist(lean, n_words=3):
@@ -29,12 +28,6 @@ def conformist(lean, n_words=3):
     )
     q = np.exp(3.0 * counts + np.array(lean))
     return meanfield.make_policy(0.94 * q / q.sum(1, keepdims=True) + 0.06 / n_words, list("ABC"[:n_words]))
-
-
-def by_word(found, name):
-    """Rows and columns by the word that most agents say."""
-    order = [int(np.argmax(found["word_share"].sel(word=word).values)) for word in "ABC"]
-    return found[name].values[np.ix_(order, order)] if found[name].ndim == 2 else found[name].values[order]
 
 
 @pytest.mark.slow
@@ -48,30 +41,6 @@ def test_conventions_that_are_alike_are_left_alike():
     lived = lifetime(conformist([0, 0, 0]), n_agents=[10])
     np.testing.assert_allclose(lived["barrier"], barriers[0], rtol=1e-9)
     np.testing.assert_allclose(lived["lifetime"] * found["rate"].max() * 2, 1, rtol=1e-6)
-
-
-@pytest.mark.slow
-def test_words_exchanged_exchange_rows_and_columns():
-    lean = [0.0, -0.05, -0.1]
-    found, changed = (transition_rates(conformist(one), n_agents=[10]) for one in (lean, lean[::-1]))
-    for name in ("barrier", "potential"):
-        ours, theirs = by_word(found, name), by_word(changed, name)
-        np.testing.assert_allclose(ours, theirs[::-1, ::-1] if ours.ndim == 2 else theirs[::-1], rtol=1e-6, atol=1e-9)
-    assert (np.diff(by_word(found, "potential")) > 0.05).all(), "the preferred word is the commonest"
-
-
-@pytest.mark.slow
-def test_a_word_that_is_hardly_said_changes_nothing():
-    two = follower(0.05, tie=0.52)
-    small, space = meanfield.MemorySpace(2, 2), meanfield.MemorySpace(3, 2)
-    q = np.tile([0.5, 0.5, 0.0], (space.n_states, 1))
-    memories = [space.memory(i) for i in range(space.n_states)]
-    for i in range(small.n_states):
-        q[memories.index(small.memory(i)), :2] = two["q"].values[i]
-    three = meanfield.make_policy((1 - SPOKEN) * q + SPOKEN * np.array([0, 0, 1]), ["A", "B", "C"])
-    found = transition_rates(three, n_agents=[10])
-    barriers = [escape_path(two, fixed_point=k).attrs["barrier"] for k in (0, 2)]
-    np.testing.assert_allclose(found["barrier"].values[[0, 1], [1, 0]], barriers, rtol=1e-4)
 
 
 def three_ways():

@@ -1,13 +1,10 @@
 """Functions of a policy for stacks: each result is that of the policy alone."""
 
-import contextlib
-
 import numpy as np
 import pytest
 import xarray as xr
 
 import meanfield
-from _battery import battery
 from _policies import majority_policy, random_policy
 
 CALLS = {
@@ -20,6 +17,7 @@ CALLS = {
 }
 POLICIES = {"many": majority_policy(2, 0.97), "one": random_policy(3, 2, 2)}
 POLICIES = {name: meanfield.make_policy(one["q"].values, ["a", "b"], model=name) for name, one in POLICIES.items()}
+SHORT = {"times": [0.0, 3.0, 20.0], "max_time": 200.0}
 STACK = xr.concat(list(POLICIES.values()), "model")
 
 
@@ -44,34 +42,21 @@ def test_draws_and_compositions_go_to_their_policies():
     points = meanfield.fixed_points(STACK)["composition"].isel(fixed_point=0)
     modes = meanfield.spectrum(STACK.isel(model=[1, 0]), points, k=2)  # aligned by model
     slopes = meanfield.drift(STACK, points)
+    starts = points.copy(data=np.random.default_rng(1).dirichlet(np.full(21, 0.1), size=2)).isel(model=[1, 0])
+    ends = meanfield.solve(STACK, initial=starts, **SHORT)
     for model, policy in POLICIES.items():
         alone = meanfield.basins(policy, **drawn)
         rows = whole.sel(model=model).isel(attractor=slice(alone.sizes["attractor"]))
         np.testing.assert_allclose(rows["fraction"], alone["fraction"])
         expected = meanfield.spectrum(policy, points.sel(model=model), k=2)
         np.testing.assert_array_equal(modes.sel(model=model)["eigenvalue"], expected["eigenvalue"])
+        expected = meanfield.solve(policy, initial=starts.sel(model=model), **SHORT)["word_share"]
+        np.testing.assert_allclose(ends["word_share"].sel(model=model), expected, atol=1e-7)
     assert slopes.dims == ("model", "state")
     assert np.abs(slopes).max() < 1e-12
     assert np.abs(meanfield.drift(STACK, points.isel(model=0, drop=True))).max() > 1e-3
     with pytest.raises(meanfield.InputError, match="composition has model = 'other': expected many, one, each once"):
         meanfield.spectrum(STACK, points.assign_coords(model=["many", "other"]))
-
-
-def test_hard_policies_have_the_same_fixed_points_in_a_stack():
-    policies, alone = [], []
-    for _, one in battery(14, 2, 2):
-        policy = meanfield.make_policy(one["q"].values, ["a", "b"], model=f"policy {len(policies)}")
-        with contextlib.suppress(meanfield.ConvergenceError):
-            alone.append(meanfield.fixed_points(policy))
-            policies.append(policy)
-    assert len(policies) > 11
-    whole = meanfield.fixed_points(xr.concat(policies, "model"))
-    for policy, points in zip(policies, alone, strict=True):
-        rows = whole.sel(model=policy["model"].item()).isel(fixed_point=slice(points.sizes["fixed_point"]))
-        np.testing.assert_array_equal(rows["stability"], points["stability"])
-        assert rows["completeness"].item() == points.attrs["completeness"]
-        for name in ("word_share", "composition", "eigenvalue", "residual"):
-            np.testing.assert_allclose(rows[name], points[name], atol=1e-12, err_msg=name)
 
 
 def test_absent_policies_stay_absent():

@@ -7,13 +7,18 @@ that are compared with those of the same generator.
 from __future__ import annotations
 
 import json
+import re
+import warnings
 from collections import Counter
 from dataclasses import replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
+import xarray as xr
 
+from _norm_societies import ordinary
 from _refusals import refused
 from _scripted_norms import (
     BOB,
@@ -33,14 +38,25 @@ from _scripted_norms import (
 )
 from meanfield import InputError, ModelError
 from meanfield.toolbox import UnparsedError
-from paper_figs.norm_society import NormOperations
-from paper_figs.norm_society._language_model import MAX_TOKENS
+from paper_figs.norm_society import NormOperations, simulate_society
+from paper_figs.norm_society._language_model import (
+    MAX_TOKENS,
+    parse_abstract,
+    parse_norm,
+    parse_norms,
+    parse_text,
+    parse_themes,
+)
+from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.norms import NORMS_003, probe_operations
-from policy_extraction.norms._prompts import NormPrompts
-from policy_extraction.prompts import Prompt
-from theory.norms import AGENTS, BEHAVIOURS
+from policy_extraction.norms._prompts import QUESTIONS, NormPrompts
+from theory.norms import AGENTS, BEHAVIOURS, NormRates
 
 BOTH = (NO_SMOKING, TIP)
+
+
+HEARD = LIGHTS | {"text": "Said so.", "informed": (replace(QUIET, state="informed"),)}
+NORM_READ = {"content": "No smoking.", "kind": "injunctive", "utility": 60.0}
 
 
 def prompts_with(**changes: Any) -> NormPrompts:
@@ -54,40 +70,25 @@ def prefix_of(name: str) -> str:
 # Questions
 
 
-def yes_first(prompt: Prompt) -> bool:
-    return "Yes or No" in prompt.user
-
-
 def test_p_yes_is_the_mean_over_both_orders_of_the_softmax_at_the_temperature():
     for temperature, expected in ((1.0, (3 / 4 + 1 / 5) / 2), (0.5, (9 / 10 + 1 / 17) / 2)):
-        backend = Scripted(lambda prompt: (0.6, 0.2) if yes_first(prompt) else (0.02, 0.08))
+        backend = Scripted(lambda prompt: (0.6, 0.2) if "Yes or No" in prompt.user else (0.02, 0.08))
         operations = NormOperations(backend, temperature=temperature)
         operations("detect_conflict", BOB, LIGHTS | {"norms": (NO_SMOKING,)}, rng())
         (exchange,) = operations.exchanges
-        assert exchange["p_yes"] == pytest.approx(expected, abs=1e-12)
-        assert exchange["captured_mass"] == pytest.approx((0.8 + 0.1) / 2, abs=1e-12)
-        assert exchange["undecided"] == 0
+        found = exchange["p_yes"], exchange["captured_mass"], exchange["undecided"]
+        assert found == pytest.approx((expected, (0.8 + 0.1) / 2, 0), abs=1e-12)
 
 
-def test_answers_are_drawn_with_p_yes():
-    operations = NormOperations(Scripted(lambda prompt: (0.06, 0.24)))
-    generator, same = rng(5), rng(5)
-    drawn = [operations("is_consistent", BOB, INFORMATION, generator) for _ in range(200)]
-    assert drawn == (same.random(200) < 0.2).tolist()
-    assert 20 < sum(drawn) < 60
+def test_a_question_is_scored_once_and_its_answers_are_drawn():
+    backend = Scripted(lambda prompt: (0.06, 0.24))
+    operations, generator = NormOperations(backend), rng(5)
+    drawn = [operations("is_consistent", who, INFORMATION, generator) for who in [BOB, SAM] * 100]
+    assert drawn == (rng(5).random(200) < 0.2).tolist() and 20 < sum(drawn) < 60
     assert [one["answer"] for one in operations.exchanges] == ["yes" if one else "no" for one in drawn]
-
-
-def test_a_question_is_scored_once():
-    backend = Scripted()
-    operations = NormOperations(backend)
-    for seed in range(5):
-        operations("is_consistent", BOB, INFORMATION, rng(seed))
-        operations("is_consistent", SAM, INFORMATION, rng(seed))
     assert len(backend.scored) == 2  # the question describes nobody, and is asked in both orders
     operations("is_consistent", BOB, INFORMATION | {"text": "Be quiet."}, rng())
     assert len(backend.scored) == 4
-    assert len(operations.exchanges) == 11
 
 
 ASKED = {
@@ -149,25 +150,21 @@ def test_a_word_that_is_only_bounded_counts_at_its_bound_and_two_are_no_answer()
 
 
 def test_a_refused_text_is_asked_for_again_with_what_was_wrong():
-    good = f"[{NORM}]"
-    bad = good.replace("60", "600")
-    prefix = prefix_of("create")
-    texts = ["Here:", bad.removeprefix(prefix), good.removeprefix(prefix)]
+    good, prefix = f"[{NORM}]", prefix_of("create")
+    texts = ["Here:", good.replace("60", "600").removeprefix(prefix), good.removeprefix(prefix)]
     backend = Scripted(texts=texts)
     operations = NormOperations(backend, writing_temperature=0.25, retries=2)
     created = operations("create", BOB, {"n": 1}, rng(3))
-    assert created == [{"content": "No smoking.", "kind": "injunctive", "utility": 60.0}]
+    assert created == [NORM_READ]
     (first, options), (second, _), (third, _) = backend.written
     assert options == {"max_tokens": MAX_TOKENS["create"][1], "temperature": 0.25, "seed": options["seed"]}
     assert len({one["seed"] for _, one in backend.written}) == 3
-    assert "can't be used" not in first.user
-    assert second.user.startswith(first.user)
+    assert second.user.startswith(first.user) and "can't be used" not in first.user
     assert "can't be used: it does not begin with JSON in full." in second.user
     assert "can't be used: utility is 600, expected a number from 1 to 100." in third.user
     assert "in full" not in third.user
     assert [one["answer"] for one in operations.exchanges] == [prefix + text for text in texts]
     assert [one["problem"] == "" for one in operations.exchanges] == [False, False, True]
-    assert [one["prompt"]["user"] for one in operations.exchanges] == [prompt.user for prompt, _ in backend.written]
     json.dumps(operations.exchanges, allow_nan=False)
 
 
@@ -190,43 +187,34 @@ def test_a_talk_is_what_both_say():
     talk = operations("talk", BOB, LIGHTS | {"norms": (NO_SMOKING,), "partner": SAM}, rng())
     assert talk == "Bob Johnson: Please don't smoke.\nSam Moore: All right."
     (said, _), (replied, _) = backend.written
-    assert BOB.description in said.system
-    assert "Say to Sam Moore" in said.user
-    assert LIGHTS["observation"] in said.user
-    assert NO_SMOKING.content in said.user
-    assert SAM.description in replied.system
+    assert BOB.description in said.system and SAM.description in replied.system
+    assert all(part in said.user for part in ("Say to Sam Moore", LIGHTS["observation"], NO_SMOKING.content))
     assert "Bob Johnson says to you:\nPlease don't smoke." in replied.user
     assert [one["agent"] for one in operations.exchanges] == ["Bob Johnson", "Sam Moore"]
 
 
-def test_a_thought_is_written_only_where_there_is_one():
-    backend = Scripted(YES, ["One should not smoke here."])
+@pytest.mark.parametrize(
+    ("name", "given", "text", "found", "question"),
+    [
+        ("think", LIGHTS | {"norms": (TIP,)}, "Don't.", "Don't.", "has_thought"),
+        ("identify", HEARD | {"source": "chat"}, NORM, NORM_READ, "identify_chat"),
+        ("identify", HEARD | {"source": "thought"}, f"{NORM} That is it.", NORM_READ, "identify_thought"),
+    ],
+)
+def test_a_text_is_written_only_after_a_yes(name, given, text, found, question):
+    """A norm is found in what was said and known, not in what was seen."""
+    backend = Scripted(YES, [text.removeprefix(prefix_of(name))])
     operations = NormOperations(backend)
-    assert operations("think", SAM, LIGHTS | {"norms": (TIP,)}, rng()) == "One should not smoke here."
-    assert [one["operation"] for one in operations.exchanges] == ["has_thought", "think"]
-    assert all(LIGHTS["observation"] in one["prompt"]["user"] for one in operations.exchanges)
-    assert all(TIP.content in one["prompt"]["user"] for one in operations.exchanges)
-    backend = Scripted(NO)
-    assert NormOperations(backend)("think", SAM, LIGHTS | {"norms": ()}, rng()) is None
-    assert not backend.written
-
-
-@pytest.mark.parametrize("source", ["chat", "thought"])
-def test_a_norm_is_written_only_where_one_is_identified(source):
-    good = '{"content": "No smoking.", "kind": "descriptive", "utility": 60} That is it.'
-    backend = Scripted(YES, [good.removeprefix(prefix_of("identify"))])
-    operations = NormOperations(backend)
-    given = LIGHTS | {"text": "Said so.", "source": source, "informed": (replace(QUIET, state="informed"),)}
-    found = operations("identify", SAM, given, rng())
-    assert found == {"content": "No smoking.", "kind": "descriptive", "utility": 60.0}
-    assert [one["operation"] for one in operations.exchanges] == [f"identify_{source}", "identify"]
+    assert operations(name, SAM, given, rng()) == found
+    assert [one["operation"] for one in operations.exchanges] == [question, name]
     for one in operations.exchanges:
-        assert "Said so." in one["prompt"]["user"]
-        assert QUIET.content in one["prompt"]["user"]
-        assert "cigarette" not in one["prompt"]["user"]
-    assert f"is a {source}.\nText: Said so." in operations.exchanges[1]["prompt"]["user"]
+        user = one["prompt"]["user"]
+        if name == "think":
+            assert LIGHTS["observation"] in user and TIP.content in user
+        else:
+            assert "Said so." in user and QUIET.content in user and "cigarette" not in user
     backend = Scripted(NO)
-    assert NormOperations(backend)("identify", SAM, given | {"text": "Hello."}, rng()) is None
+    assert NormOperations(backend)(name, SAM, given, rng()) is None
     assert not backend.written
 
 
@@ -261,16 +249,15 @@ def test_an_action_shows_the_standard_that_it_is_found_to_keep_to(shows):
 def test_an_action_is_normative_where_a_norm_that_is_planned_by_asks_for_it():
     follows = {NO_SMOKING.content, "Superseded."}
     given = {"behaviour": SMOKING, "norms": (NO_SMOKING, QUIET), "plan": "I stay in.", "follows": follows}
-    for law, normative in ((YES, True), (NO, False)):
-        operations = NormOperations(Scripted(law, [CIGARETTE]))
+    for answers, normative in ((YES, True), (NO, False)):
+        operations = NormOperations(Scripted(answers, [CIGARETTE]))
         assert operations("act", SAM, given, rng())["normative"] is normative
         written, shown, asked = operations.exchanges
-        assert "Your plan: I stay in." in written["prompt"]["user"]
-        assert all(SMOKING.shows[one] in written["prompt"]["user"] for one in ("for", "against"))
         assert (shown["operation"], asked["operation"]) == ("action_follows", "is_normative")
+        told = ("Your plan: I stay in.", *SMOKING.shows.values(), QUIET.content)
+        assert all(one in written["prompt"]["user"] for one in told)
         assert f"1. {NO_SMOKING.content}\nWhat happens: {CIGARETTE}" in asked["prompt"]["user"]
         assert QUIET.content not in asked["prompt"]["user"]
-        assert QUIET.content in written["prompt"]["user"]
     operations = NormOperations(Scripted(YES, [CIGARETTE]))
     assert operations("act", SAM, given | {"norms": (QUIET,)}, rng())["normative"] is False
     assert [one["operation"] for one in operations.exchanges] == ["act", "action_follows"]
@@ -333,3 +320,161 @@ def test_bad_options_are_named(options, message):
     with pytest.raises(InputError) as error:
         NormOperations(**{"backend": Scripted(), **options})
     assert message in str(error.value)
+
+
+# Replies that are read
+
+
+def test_replies_are_read():
+    other = NORM.replace("smoking", "noise")
+    assert parse_norm(NORM) == NORM_READ == parse_norm(f"\n{NORM}\nThis is the norm.")
+    assert [parse_norm(NORM.replace("60", number))["utility"] for number in ("1", "100.0")] == [1, 100]
+    assert [norm["content"] for norm in parse_norms(f"[{NORM}, {other}]", 2)] == ["No smoking.", "No noise."]
+    assert parse_abstract(ABSTRACT, 2) == {"content": "Be kind.", "kind": "descriptive", "weights": [1.0, 2.5]}
+    themes = parse_themes("1: Peace: and quiet\n\n 2 :money \n3:  peace:  and Quiet", 3)
+    assert themes == [("peace: and quiet", [0, 2]), ("money", [1])]
+    assert parse_themes("1: a\n2: b\n\nThese are themes: 3.", 2) == [("a", [0]), ("b", [1])]
+    assert parse_text(" I smoke\n outside. ") == "I smoke outside."
+
+
+ABSTRACT = '{"content": "Be kind.", "kind": "descriptive", "weights": [1, 2.5]}'
+IN_FULL = "it does not begin with JSON in full"
+NO_TEXT = "it is empty, or holds something that is no character"
+NO_NORM = [  # what is exchanged in a norm
+    *(("60", n, f"utility is {n}, expected") for n in ("0.99", "100.5", "true", '"60"', "NaN", "Infinity")),
+    ("60", "9" * 400, "utility is 999"),
+    ("injunctive", "Injunctive", 'kind is "Injunctive", expected injunctive or descriptive'),
+    ('"injunctive"', "[]", "kind is []"),
+    (" No  smoking. ", " ", 'content is " ", expected text'),
+    (" No  smoking. ", "\\ud800", "content is"),
+    ('" No  smoking. "', "5", "content is 5"),
+    (', "utility": 60', "", 'the keys are ["content", "kind"], expected ["content", "kind", "utility"]'),
+    (', "utility": 60', ', "utility": 60, "note": 1', "the keys are"),
+    (', "utility": 60', ', "utility": 60, "utility": 61', "it has a key twice"),
+    (NORM, "[]", "[] is not a JSON object"),
+    ("}", "", IN_FULL),
+    *((NORM, text, IN_FULL) for text in ("No smoking.", f"It is {NORM}", "[" * 100_000)),
+]
+NO_LIST = [
+    (f"[{NORM}, {NORM}]", 3, "it is not a JSON list of 3 norms"),
+    (f"[{NORM}, {NORM}]", 1, "it is not a JSON list of 1 norms"),
+    (NORM, 1, "it is not a JSON list"),
+    (f"[{NORM}, {NORM.replace('60', '70')}]", 2, 'it has the content "No smoking." twice'),
+    (f"[{NORM}, {NORM.replace('60', '0')}]", 2, "utility is 0"),
+]
+NO_WEIGHTS = ("[1]", "[1, 2, 3]", "[1, 0]", "[1, -2]", "[1, true]", '[1, "2"]', "3", "[1, Infinity]")
+NO_THEMES = [
+    ("1: a\n2: b", "it has 2 lines, expected one for each of 3 norms"),
+    ("1: a\n2: b\n3: a\n4: b", "it has 4 lines, expected one for each of 3 norms"),
+    ("", "it has 0 lines"),
+    ("1: a\n3: b\n2: c", 'the line "3: b" is not 2, a colon and a theme'),
+    ("0: a\n1: b\n2: c", 'the line "0: a" is not 1'),
+    ("1: a\n2 b\n3: c", 'the line "2 b" is not 2'),
+    ("1: a\n2: \n3: c", 'the line "2: " is not 2'),
+    ("1: a\n2: \ud800\n3: c", 'the line "2: ?" is not 2'),
+    ("Themes:\n1: a\n2: b\n3: c", 'the line "Themes:" is not 1'),
+    ("1, 2: a\n3: b", 'the line "1, 2: a" is not 1'),
+]
+REFUSED = [
+    *((parse_norm, NORM.replace(old, new), 1, problem) for old, new, problem in NO_NORM),
+    *((parse_norms, *row) for row in NO_LIST),
+    *((parse_abstract, ABSTRACT.replace("[1, 2.5]", w), 2, "a list of 2 positive numbers") for w in NO_WEIGHTS),
+    (parse_abstract, ABSTRACT.replace("descriptive", "abstract"), 2, "kind is"),
+    *((parse_themes, text, 3, problem) for text, problem in NO_THEMES),
+    *((parse_text, text, 0, NO_TEXT) for text in (" \n ", "half a \udc9d")),
+]
+
+
+@pytest.mark.parametrize(("parse", "text", "n", "problem"), REFUSED, ids=range(len(REFUSED)))
+def test_replies_that_are_not_as_asked_for_are_refused(parse, text, n, problem):
+    with pytest.raises(ReplyError) as error:
+        parse(text, n)
+    assert problem in str(error.value)
+
+
+# A society whose decisions and texts are a model's
+
+RATES = NormRates(10, 20, 20, other_utility_entrepreneur=0, other_utility_ordinary=0)
+SOCIETY = {"agents": AGENTS[-6:], "encounters": 50, "seed": 4, "rates": RATES}
+CONTENTS = (
+    *("Take your cigarettes outside.", "Nobody smokes at the table.", "Talk quietly.", "Voices stay low."),
+    *("Guests leave tips.", "A tip is part of the price.", "Wash your hands."),
+)
+IF_NO = ("Does the list already hold", "Does the new norm say the opposite")
+
+
+class Author(Scripted):
+    """Answers and writes as a function of the prompt and the seed; one norm or list in eight is of no use."""
+
+    def __init__(self) -> None:
+        super().__init__(self.probabilities)
+
+    def probabilities(self, prompt):
+        """The answer that makes the operation true is the more probable one."""
+        yes = 0.5 + 0.4 * crc32(f"{prompt.system}{prompt.user}".encode()) / 2**32
+        return (0.9 - yes, yes) if any(text in prompt.user for text in IF_NO) else (yes, 0.9 - yes)
+
+    def generate(self, prompts, *, max_tokens, temperature=1.0, seed=0):
+        (prompt,) = prompts
+        self.written.append((prompt, {"seed": seed}))
+        return [self.text(prompt, rng(seed)).removeprefix(prompt.answer_prefix)]
+
+    def text(self, prompt, random):
+        def norm(content):
+            return {"content": str(content), "kind": "injunctive", "utility": int(random.integers(70, 101))}
+
+        begins, asked = prompt.system.startswith, prompt.user
+        if prompt.answer_prefix and random.random() < 0.125:
+            return "I'd rather not say."
+        if number := re.search(r"Write (\d+) different social norms", asked):
+            return json.dumps([norm(one) for one in random.permutation(CONTENTS)[: int(number[1])]])
+        if begins("You put social norms"):
+            return json.dumps(norm(random.choice(CONTENTS)))
+        if begins("You sort norms"):
+            numbers = re.findall(r"^(\d+)\. ", asked.rpartition("Norms:")[2], re.MULTILINE)
+            return "\n".join(f"{k}: {'care' if int(k) % 2 else 'quiet'}" for k in numbers)
+        if begins("You sum up norms"):
+            number = int(re.findall(r"^(\d+) norms about", asked, re.MULTILINE)[-1])
+            told = norm(f"Be kind {random.integers(1000)}.") | {"weights": random.integers(1, 5, number).tolist()}
+            return json.dumps({key: value for key, value in told.items() if key != "utility"})
+        return f"I mind the others {random.integers(1000)}."
+
+
+def test_the_society_asks_all_that_a_model_can_be_asked():
+    author = Author()
+    operations = NormOperations(author)
+    run = simulate_society(operations, **SOCIETY)
+    kept = operations.exchanges
+    assert {one["operation"] for one in kept} == (set(QUESTIONS) | set(MAX_TOKENS)) - {
+        "comply_in_plan",
+        "comply_in_action",
+    }
+    assert [one["prompt"]["user"] for one in kept if "problem" in one] == [one.user for one, _ in author.written]
+    asked = {user for one in kept if "p_yes" in one for user in (one["prompt"]["user"], one["user_no_first"])}
+    assert asked == {one.user for one in author.scored}
+    assert any(one.get("problem") for one in kept)  # a text that was refused is kept too
+    assert int(run["unparsed"].sum()) == 0
+    assert all(int(run[name].isel(event=-1).sum()) > 0 for name in ("conflicts", "thoughts", "chats"))
+    for name in ("accepted", "complying", "informed"):
+        assert float(run[name].max("event").sum()) > float(run[name].isel(event=0).sum())
+    assert any("parts" in norm for row in json.loads(run.attrs["databases"]).values() for norm in row["norms"])
+    xr.testing.assert_identical(simulate_society(NormOperations(Author()), **SOCIETY), run)
+
+
+def test_norms_for_nobody_are_named():
+    """A name with a slip in it, and an agent who is no entrepreneur. Too many norms are refused."""
+    norms = [{"content": f"Rule {k}.", "kind": "injunctive", "utility": 80} for k in range(2)]
+
+    def start(*names: str, agents=(BOB, SAM), n_created: int = 2) -> xr.Dataset:
+        operations = NormOperations(Author(), created=dict.fromkeys(names, norms))
+        return simulate_society(operations, agents, ["smoking"], encounters=1, seed=1, n_created=n_created)
+
+    with pytest.warns(UserWarning, match="norms for Bob Jonson, Sam Moore: expected them for .* society, Bob Johnson$"):
+        start("Bob Johnson", "Bob Jonson", "Sam Moore")
+    with pytest.warns(UserWarning, match="norms for Bob Johnson: expected them for .* society, which has none$"):
+        start("Bob Johnson", agents=ordinary((BOB, SAM)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        start("Bob Johnson")
+    with pytest.raises(InputError, match="create of Bob Johnson answered 2 norms: expected 1 at most"):
+        start("Bob Johnson", n_created=1)

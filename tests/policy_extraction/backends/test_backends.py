@@ -22,7 +22,7 @@ from policy_extraction import extract
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends._table import TableBackend
 from policy_extraction.prompts import NAMING_GAME, Payoffs, Template
-from policy_extraction.prompts._questions import Game
+from policy_extraction.prompts._games import Game
 from policy_extraction.prompts._template import Prompt
 
 HIS_HER = ("his", "her")
@@ -71,7 +71,8 @@ def _served(stack: ExitStack) -> Case:
     from _openai_server import FIRST_WORDS, Behaviour, KnownModel, serving
     from policy_extraction.backends.api._openai import OpenAIBackend
 
-    url = stack.enter_context(serving(Behaviour(KnownModel.of(FIRST_WORDS, rare=";"))))
+    seen = Behaviour(KnownModel.of(FIRST_WORDS, rare=";"), returns_prefill=True)
+    url = stack.enter_context(serving(seen))
     return Case(OpenAIBackend("known", base_url=url, prefill="assistant"), HIS_HER, NAMING_GAME, 150)
 
 
@@ -266,6 +267,8 @@ def test_continuations_have_the_law_of_the_model(continued):
 
 @needs_libraries
 def test_batches_and_caches_do_not_change_what_is_said(continued):
+    import torch
+
     from policy_extraction.backends.local._decode import continuations
 
     model, context, _ = continued
@@ -275,11 +278,11 @@ def test_batches_and_caches_do_not_change_what_is_said(continued):
     assert len(set(said)) > 20
     for rows, cache in ((1, True), (3, True), (1000, False)):
         assert continuations(model, contexts, draws, 1.0, frozenset({4}), lambda _, n=rows: n, cache) == said
-    single = [
-        continuations(model, [one], own[None], 1.0, frozenset({4}), lambda length: 1, True)[0]
-        for one, own in zip(contexts, draws, strict=True)
-    ]
-    assert single == said
+    (alone,) = continuations(model, [context], draws[:1], 1.0, frozenset({4}), lambda length: 1, True)
+    assert alone == said[0]
+    (greedy,) = continuations(model, [context], draws[:1, :4], 0.0, frozenset(), lambda length: 1, True)
+    for i, token in enumerate(greedy):
+        assert model(torch.tensor([[*context, *greedy[:i]]])).logits[0, -1].argmax() == token
 
 
 @needs_libraries
@@ -298,18 +301,6 @@ def test_copies_share_forward_passes(continued, monkeypatch):
     draws = np.random.default_rng(0).random((500, 2))
     _decode.continuations(model, [context] * 500, draws, 1.0, frozenset(), lambda _: 64, True)
     assert sum(n * length for n, length in rows) == len(context) + 5
-
-
-@needs_libraries
-def test_greedy_generation_follows_the_most_probable_token(continued):
-    import torch
-
-    from policy_extraction.backends.local._decode import continuations
-
-    model, context, _ = continued
-    (said,) = continuations(model, [context], np.zeros((1, 4)), 0.0, frozenset(), lambda _: 1, True)
-    for i, token in enumerate(said):
-        assert model(torch.tensor([[*context, *said[:i]]])).logits[0, -1].argmax() == token
 
 
 @needs_libraries

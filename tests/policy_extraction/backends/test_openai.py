@@ -9,10 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -25,7 +21,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from _paths import ROOT
 from _refusals import refused
 
 pytest.importorskip("openai", reason="APIs need the extra api")
@@ -40,6 +35,7 @@ from policy_extraction.backends.api._errors import ServerError, asked_wait
 from policy_extraction.backends.api._limits import CostLimitError, Limits, Meter, Usage
 from policy_extraction.backends.api._openai import SET_HERE, OpenAIBackend
 from policy_extraction.backends.api._reply import UnusableReplyError, top_tokens_after, usage_of
+from policy_extraction.backends.api._request import GO_ON
 from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
 from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.prompts._template import Prompt
@@ -98,43 +94,28 @@ def expected(model: KnownModel, words: Sequence[str] = HIS_HER, prompts: Sequenc
 # --- probabilities ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prefill", ["none", "assistant"])
+@pytest.mark.parametrize("prefill", ["none", "assistant", "user", "text"])
 def test_probabilities_of_the_servers_model_are_recovered(prefill):
-    model = Tailed.of(FIRST_WORDS)
+    model = Tailed.of(FIRST_WORDS, obedience=float(prefill != "user"))
     behaviour = Behaviour(model)
     with serving(behaviour) as url:
         log_p, censored = scores(backend(url, prefill=prefill, top_logprobs=30))
-    np.testing.assert_allclose(np.exp(log_p), expected(model), atol=1e-6)
+    truth, asked = expected(model), behaviour.requests
+    assert {request["temperature"] for request in asked} == {1} and len(asked) == len(PROMPTS)
+    if prefill == "user":  # in a turn of its own the model may open the quotation again
+        assert asked[0]["messages"][0]["content"] == PROMPTS[0].system
+        assert asked[0]["messages"][1]["content"] == f"{PROMPTS[0].user}\n\n{GO_ON}\n{PREFIX}"
+        talks = [conversation_of(request)[0] for request in asked]
+        truth = np.array([exact(model, talk, HIS_HER, "", openings=("", " ", "'")) for talk in talks])
+    if prefill == "text":
+        texts = [f"{prompt.system}\n\nWhich one?\n\n{PREFIX}" for prompt in PROMPTS]
+        assert [request["prompt"] for request in asked] == texts
+        truth = np.array([exact(model, "", HIS_HER, text) for text in texts])
+    np.testing.assert_allclose(np.exp(log_p), truth, atol=1e-6)
     assert not censored.any()
     # The control: the same words after another conversation have other probabilities.
     others = [Prompt(f"Rules. Turn {i}.", "Which one?", PREFIX) for i in range(6)]
     assert np.abs(np.exp(log_p) - expected(model, prompts=others)).max() > 0.1
-    assert {request["temperature"] for request in behaviour.requests} == {1}
-    assert len(behaviour.requests) == len(PROMPTS)
-
-
-def test_request_to_go_on_is_part_of_the_users_message():
-    model = Tailed.of(FIRST_WORDS, obedience=0.0)
-    behaviour = Behaviour(model)
-    with serving(behaviour) as url:
-        log_p, _ = scores(backend(url, prefill="user", top_logprobs=30), PROMPTS[:1])
-    (request,) = behaviour.requests
-    system, user = (message["content"] for message in request["messages"])
-    assert system == PROMPTS[0].system
-    assert user.startswith(PROMPTS[0].user + "\n\n") and user.endswith(f":\n{PREFIX}")
-    # In a turn of its own the model may open the quotation again.
-    truth = exact(model, conversation_of(request)[0], HIS_HER, "", openings=("", " ", "'"))
-    np.testing.assert_allclose(np.exp(log_p[0]), truth, atol=1e-6)
-
-
-def test_plain_text_goes_to_the_other_interface():
-    model = Tailed.of(FIRST_WORDS)
-    behaviour = Behaviour(model)
-    with serving(behaviour) as url:
-        log_p, _ = scores(backend(url, prefill="text", top_logprobs=30), PROMPTS[:2])
-    text = f"{PROMPTS[1].system}\n\nWhich one?\n\n{PREFIX}"
-    assert behaviour.requests[1]["prompt"] == text
-    np.testing.assert_allclose(np.exp(log_p[1]), exact(model, "", HIS_HER, text), atol=1e-6)
 
 
 @pytest.mark.parametrize(("prefix", "spellings"), [(PREFIX, 2), ("{'value': ", 4)])
@@ -180,38 +161,7 @@ def test_words_of_several_tokens_are_followed_up(case):
     assert (np.exp(single) > truth + 0.01).any()
 
 
-ONE_SPELLING = tuple(token for token in FIRST_WORDS if token not in (" his", "'her"))
-SPELLINGS = 7  # tokens that are 'his' or begin it: h, hi, his, a space, and a space with each of them
 MANY_PROMPTS = [Prompt(f"Rules. Round {i}.", "Which one?", PREFIX) for i in range(40)]
-
-
-@pytest.mark.parametrize("drawn", [False, True], ids=["top tokens only", "a drawn token among them"])
-@pytest.mark.parametrize("top", [1, 2, 5])
-def test_absent_words_are_bounded(top, drawn):
-    model = KnownModel.of(ONE_SPELLING)
-    truth = expected(model, prompts=MANY_PROMPTS)
-    behaviour = Behaviour(model, list_drawn=drawn)
-    with serving(behaviour) as url:
-        log_p, censored = scores(backend(url, prefill="assistant", top_logprobs=top), MANY_PROMPTS)
-    p = np.exp(log_p)
-    np.testing.assert_allclose(p[~censored], truth[~censored], atol=1e-6)
-    assert (p[censored] >= truth[censored]).all()
-    wrong = False
-    in_order = sorted(range(len(MANY_PROMPTS)), key=lambda i: MANY_PROMPTS[i].system)
-    for number, (i, request) in enumerate(zip(in_order, behaviour.requests, strict=True), start=1):
-        of_tokens = model.probabilities(conversation_of(request)[0], PREFIX.encode())
-        listed = np.sort(of_tokens)[::-1][:top]
-        draw = of_tokens[int(np.random.default_rng([number, 0]).choice(len(of_tokens), p=of_tokens))]
-        absent = (truth[i] < listed[-1]) & ~np.isclose(truth[i], draw)
-        if not drawn:
-            # Where the last of the list was drawn, the bound is that of the one before it: it may be a guest.
-            last = np.isclose(draw, listed[-1])
-            least = listed[-1] if not last else listed[-2] if top > 1 else 1.0
-            sharp = min(SPELLINGS * least, 1 - listed.sum() - (draw if draw < listed[-1] else 0) + 0.001)
-            np.testing.assert_allclose(p[i][absent], sharp, atol=1e-9)
-        wrong |= drawn and draw < listed[-1] and bool((draw < truth[i][absent]).any())
-    # The control: with the last of the list as the bound, some words would be more probable than it says.
-    assert wrong == drawn
 
 
 def test_the_prefix_may_take_several_attempts():
@@ -235,14 +185,6 @@ def reply_of(*positions: tuple[str, list[tuple[str, float]]]) -> dict:
         for token, listed in positions
     ]
     return {"choices": [{"logprobs": {"content": content}}]}
-
-
-def test_the_mark_for_very_improbable_is_no_measurement():
-    listed = [("his", -0.1), ("her", -3.0), ("him", -4.0), ("a", -9999.0), ("b", -9999.0)]
-    top = top_tokens_after(reply_of(("his", listed)), "", 100)
-    assert top.tokens == (b"his", b"her", b"him")
-    assert top.unlisted == -4.0
-    assert np.exp(top.left) == pytest.approx(1 - np.exp([-0.1, -3.0, -4.0]).sum() + 0.001)
 
 
 async def asked(words: Sequence[str], model: KnownModel, talk: str, top: int, follow_ups: int):
@@ -274,12 +216,11 @@ def outcomes(n_laws: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return truth, p, censored.astype(bool)
 
 
-@pytest.mark.slow
 def test_no_bound_is_below_the_truth_and_no_measured_value_is_off_by_more_than_one_percent(monkeypatch):
-    truth, p, censored = outcomes(500)
+    truth, p, censored = outcomes(200)
     assert (p[censored] >= truth[censored] - 1e-12).all()
     np.testing.assert_allclose(truth[~censored], p[~censored], rtol=0.01, atol=1e-12)
-    assert (~censored & (p > 0.01)).sum() > 50, "nothing is shown if all is censored"
+    assert (~censored & (p > 0.01)).sum() > 20, "nothing is shown if all is censored"
     # The controls: what one token can have is no bound of several spellings, and what is not listed is not nothing.
     monkeypatch.setattr(TopTokens, "most", lambda self, tokens: self.unlisted)
     truth, p, censored = outcomes(150)
@@ -287,21 +228,6 @@ def test_no_bound_is_below_the_truth_and_no_measured_value_is_off_by_more_than_o
     monkeypatch.setattr(TopTokens, "most", lambda self, tokens: -np.inf)
     truth, p, censored = outcomes(150)
     assert (abs(truth - p)[~censored] > 0.0101 * p[~censored]).sum() > 5
-
-
-def test_spellings_below_the_list_are_bounded_together():
-    law = {"h": 0.0399, "hi": 0.0399, "his": 0.0399, " his": 0.0399, "x": 0.04, "y": 0.8004}
-
-    def result(*listed: str) -> tuple[float, bool]:
-        async def ask(begun: str) -> TopTokens:
-            return top_tokens_after(reply_of(("y", [(token, float(np.log(law[token]))) for token in listed])), "", 100)
-
-        (log_p,), (censored,) = asyncio.run(measure(["his"], ask, 0, openings_after(PREFIX)))
-        return float(np.exp(log_p)), bool(censored)
-
-    assert result("y", "x") == (pytest.approx(0.1606), True)  # what is left and the rounding, with any follow-up
-    assert result("y", "x", "his") == (pytest.approx(0.0399 + 0.1207), True)  # 0.0798 would do without h and hi
-    assert result(*law)[1], "h and hi were not followed"
 
 
 def test_an_end_of_the_answer_begins_no_word():
@@ -335,14 +261,12 @@ def test_a_word_like_the_prefix_is_no_new_answer():
 # --- failures --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "failure", ["429", "500", "truncated", "no logprobs", "empty", "nan", "no choices", "hang up", "slow"]
-)
+@pytest.mark.parametrize("failure", ["429", "500", "truncated", "no logprobs", "empty", "nan", "no choices", "hang up"])
 def test_passing_failures_are_tried_again(failure):
     model = Tailed.of(FIRST_WORDS)
     behaviour = Behaviour(model, failures=["", failure, failure])
     with serving(behaviour) as url:
-        server = backend(url, top_logprobs=30, prefill="assistant", timeout=3.0 if failure == "slow" else 60.0)
+        server = backend(url, top_logprobs=30, prefill="assistant")
         log_p, _ = scores(server)
     np.testing.assert_allclose(np.exp(log_p), expected(model), atol=1e-6)
     assert len(behaviour.requests) == len(PROMPTS) + 2 == server.provenance["requests"]
@@ -353,50 +277,49 @@ def test_passing_failures_are_tried_again(failure):
 
 @pytest.mark.parametrize("failure", ["500", "truncated", "no logprobs", "slow", "hang up"])
 def test_a_server_that_goes_on_failing_is_given_up(failure):
+    """After the portions that were measured before."""
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["works"] * 2, always=failure)
     with serving(behaviour) as url:
         server = backend(url, prefill="assistant", max_retries=2, timeout=0.2 if failure == "slow" else 60.0)
         done = []
         with refused("failed 3 times in a row", ServerError):
-            for portion in server.score(PROMPTS, HIS_HER):
-                done += portion.numbers.tolist()
-    assert done == [0, 1]
-    assert len(behaviour.requests) == 5
+            done.extend(portion.numbers[0] for portion in server.score(PROMPTS, HIS_HER))
+    assert done == [0, 1] and len(behaviour.requests) == 5
 
 
-def test_measured_portions_come_before_the_failure():
+def test_answers_in_flight_come_before_the_failure():
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["", "", "too long"], delay=0.05)
     with serving(behaviour) as url:
         done = []
         with pytest.raises(InputError, match="longer than the context"):
-            for portion in backend(url, prefill="assistant", concurrency=3).score(MANY_PROMPTS, HIS_HER):
-                done.append(int(portion.numbers[0]))
-    # All answers but the one that failed were handed over, and no more was asked after it.
+            done.extend(backend(url, prefill="assistant", concurrency=3).score(MANY_PROMPTS, HIS_HER))
     assert 2 <= len(done) == len(behaviour.requests) - 1 < 20
 
 
-def test_waiting_grows_and_is_jittered():
-    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["500"] * 5)
+def test_waiting_grows_and_no_attempt_is_lost_to_the_longest_wait(monkeypatch):
+    monkeypatch.setattr(_retries, "LONGEST_WAIT", 0.08)
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["500"] * 6)
     with serving(behaviour) as url:
-        server = backend(url, prefill="assistant", backoff=0.02)
+        server = backend(url, prefill="assistant", max_retries=6, backoff=0.02)
         scores(server, PROMPTS[:1])
-    assert (np.diff(behaviour.times) >= 0.75 * 0.02 * 2.0 ** np.arange(5)).all()
-    for attempt, longest in ((3, 0.16), (20, 120.0), (5000, 120.0)):
-        waits = [server._server._wait(TimeoutError(), attempt) for _ in range(100)]
-        assert 0.75 * longest <= min(waits) < max(waits) <= longest
-
-
-def test_no_attempt_is_lost_to_the_longest_wait(monkeypatch):
-    """The wait grows up to the longest one and stays there; only a longer one that the server asks for ends it all."""
-    monkeypatch.setattr(_retries, "LONGEST_WAIT", 0.04)
-    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["500"] * 9)
-    with serving(behaviour) as url:
-        server = backend(url, prefill="assistant", max_retries=9, backoff=0.02)
-        scores(server, PROMPTS[:1])
-        assert server.provenance["retries"] == 9
-        behaviour.failures = ["429"]
+        waits = np.diff(behaviour.times)
+        assert (waits >= 0.75 * np.minimum(0.08, 0.02 * 2.0 ** np.arange(6))).all() and waits.max() < 1
+        behaviour.failures = ["429"]  # a longer wait that the server asks for ends it all
         with pytest.raises(ServerError, match="Rate limit"):
             scores(server, PROMPTS[:1])
+
+
+def test_servers_say_how_long_to_wait_in_several_ways():
+    def wait(**headers: str) -> float | None:
+        told = {name.replace("_", "-"): value for name, value in headers.items()}
+        return asked_wait(SimpleNamespace(response=SimpleNamespace(headers=told)))
+
+    assert (wait(retry_after="7"), wait(retry_after_ms="250", retry_after="7"), wait(retry_after="-3")) == (7, 0.25, 0)
+    assert 20 <= wait(retry_after=format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)) <= 30
+    dates = "Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "Mon, 01 Jan 0001 00:00:00 -9999"
+    for absurd in ("soon", "1e400", "9" * 5000, *dates):
+        assert (wait(retry_after=absurd) or 0.0) >= 0
+    assert asked_wait(TimeoutError()) is None
 
 
 ONE_LINE = {
@@ -412,6 +335,7 @@ ONE_LINE = {
     "nan": ({"prefill": "assistant"}, {"always": "nan"}, "NaN"),
     "no credit": ({}, {"always": "no credit"}, "no credit left.*quota"),
     "context": ({}, {"always": "too long"}, "longer than the context"),
+    "long wait": ({}, {"always": "429 for long"}, "asks for a wait of 3,600 s before .*Daily limit"),
     "broken": ({}, {"always": "truncated"}, "no whole JSON"),
     "hang up": ({}, {"always": "hang up"}, "base_url = .*can't be reached"),
     "slow": ({"timeout": 0.1}, {"delay": 0.5}, "no answer within 0.1 s"),
@@ -423,12 +347,13 @@ ONE_LINE = {
 
 @pytest.mark.parametrize("case", ONE_LINE)
 def test_what_can_not_work_is_one_line_at_the_check(case):
+    """Also a wait of hours, which is not waited."""
     options, behaviour, match = ONE_LINE[case]
     model = KnownModel.of(FIRST_WORDS, obedience=float(behaviour.get("model") != "lazy"))
     seen = Behaviour(**{**behaviour, "model": model})
     with serving(seen) as url:
         begin = time.monotonic()
-        with refused(match):
+        with refused(match, InputError, ServerError):
             backend(url, backoff=10.0, **options).check(PROMPTS, HIS_HER)
         assert time.monotonic() - begin < 6, "it waited"
     assert len(seen.requests) == {"other prefix": 4, "not there": 0, "too many": 2}.get(case, 1)
@@ -443,44 +368,16 @@ def test_a_check_that_passes_costs_one_request():
     assert request["messages"][0]["content"] == longest.system
 
 
-def test_a_wait_of_hours_is_not_waited():
-    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), always="429 for long")
-    with serving(behaviour) as url, refused("Daily limit", ServerError):
-        backend(url).check(PROMPTS, HIS_HER)
-
-
-def test_servers_say_how_long_to_wait_in_several_ways():
-    now = datetime.now(UTC) + timedelta(seconds=30)
-    for headers, least, most in (
-        ({"retry-after": "7"}, 7, 7),
-        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25, 0.25),
-        ({"retry-after": format_datetime(now, usegmt=True)}, 20, 30),
-        ({"retry-after": "-3"}, 0, 0),
-        ({"retry-after": "1e400"}, 1e300, np.inf),
-    ):
-        wait = asked_wait(SimpleNamespace(response=SimpleNamespace(headers=headers)))
-        assert wait is not None and least <= wait <= most
-    assert asked_wait(TimeoutError()) is None
-    dates = "Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "Mon, 01 Jan 0001 00:00:00 -9999"
-    for absurd in ("soon", "9" * 5000, *dates):
-        wait = asked_wait(SimpleNamespace(response=SimpleNamespace(headers={"retry-after": absurd})))
-        assert wait is None or wait >= 0
-
-
-def test_a_missing_key_is_one_line_before_any_request(monkeypatch):
+def test_keys(monkeypatch):
+    """The key in the environment is not sent to this machine, and no key is shown."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with refused("OPENAI_API_KEY"):
         OpenAIBackend("gpt-4o")
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     assert "secret" not in repr(vars(OpenAIBackend("gpt-4o")))
-
-
-def test_the_key_in_the_environment_is_not_sent_to_this_machine(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), key="secret")
-    with serving(behaviour) as url:
-        with pytest.raises(InputError, match="api_key"):
+    with serving(Behaviour(KnownModel.of(FIRST_WORDS), key="secret")) as url:
+        with refused("api_key"):
             backend(url).check(PROMPTS, HIS_HER)
         backend(url, api_key="secret").check(PROMPTS, HIS_HER)
 
@@ -488,7 +385,8 @@ def test_the_key_in_the_environment_is_not_sent_to_this_machine(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("model", ""),
+        *(("model", name) for name in ("", " ", "a\0b", "a\udc80", "x" * 1001)),
+        ("poll", 0),
         ("prefill", "system"),
         *(("top_logprobs", value) for value in (0, True)),
         *(("concurrency", 0), ("max_retries", -1)),
@@ -524,7 +422,10 @@ def test_money_stops_before_it_is_exceeded(concurrency):
     assert len(behaviour.requests) == 9, "ten would have cost more"
 
 
-def test_without_a_count_the_most_is_charged():
+@pytest.mark.parametrize("wrong", ["x", ["x"], None, {}, *({"prompt_tokens": n} for n in (-5, True, 3.5, 10**400))])
+def test_a_request_is_charged_by_the_servers_count_or_the_most(wrong):
+    assert usage_of({"usage": wrong}) is None
+    assert usage_of({"usage": {"prompt_tokens": 5}}) == Usage(5, 0)
     limits = Limits(max_cost=1.0, input_price=1000.0, output_price=1000.0)
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS), usage=False)
     with serving(behaviour) as url:
@@ -535,21 +436,11 @@ def test_without_a_count_the_most_is_charged():
     assert counted >= sum(len(m["content"]) for m in behaviour.requests[0]["messages"])
 
 
-@pytest.mark.parametrize(
-    "usage",
-    ["x", ["x"], 5, None, {}, *({"prompt_tokens": number} for number in (-5, True, 3.5, 10**400))],
-)
-def test_a_count_that_is_none_is_not_believed(usage):
-    assert usage_of({"usage": usage}) is None
-    assert usage_of({"usage": {"prompt_tokens": 5}}) == Usage(5, 0)
-    assert usage_of({"usage": {"prompt_tokens": 5, "completion_tokens": -1}}) is None
-
-
 @pytest.mark.parametrize(("failure", "charged"), [("500", False), ("429", False), ("slow", True), ("truncated", True)])
 def test_a_failed_request_is_charged_unless_it_was_refused(failure, charged):
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["works", failure])
     with serving(behaviour) as url:
-        server = backend(url, prefill="assistant", timeout=3.0 if failure == "slow" else 60.0)
+        server = backend(url, prefill="assistant", timeout=2.0 if failure == "slow" else 60.0)
         scores(server, PROMPTS[:2])
     assert server.provenance["requests"] == 3
     assert (server.provenance["tokens_in"] > 200) == charged
@@ -584,15 +475,18 @@ def test_wrong_limits_are_refused_by_name(name):
         Limits(max_cost=1)
 
 
-@pytest.mark.parametrize("concurrency", [1, 5])
-def test_requests_overlap(concurrency):
+def test_requests_overlap_and_threads_may_share_a_server():
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
-    with serving(behaviour) as url:
-        server = backend(url, prefill="assistant", concurrency=concurrency)
+    with serving(behaviour) as url, ThreadPoolExecutor(4) as pool:
+        server = backend(url, prefill="assistant", concurrency=5)
         scores(server, PROMPTS[:1])  # the first prompt of a measurement is alone
-        behaviour.gather = concurrency
-        scores(server, PROMPTS)
-    assert behaviour.most_in_flight == concurrency
+        assert behaviour.most_in_flight == 1
+        behaviour.gather = 5
+        scores(server)
+        assert behaviour.most_in_flight == 5
+        behaviour.gather, behaviour.most_in_flight = 4, 0
+        texts = list(pool.map(lambda text: server.complete("", text, max_tokens=3), "abcd"))
+    assert len(texts) == behaviour.most_in_flight == 4
 
 
 def test_an_interrupt_leaves_no_thread_and_sends_nothing_more():
@@ -627,61 +521,7 @@ def test_an_interrupt_while_the_thread_starts_leaves_none(monkeypatch):
     assert "requests" not in [thread.name for thread in threading.enumerate()]
 
 
-INTERRUPTED = """
-import signal, sys, threading
-signal.signal(signal.SIGINT, signal.default_int_handler)  # processes in the background are started without
-from policy_extraction.backends.api._openai import OpenAIBackend
-from policy_extraction.prompts._template import Prompt
-backend = OpenAIBackend("known", base_url=sys.argv[1], prefill="assistant", concurrency=2)
-try:
-    for scores in backend.score([Prompt(f"{i}", "?", "{'value': '") for i in range(99)], ("his", "her")):
-        print("measured", flush=True)
-except KeyboardInterrupt:
-    print("interrupted", threading.active_count(), flush=True)
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="this system has other signals")
-def test_control_c_ends_the_process_at_once():
-    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["works"], always="slow")
-    with serving(behaviour) as url:
-        command = [sys.executable, "-c", INTERRUPTED, url]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-            assert process.stdout is not None and process.stdout.readline() == "measured\n"
-            begin = time.monotonic()
-            process.send_signal(signal.SIGINT)
-            assert process.stdout.read() == "interrupted 1\n"
-            assert process.wait() == 0
-            assert time.monotonic() - begin < 4, "it waited for answers, which take five seconds"
-
-
 # --- texts -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("prefill", ["none", "assistant"])
-def test_generated_texts_follow_the_servers_distribution(prefill):
-    """300 draws: a binomial count beyond 4.4 standard deviations has probability 1e-5; the control is off by 10."""
-    model = KnownModel.of(FIRST_WORDS)
-    behaviour = Behaviour(model, returns_prefill=True)
-    with serving(behaviour) as url:
-        server = backend(url, prefill=prefill, concurrency=8)
-        texts = server.generate([PROMPTS[1]] * 300, max_tokens=1, seed=3)
-        again = server.generate([PROMPTS[1]] * 5, max_tokens=1, seed=3)
-        other = server.generate([PROMPTS[1]] * 5, max_tokens=1, seed=4)
-        greedy = server.generate([PROMPTS[1]] * 25, max_tokens=1, temperature=0.0)
-    assert texts[:5] == again != other
-    p = model.probabilities(conversation(PROMPTS[1]), PREFIX.encode())
-    top = int(p.argmax())
-    token = model.vocabulary[top].decode()
-    assert len(set(greedy)) == 1 and greedy[0].startswith(token)
-    count = sum(text.startswith(token) for text in texts)
-
-    def off(p_top: float) -> float:
-        return abs(count - 300 * p_top) / np.sqrt(300 * p_top * (1 - p_top))
-
-    assert off(p[top]) < 4.4
-    assert off(0.5 * p[top]) > 10
 
 
 @pytest.mark.parametrize("prefill", ["none", "assistant", "text"])
@@ -712,33 +552,6 @@ def test_an_image_travels_with_the_message_unless_it_is_too_dear():
     assert (kind, base64.b64decode(data)) == ("data:image/png;base64", image)
     assert (first["seed"], first["temperature"], first["max_tokens"]) == (1, 0.2, 5)
     assert second["messages"] == [{"role": "user", "content": "Plain."}]
-
-
-def test_answers_may_be_asked_for_from_several_threads():
-    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), gather=4)
-    with serving(behaviour) as url, ThreadPoolExecutor(4) as pool:
-        server = backend(url)
-        texts = list(pool.map(lambda text: server.complete("", text, max_tokens=3), "abcd"))
-    assert len(texts) == 4 == server.provenance["requests"]
-    assert behaviour.most_in_flight == 4
-
-
-def test_usage_and_identity():
-    model = KnownModel.of(FIRST_WORDS)
-    with serving(Behaviour(model)) as url:
-        server = backend(url, prefill="assistant", limits=Limits(input_price=2.0, output_price=4.0))
-        assert (server.provenance["requests"], server.provenance["cost"]) == (0, 0)
-        scores(server)
-        assert backend(url, prefill="assistant").identity == server.identity
-        others = [{"prefill": "user"}, {"top_logprobs": 5}, {"model": "other"}, {"extra_body": {"cache_prompt": False}}]
-        identities = {backend(url, **{"prefill": "assistant"} | other).identity for other in others}
-        assert len(identities - {server.identity}) == len(others)
-        assert url in server.identity and "known" in server.identity
-    assert server.name == "known" and server.tokens(HIS_HER) == ["", ""]
-    assert server.provenance["tokens_in"] == 600 and server.provenance["tokens_out"] == 6
-    assert server.provenance["cost"] == pytest.approx((600 * 2 + 6 * 4) / 1e6)
-    assert server.provenance["model_answering"] == "known-2026"
-    assert server.provenance["system_fingerprint"] == "fp_1"
 
 
 # --- the whole way ---------------------------------------------------------------------------------------------------
@@ -777,29 +590,32 @@ def change_after(monkeypatch, requests: int) -> None:
     monkeypatch.setattr(_openai_server, "_reply", changing)
 
 
-def test_several_games_say_which_model_answered_for_each(monkeypatch, tmp_path):
-    change_after(monkeypatch, 2 + 10)  # two checks and the first game
+def test_provenance_and_identity_are_those_of_each_measurement(monkeypatch, tmp_path):
+    """The server's model changes after the check and the first game."""
+    reply = _openai_server._reply
+
+    def changing(seen, body, number, path):
+        return reply(seen, body, number, path) | {"system_fingerprint": f"fp_{1 + (number > 12)}"}
+
+    monkeypatch.setattr(_openai_server, "_reply", changing)
     with serving(Behaviour(Tailed.of(FIRST_WORDS))) as url:
         server = backend(url, top_logprobs=30, prefill="assistant", limits=Limits(input_price=2.0, output_price=4.0))
+        assert (server.provenance["requests"], server.provenance["cost"]) == (0, 0)
         policy = extract(server, words=[HIS_HER, ("x", "y")], memory_length=1, cache=False)
+        for requests in (6, 12):  # parts of a measurement are counted together
+            scores(server)
+            assert server.provenance["requests"] == requests
+        scores(server, words=("x", "y"))
+        server.check(PROMPTS, ("x", "y"))
+        scores(server, words=("x", "y"))
+        assert server.provenance["requests"] == 6
     assert policy.attrs["option_system_fingerprint"] == "fp_1; fp_2"
     assert policy.attrs["option_model_answering"] == "known-2026"
     assert policy.attrs["option_requests"] == 10, "of each game, and not of the back end's whole life"
     assert policy.attrs["option_cost"] == pytest.approx((10 * 100 * 2 + 10 * 4) / 1e6)
     policy.to_netcdf(tmp_path / "policy.nc", engine="h5netcdf")
-
-
-def test_a_measurement_in_parts_is_counted_as_one(monkeypatch):
-    change_after(monkeypatch, len(PROMPTS) + 1)
-    with serving(Behaviour(KnownModel.of(FIRST_WORDS))) as url:
-        server = backend(url, prefill="assistant")
-        for requests in (len(PROMPTS), 2 * len(PROMPTS)):
-            scores(server)
-            assert server.provenance["requests"] == requests
-        assert server.provenance["system_fingerprint"] == "fp_1 fp_2"
-        scores(server, words=("x", "y"))
-        assert server.provenance["requests"] == len(PROMPTS)
-        server.check(PROMPTS, ("x", "y"))
-        scores(server, words=("x", "y"))
-        assert server.provenance["requests"] == len(PROMPTS)
-        assert server.provenance["system_fingerprint"] == "fp_2"
+    asked = {"top_logprobs": 30, "prefill": "assistant"}
+    assert backend(url, **asked).identity == server.identity and url in server.identity and "known" in server.identity
+    others = [{"prefill": "user"}, {"top_logprobs": 5}, {"model": "other"}, {"extra_body": {"cache_prompt": False}}]
+    assert len({server.identity, *(backend(url, **asked | other).identity for other in others)}) == 5
+    assert server.name == "known" and server.tokens(HIS_HER) == ["", ""]

@@ -12,8 +12,7 @@ import meanfield
 from _fake_backend import FakeBackend
 from _refusals import refused
 from _tiny_models import SHORT
-from policy_extraction.checks._comprehension import comprehension
-from policy_extraction.checks._comprehension_questions import KINDS, parse, questions_about
+from policy_extraction.checks._comprehension import KINDS, comprehension, parse, questions_about
 from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.prompts._template import Prompt
 

@@ -7,10 +7,8 @@ that must fail.
 from __future__ import annotations
 
 import itertools
-import time
 import zlib
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,9 +19,9 @@ from _fake_backend import FakeBackend
 from _refusals import refused
 from _tiny_models import SHORT
 from meanfield import InputError, MemorySpace, make_policy
-from policy_extraction.checks._exact_test import count_interval, exact_test, share_interval
+from policy_extraction.checks._exact_test import count_interval, exact_test
 from policy_extraction.checks._generation import generation_test
-from policy_extraction.measuring._spoken import answer_length, copies_needed, said, speak
+from policy_extraction.measuring._spoken import said, speak
 from policy_extraction.prompts import Payoffs
 from policy_extraction.prompts._template import Prompt
 
@@ -100,12 +98,6 @@ def test_the_number_of_events_has_the_binomial_interval_where_all_are_equally_li
     assert count_interval(np.ones(9), 0.99) == (9, 9)
 
 
-def test_shares_have_the_exact_interval():
-    counts = np.array([0, 3, 20])
-    expected = [binomtest(k, 20, 0.5).proportion_ci(0.95, "exact") for k in counts.tolist()]
-    np.testing.assert_allclose(share_interval(counts, 20, 0.95), expected, rtol=1e-9)
-
-
 # --- what is said --------------------------------------------------------------------------------------------------
 
 
@@ -130,14 +122,6 @@ def test_a_word_counts_where_it_is_expected_and_whole(text, expected):
     assert said(text, ("his", "her", "her own")) == expected
 
 
-def test_as_many_tokens_are_generated_as_the_longest_word_has():
-    backend = FakeBackend(spread_law)
-    backend.tokens = lambda words: ["7", "8 9 10"]
-    assert answer_length(backend, WORDS) == 3
-    backend.tokens = lambda words: ["7", ""]
-    assert answer_length(backend, WORDS) == 8
-
-
 def test_tries_are_bounded_and_counted():
     prompts = [SHORT.prompt(WORDS, [], Payoffs()), SHORT.prompt(WORDS, [("his", "his")], Payoffs())]
     laws = {prompts[0]: {"his": 1.0}, prompts[1]: {"The": 1.0}}
@@ -150,48 +134,6 @@ def test_tries_are_bounded_and_counted():
 
 
 # --- what a model of transformers writes ---------------------------------------------------------------------------
-
-
-class Even:
-    """A model for which all tokens are equally probable: a draw u chooses token ⌊u V⌋ of V."""
-
-    device = "cpu"
-
-    def __init__(self, n_tokens: int) -> None:
-        self.n_tokens = n_tokens
-
-    def forward(self, input_ids, logits_to_keep=0):
-        raise NotImplementedError
-
-    def __call__(self, input_ids, **options):
-        torch = pytest.importorskip("torch")
-        return SimpleNamespace(logits=torch.zeros(len(input_ids), 1, self.n_tokens), past_key_values=None)
-
-
-def even_texts(n_tokens: int, draws: np.ndarray, contexts: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Sampled continuations, which end before token 0."""
-    pytest.importorskip("torch", reason="language models need the extra llm")
-    from policy_extraction.backends.local._decode import continuations
-
-    return continuations(Even(n_tokens), contexts, draws, 1.0, frozenset({0}), lambda length: 16, False)
-
-
-def test_each_copy_says_what_its_own_draws_choose():
-    draws = np.random.default_rng(0).random((300, 4))
-    chosen = np.floor(draws * 5).astype(int).tolist()
-    expected = [tuple(itertools.takewhile(bool, row)) for row in chosen]
-    assert {len(text) for text in expected} == {0, 1, 2, 3, 4}
-    assert even_texts(5, draws, [(1,), (1, 2), (3,)] * 100) == expected
-
-
-def test_many_copies_that_all_say_something_else_take_time_in_proportion():
-    """0.4 s in one pass over the copies; minutes, were they gone through for each token that one of them chose."""
-    n = 100_000
-    draws = np.random.default_rng(1).random((n, 1))
-    start = time.process_time()
-    texts = even_texts(n, draws, [(1,)] * n)
-    assert time.process_time() - start < 20
-    assert texts == [(token,) if token else () for token in np.floor(draws[:, 0] * n).astype(int).tolist()]
 
 
 # --- the test of a policy ------------------------------------------------------------------------------------------
@@ -310,13 +252,3 @@ def test_wrong_input_is_one_clear_line(policy, options, message):
     options = {name: value for name, value in options.items() if name != "attrs"}
     with refused(message):
         run(made, lambda prompt: pytest.fail("something was generated"), **options)
-
-
-def test_copies_are_asked_for_where_words_are_rare():
-    assert copies_needed(0, 0) == copies_needed(10, 10) == copies_needed(10, 5) == 1
-    assert copies_needed(100, 10) == 20 and copies_needed(10, 0) == 20
-    prompt = SHORT.prompt(WORDS, [], Payoffs())
-    backend = FakeBackend(lambda prompt: {"his": 0.05, "The": 0.95})
-    options = {"temperature": 1.0, "seed": 0, "max_tokens": 1, "max_tries": 500}
-    assert speak(backend, [prompt], [200], WORDS, **options).words == [[0] * 200]
-    assert backend.calls <= 4

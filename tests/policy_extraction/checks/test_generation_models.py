@@ -17,9 +17,8 @@ from _tiny_models import LETTERS, SHORT, letter_tokenizer, random_model
 from meanfield import InputError, MemorySpace
 from policy_extraction import SMOLLM2, extract, policy_from_record
 from policy_extraction.backends.local import TransformersBackend
-from policy_extraction.backends.local._chat import render
-from policy_extraction.backends.local._load import load
-from policy_extraction.backends.local._source import find
+from policy_extraction.backends.local._source import find, load
+from policy_extraction.backends.local._tokens import render
 from policy_extraction.backends.local._transformers import given
 from policy_extraction.checks import generation_test, live_population
 from policy_extraction.measuring import tempered

@@ -116,7 +116,7 @@ def test_generated_populations_follow_the_policy_driven_simulator():
     assert ks_2samp(biased[:, rounds], expected[:, rounds]).pvalue < 1e-6
 
 
-@pytest.mark.parametrize("answers", [0, 1, 4, 30, 60, 90, 119])
+@pytest.mark.parametrize("answers", [0, 4, 59, 119])
 def test_a_run_that_ends_after_so_many_answers_goes_on_to_the_same_end(population, tmp_path, answers):
     log = tmp_path / "log.jsonl"
     calls = 0

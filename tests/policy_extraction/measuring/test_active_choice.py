@@ -62,12 +62,6 @@ def test_what_a_batch_tells_is_what_the_variance_loses():
     assert c.told(np.array([1, 5]), NONE) > 1.05 * expected  # the control: without errors
 
 
-def test_a_memory_asked_often_tells_no_more_than_there_is_to_know():
-    c, noise = candidates(rest=0.0), np.ones(N)
-    once, four, many = (c.told(np.full(n, 4), noise) for n in (1, 4, 100_000))
-    assert once < four < many <= c.told(np.array([4]), NONE) * (1 + 1e-9)
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_the_first_memory_reduces_the_variance_most(seed):
     """Without visits the choice is by the derivatives alone; what is not linear goes with the memory."""
@@ -84,10 +78,6 @@ def test_each_next_memory_reduces_what_is_left():
         others = np.setdiff1d(np.arange(N), chosen[:n])
         best = min(others, key=lambda i, n=n: left(c, np.append(chosen[:n], i), NONE))
         assert chosen[n] == best
-
-
-def test_a_batch_takes_each_memory_once():
-    assert sorted(candidates().next(N, NONE, 3)) == list(range(N))
 
 
 def test_without_derivatives_the_most_visited_uncertain_memories_are_taken():

@@ -41,21 +41,7 @@ def measured(q: np.ndarray, memory_length: int = 3, **options):
 
 
 @pytest.mark.slow
-def test_a_smooth_policy_is_known_from_a_part_of_its_memories():
-    q = leaning(3, strength=0.5)  # one attractor
-    policy = measured(q)
-    asked = policy["asked"].values
-    share = meanfield.fixed_points(meanfield.make_policy(q, WORDS))["word_share"].values[0, 0]
-    assert (policy.attrs["reached"], policy.attrs["goal_quantity"]) == (1, "word_share")
-    assert asked.sum() == policy.attrs["memories_asked"] < 85 == len(asked)
-    assert policy.attrs["goal_low"] <= share <= policy.attrs["goal_high"]
-    assert policy.attrs["goal_value"] == meanfield.fixed_points(policy)["word_share"].values[0, 0]
-    np.testing.assert_allclose(policy["q"].values[asked, 0], q[asked], atol=1e-12)
-    meanfield.validate_policy(policy)
-
-
-@pytest.mark.slow
-def test_so_is_a_group_size_law():
+def test_a_group_size_law_is_known_from_a_part_of_its_memories():
     q = leaning(3)
     policy = measured(q)
     law = meanfield.group_size_law(meanfield.make_policy(q, WORDS))
@@ -106,30 +92,30 @@ def test_the_budget_bounds_the_prompts():
     assert policy.attrs["reason"].startswith("the budget is spent")
 
 
-@pytest.mark.parametrize("goal", ["strong word", "eigenvalue", "word_share"])
-def test_each_goal_is_reached(goal):
-    q = leaning(2, strength=0.3)  # one attractor, which is mixed
-    policy = measured(q, 2, goal=goal)
-    point = meanfield.fixed_points(meanfield.make_policy(q, WORDS))
-    assert policy.attrs["reached"] == 1
-    if goal == "eigenvalue":
-        assert policy.attrs["goal_value"] == pytest.approx(point["eigenvalue"].item(), rel=0.05)
-    else:
-        assert policy.attrs["goal_value"] == pytest.approx(point["word_share"].values[0, 0], rel=0.05)
-        assert policy.attrs["strong_word"] == "mixed"
-
-
-def test_the_critical_mass_is_reached():
-    q = leaning(2, bias=0.0)
-    policy = measured(q, 2, goal="critical_mass", word="her")
-    mass = meanfield.critical_mass(meanfield.make_policy(q, WORDS), word="her")["critical_mass"].item()
-    assert policy.attrs["goal_value"] == pytest.approx(mass, rel=0.05)
+@pytest.mark.parametrize(
+    ("goal", "bias", "strength"),
+    [
+        *((goal, 0.2, 0.3) for goal in ("strong word", "eigenvalue", "word_share")),  # one attractor, which is mixed
+        ("critical_mass", 0.0, 2.0),
+    ],
+)
+def test_each_goal_is_reached(goal, bias, strength):
+    q, word = leaning(2, bias, strength), "her" if goal == "critical_mass" else None
+    policy = measured(q, 2, goal=goal, word=word)
+    truth = Goal(goal, word).of(meanfield.make_policy(q, WORDS))
+    found, asked = policy.attrs, policy["asked"].values
+    assert (found["reached"], found["goal_quantity"], found["strong_word"]) == (1, truth.name, truth.strong)
+    assert found["goal_value"] == pytest.approx(truth.value, rel=0.05)
+    assert found["goal_low"] - 1e-12 <= truth.value <= found["goal_high"] + 1e-12
+    assert found["goal_value"] == pytest.approx(Goal(goal, word).of(policy).value, rel=1e-9)
+    assert asked.sum() == found["memories_asked"]
+    np.testing.assert_allclose(policy["q"].values[asked, 0], q[asked], atol=1e-12)
 
 
 class Stopped(TableBackend):
     """Answers so many prompts and is interrupted."""
 
-    left = 60
+    left = 30
 
     def score(self, prompts, words):
         for scores in super().score(prompts, words):
@@ -142,7 +128,7 @@ class Stopped(TableBackend):
 def test_an_interrupted_measurement_goes_on(tmp_path, capsys):
     options = {"words": WORDS, "memory_length": 2, "temperature": 1.0, "budget": 38, "tolerance": 1e-9}
     backend = table(leaning(2, strength=0.5), 2, "one")
-    backend.__class__ = type("Stopping", (Stopped,), {"left": 30})
+    backend.__class__ = Stopped
     with pytest.raises(KeyboardInterrupt):
         measure(backend, cache=tmp_path, **options)
     assert "30 answers are kept" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from policy_extraction.measuring._active.choice import XI
 from policy_extraction.measuring._active.goals import Goal
 from policy_extraction.measuring._active.sampled import ANSWERS, SampledExploration, quantile, sites
 from policy_extraction.measuring._doubt import Tails
-from policy_extraction.measuring._samples import sampled_answers
+from policy_extraction.measuring._spoken import sampled_answers
 from policy_extraction.prompts import NAMING_GAME, Payoffs
 
 
@@ -132,8 +132,8 @@ def test_a_model_that_only_speaks_is_measured():
 
 
 def test_answers_are_kept_and_asked_once(tmp_path, capsys):
-    q, options = leaning(1, strength=0.5), {**OPTIONS, "memory_length": 1, "budget": 200, "tolerance": 1e-9}
-    backend = silent(q, 1, "one", left=100)
+    q, options = leaning(2, strength=0.5), {**OPTIONS, "memory_length": 2, "budget": 200, "tolerance": 1e-9}
+    backend = silent(q, 2, "one", left=100)
     with pytest.raises(KeyboardInterrupt):
         measure(backend, cache=tmp_path, **options)
     assert "answers are kept in" in capsys.readouterr().err
@@ -191,18 +191,19 @@ def test_a_service_without_log_probabilities_is_measured(tmp_path):
     """The same answers are not asked for again; reading log-probabilities is refused."""
     pytest.importorskip("openai", reason="APIs need the extra api")
     model = KnownModel.of(("his", "her", "'", "."), spread=0.5)
-    options = {"words": WORDS, "memory_length": 1, "goal": "word_share", "budget": 40, "cache": tmp_path}
+    options = {"words": WORDS, "memory_length": 2, "goal": "word_share", "budget": 40, "cache": tmp_path}
     behaviour = Behaviour(model, always="no logprobs")
     with serving(behaviour) as url:
         speaking = backend(url)
         with pytest.raises(InputError, match="no logprobs"):
             measure(speaking, sampled=False, **options)
-        policy = measure(speaking, sampled=True, **options)
+        with pytest.warns(UserWarning, match="asked for sampled answers .*no logprobs"):
+            policy = measure(speaking, **options)
         asked = len(behaviour.requests)
         assert policy.identical(measure(speaking, sampled=True, **options))
     assert len(behaviour.requests) == asked
     assert policy["answers"].values.sum() == policy.attrs["prompts_used"] <= 40
-    assert not any("logprobs" in each for each in behaviour.requests[1:])
+    assert not any("logprobs" in each for each in behaviour.requests[2:])
     assert {each["temperature"] for each in behaviour.requests[-policy.attrs["prompts_used"] :]} == {0.5}
 
 

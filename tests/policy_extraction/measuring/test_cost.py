@@ -10,7 +10,7 @@ from meanfield import InputError
 from policy_extraction import Limits, cost
 from policy_extraction.measuring import _cost
 from policy_extraction.prompts import NAMING_GAME, Payoffs, orders
-from policy_extraction.prompts._questions import Game
+from policy_extraction.prompts._games import Game
 
 HIS_HER = ("his", "her")
 VOCABULARY = [word.encode() for word in ("his", "he", "her", "r", "the ", "value", "points", " '")]

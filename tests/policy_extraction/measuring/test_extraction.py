@@ -27,9 +27,8 @@ from policy_extraction import extract, policy_from_record
 from policy_extraction.backends import TableBackend
 from policy_extraction.backends import _open as _open_backend
 from policy_extraction.backends.local import TransformersBackend, _source
-from policy_extraction.backends.local._chat import render
-from policy_extraction.backends.local._tokens import questions
-from policy_extraction.prompts import NAMING_GAME, Payoffs, Prompt
+from policy_extraction.backends.local._tokens import questions, render
+from policy_extraction.prompts import Payoffs, Prompt
 
 HIS_HER = ("his", "her")
 
@@ -69,20 +68,6 @@ def once(folder, tmp_path_factory):
 # --- prompts -------------------------------------------------------------------------------------------------------
 
 
-def test_the_published_prompt_holds_memory_rounds_and_score():
-    memory = [("his", "her"), ("her", "her"), ("his", "his")]
-    prompt = NAMING_GAME.prompt(("her", "his"), memory, Payoffs(100, -50))
-    assert "from the following values: ['her', 'his']." in prompt.system
-    assert "{'round':1, 'Player 1': 'his', 'Player 2': 'her', 'payoff': -50}\n{'round':2, " in prompt.system
-    assert "It is now round 4. The current score of Player 1 is 150." in prompt.system
-    assert "payoff 100 points" in prompt.system
-    assert prompt.system.endswith("{'value': <VALUE_OF_PLAYER_1>; 'reason': <YOUR_REASON>}.")
-    assert prompt.answer_prefix == "{'value': '"
-    empty = NAMING_GAME.prompt(HIS_HER, [], Payoffs(7, -3)).system
-    assert "past rounds:\n\nIt is now round 1. The current score of Player 1 is 0." in empty
-    assert "payoff 7 points" in empty and "payoff -3 points" in empty
-
-
 PLAIN_CHAT = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
 THINKS = PLAIN_CHAT + "<a>{% if enable_thinking is not defined %}<think>{% endif %}"
 REFUSES = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
@@ -99,6 +84,7 @@ DATED = "{{ strftime_now('%d %b %Y') if strftime_now is defined else '' }}"
         (DROPS + "<{{ m.role }}>{{ m.content }}{% endif %}{% endfor %}<a>", "<user>S\n\nU<a>A"),
         ("", "S\n\nU\n\nA"),
         (THINKS + "{% if enable_thinking %}<think>{% endif %}", "<system>S<user>U<a>A"),
+        (PLAIN_CHAT.replace("m.content", "m.content | trim") + "<a>", "<system>S<user>U<a>A"),
         (PLAIN_CHAT + "<a><think>\n", "<system>S<user>U<a><think>\n\n</think>\n\nA"),
         (PLAIN_CHAT + "<a><think></think>", "<system>S<user>U<a><think></think>A"),
         (PLAIN_CHAT + "<|start|>assistant", "<system>S<user>U<|start|>assistant<|channel|>final<|message|>A"),
@@ -108,12 +94,7 @@ def test_messages_go_through_the_chat_template(chat, expected):
     assert render(letter_tokenizer(chat=chat), Prompt("S", "U", "A")) == expected
 
 
-def test_a_system_message_stays_one_where_the_chat_template_trims():
-    chat = "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}{% endfor %}<a>"
-    assert render(letter_tokenizer(chat=chat), Prompt("S\n", "U", "A")) == "<system>S<user>U<a>A"
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, "many", None, True])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 10**400, "many", None, True])
 def test_payoffs_are_finite_numbers(value):
     with pytest.raises(InputError, match=r"failure = .*: expected a finite number of points"):
         Payoffs(5, value)
@@ -206,12 +187,6 @@ def test_several_pairs_are_stacked(pair, policy):
     assert names == [HIS_HER, ("on", "off")]
 
 
-def test_three_words_are_asked_in_all_six_orders(pair):
-    policy = extract(pair, words=("a", "b", "c"), memory_length=1, template=SHORT)
-    assert dict(policy.sizes) == {"order": 6, "state": 10, "word": 3}
-    assert len(set(policy["order_label"].values.tolist())) == 6
-
-
 # --- cache ---------------------------------------------------------------------------------------------------------
 
 
@@ -269,6 +244,10 @@ def test_a_damaged_record_is_measured_anew(small):
         ({"words": ("his", "his")}, "expected words that differ"),
         ({"words": tuple("ABCDEFGHIJ"), "memory_length": 5}, "can't be tabulated, .* lazy_policy"),
         ({"words": ("his", " her")}, "is no word"),
+        *(({"words": ("his", name)}, "words = ") for name in ("a\0b", "a\udc80", "x" * 10**7, " ")),
+        *(({"memory_length": length}, "memory_length = ") for length in (10**6, 10**5000, 10, 2.0)),
+        *(({"words": tuple(f"w{i}" for i in range(n)), "memory_length": h}, ".") for n, h in ((1000, 5), (255, 1))),
+        ({"words": ("a" * 1000, "b" * 1000), "memory_length": 9}, "expected at most .* characters in all"),
         ({"words": [("a", "b"), ("a", "b", "c")]}, "sets of equal size"),
         ({"words": [("a", "b"), ("a", "b")]}, "twice"),
         ({"memory_length": 0}, "memory_length = 0: expected a whole number from 1 to"),

@@ -11,25 +11,10 @@ pytest.importorskip("openai", reason="APIs need the extra api")
 import _openai_server
 from _known_server import GAME, backend
 from _openai_server import FIRST_WORDS, Behaviour, KnownModel, serving
-from policy_extraction import extract, flag_game, lazy_policy, load_template, norms
-from policy_extraction.prompts import Payoffs
+from policy_extraction import extract, flag_game, load_template, norms
 
 
-@pytest.mark.parametrize("name", ["a\0b", "a\udc80", "x" * 10**7, " "])
-def test_names_that_no_file_can_hold_are_refused_before_anything_is_asked(name):
-    behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
-    with serving(behaviour) as url:
-        for wrong in (
-            lambda: backend(url, model=name),
-            lambda: extract(backend(url), words=("his", name), memory_length=1, cache=False),
-            lambda: lazy_policy(backend(url), ("his", name), 1, cache=False),
-        ):
-            with refused():
-                wrong()
-    assert not behaviour.requests
-
-
-@pytest.mark.parametrize("name", ["a\0b", "a\udc80", "x" * 10**5])
+@pytest.mark.parametrize("name", ["a\0b", "x" * 10**5])
 def test_a_name_in_a_reply_that_no_file_can_hold_ends_it_at_the_check(name, monkeypatch):
     original = _openai_server._reply
     monkeypatch.setattr(_openai_server, "_reply", lambda *arguments: original(*arguments) | {"model": name})
@@ -37,23 +22,6 @@ def test_a_name_in_a_reply_that_no_file_can_hold_ends_it_at_the_check(name, monk
     with serving(behaviour) as url, refused("model in the reply is"):
         extract(backend(url), **GAME, cache=False)
     assert len(behaviour.requests) == 1
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        *({"memory_length": length} for length in (10**6, 10**5000, 10, 2.0)),
-        *({"words": tuple(f"w{i}" for i in range(n)), "memory_length": h} for n, h in ((1000, 5), (255, 1))),
-        {"words": ("a" * 1000, "b" * 1000), "memory_length": 9},
-        {"payoffs": lambda: Payoffs(10**400)},
-    ],
-)
-def test_sizes_beyond_reason_are_refused_before_anything_is_asked(arguments):
-    behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
-    with serving(behaviour) as url, refused():
-        made = {name: value() if callable(value) else value for name, value in arguments.items()}
-        extract(backend(url), **{**GAME, "cache": False} | made)
-    assert not behaviour.requests
 
 
 @pytest.mark.parametrize("load", [load_template, flag_game.load_prompts, norms.load_prompts])

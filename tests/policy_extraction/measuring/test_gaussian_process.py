@@ -79,7 +79,7 @@ def test_memories_as_numbers():
 
 
 def test_the_density_has_the_gradient_of_its_differences():
-    given, at = answers(), parameters()
+    given, at = answers(n_words=2), parameters()
     _, gradient = loss(at, *given)
     differences = [loss(at + e, *given)[0] - loss(at - e, *given)[0] for e in 1e-5 * np.eye(len(at))]
     np.testing.assert_allclose(gradient, np.array(differences) / 2e-5, atol=1e-3)
@@ -166,16 +166,19 @@ def test_names_of_words_do_not_matter():
     assert abs(moved - here).max() > 0.1
 
 
-@WORDS
-def test_draws_have_the_mean_and_covariance_of_the_posterior(n_words):
-    """3,000 draws: correlations have standard errors of 0.02, and random functions are no exact Gaussians."""
+@pytest.mark.parametrize(
+    ("n_words", "n", "tolerance"), [(2, 400, 0.25), pytest.param(4, 3000, 0.12, marks=pytest.mark.slow)]
+)
+def test_draws_have_the_mean_and_covariance_of_the_posterior(n_words, n, tolerance):
+    """Correlations have standard errors of n^-½, 0.05 and 0.02, and random functions are no exact Gaussians."""
     codes, y, errors = answers(n_words=n_words)
     posterior, there = Posterior(parameters(), codes, y, errors), random_memories(22, n_words, 3, seed=1)[10:]
     mean, covariance = posterior.mean.contrasts(there), posterior.covariance(there)
-    z = np.array([posterior.draw(np.random.default_rng(k)).contrasts(there) - mean for k in range(3000)])
-    deviation, z = np.sqrt(np.diag(covariance)), z.reshape(3000, -1)
-    assert abs(z.mean(0) / deviation).max() < 4.5 / np.sqrt(3000)
-    assert abs((np.cov(z.T) - covariance) / np.outer(deviation, deviation)).max() < 0.12
+    z = np.array([posterior.draw(np.random.default_rng(k)).contrasts(there) - mean for k in range(n)])
+    deviation, z = np.sqrt(np.diag(covariance)), z.reshape(n, -1)
+    assert abs(z.mean(0) / deviation).max() < 4.5 / np.sqrt(n)
+    assert abs((np.cov(z.T) - covariance) / np.outer(deviation, deviation)).max() < tolerance
+    assert abs((np.cov(z.T) - 1.5 * covariance) / np.outer(deviation, deviation)).max() > tolerance  # the control
     wide = posterior.draw(np.random.default_rng(0), 2.0).contrasts(there)
     np.testing.assert_allclose(wide - mean, 2 * z[0].reshape(mean.shape), atol=1e-8)
 
@@ -192,6 +195,7 @@ def test_fitted_parameters_predict_better_than_the_prior():
     assert errors[0] < 0.7 * errors[1]
 
 
+@pytest.mark.slow
 def test_words_that_are_never_said_do_not_make_the_others_sure():
     """Seven of ten words have no chance in a memory that does not hold them, the others have random logits."""
     n_words, codes = 10, random_memories(80, 10, 2, seed=3)[1:]

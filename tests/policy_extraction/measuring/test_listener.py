@@ -56,15 +56,15 @@ def test_intervals_hold_what_names_change():
     logits = np.linspace(-6, 6, 2001)
     weights = np.exp(-(logits**2) / 2)
     true = (weights / (1 + np.exp(-logits))).sum() / weights.sum()
-    for _ in range(200):
+    for _ in range(100):
         names = [f"name{k}" for k in range(6)]
         moods = dict(zip(names, rng.normal(size=6), strict=True))
         found = listener(Hearer(0.5, 0.5, moods), names, cache=False).sel(known=False)
         low, high, middle = (found[one].item() for one in ("accepts_low", "accepts_high", "accepts"))
         held += low <= true <= high
         narrow += abs(true - middle) <= (high - low) / 4
-    assert held >= 180  # of 200 at 0.95; 190 - 3.2 standard errors
-    assert narrow < 160
+    assert held >= 88  # of 100 at 0.95; 95 - 3.2 standard errors
+    assert narrow < 80
 
 
 def test_answers_are_kept(tmp_path):

@@ -6,10 +6,7 @@ import errno
 import io
 import os
 import re
-import signal
 import sqlite3
-import subprocess
-import sys
 import warnings
 from contextlib import redirect_stderr
 from itertools import islice
@@ -20,10 +17,8 @@ import pytest
 import xarray as xr
 
 import meanfield
-from _paths import importing
 from meanfield import InputError, MemorySpace, ModelError, StorageError
 from policy_extraction import extract
-from policy_extraction._toolbox.checksums import checksum
 from policy_extraction.backends import Scores, TableBackend
 from policy_extraction.measuring import _answers, _cache
 from policy_extraction.measuring._answers import Answers
@@ -32,44 +27,8 @@ HIS_HER = ("his", "her")
 GAME = {"words": HIS_HER, "memory_length": 2}
 N_PROMPTS = 2 * MemorySpace(2, 2).n_states
 PORTION = 8
-ENVIRONMENT = importing(Path(__file__).parent)
-posix = pytest.mark.skipif(os.name != "posix", reason="this system has other signals")
 
-# Measures a tiny model in portions and tells of each one after it was handed over.
-MEASURE = f"""
-import sys, time
-from _tiny_models import SHORT
-from policy_extraction import extract
-from policy_extraction.backends.local import TransformersBackend
-from policy_extraction.backends.local import _transformers
-from policy_extraction.measuring import _answers
 
-_transformers.PORTION, _answers.PAUSE = {PORTION}, 0.0
-score = TransformersBackend.score
-
-def slow_score(self, prompts, words):
-    for portion in score(self, prompts, words):
-        yield portion
-        print("portion", flush=True)
-        time.sleep(0.1)
-
-TransformersBackend.score = slow_score
-extract(sys.argv[1], **{GAME!r}, template=SHORT, cache=sys.argv[2])
-"""
-
-# Kills itself inside the last save, before the file is whole.
-KILLED = """
-import os, pathlib, signal, sys, xarray
-from policy_extraction import extract
-from test_resuming import SMALL, table
-
-def to_netcdf(dataset, path, **options):
-    pathlib.Path(path).write_bytes(b"half")
-    os.kill(os.getpid(), signal.SIGKILL)
-
-xarray.Dataset.to_netcdf = to_netcdf
-extract(table(), **SMALL, cache=sys.argv[1])
-"""
 SMALL = {"words": HIS_HER, "memory_length": 1}
 
 
@@ -97,13 +56,11 @@ class Breaks(TableBackend):
             yield portion
 
 
-# --- processes that end --------------------------------------------------------------------------------------------
+# --- measurements that end early -----------------------------------------------------------------------------------
 
 
-@posix
-@pytest.mark.slow
-def test_a_measurement_that_was_ended_twice_is_continued_with_the_same_bytes(tmp_path, monkeypatch, capsys):
-    """By Ctrl-C, which also keeps what waits for the next write, and by SIGKILL, at which all handed over was kept."""
+def test_a_local_model_goes_on_from_an_interrupt_to_the_same_bytes(tmp_path, monkeypatch, capsys):
+    """What waits for the next write is kept, too."""
     pytest.importorskip("torch", reason="language models need the extra llm")
     pytest.importorskip("transformers", reason="language models need the extra llm")
     from _tiny_models import SHORT, tiny
@@ -117,63 +74,39 @@ def test_a_measurement_that_was_ended_twice_is_continued_with_the_same_bytes(tmp
 
     def counted(self, prompts, words):
         asked.append(len(prompts))
-        return score(self, prompts, words)
-
-    def interrupted(self, prompts, words):
         for number, portion in enumerate(score(self, prompts, words)):
-            if number == 2:
-                signal.raise_signal(signal.SIGINT)
+            if number == 2 and len(asked) == 1:
+                raise KeyboardInterrupt
             yield portion
 
     monkeypatch.setattr(_transformers, "PORTION", PORTION)
-    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
-    with monkeypatch.context() as patch:
-        patch.setattr(TransformersBackend, "score", interrupted)
-        patch.setattr(_answers, "PAUSE", np.inf)
-        with pytest.raises(KeyboardInterrupt):
-            extract(folder, **GAME, template=SHORT, cache=records)
-    signal.signal(signal.SIGINT, former)
+    monkeypatch.setattr(TransformersBackend, "score", counted)
+    monkeypatch.setattr(_answers, "PAUSE", np.inf)
+    with pytest.raises(KeyboardInterrupt):
+        extract(folder, **GAME, template=SHORT, cache=records)
     (kept,) = records.iterdir()
     line = f"tiny: interrupted; {2 * PORTION} answers are kept in {kept}, from which the same call goes on\n"
     assert capsys.readouterr().err.endswith(line) and len(Answers(kept)) == 2 * PORTION
-
-    command = [sys.executable, "-c", MEASURE, folder, str(records)]
-    process = subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=ENVIRONMENT)
-    assert process.stdout is not None
-    told = [process.stdout.readline().strip() for _ in range(2)]
-    process.send_signal(signal.SIGKILL)
-    _, errors = process.communicate()
-    assert told == ["portion"] * 2, errors
-    assert process.returncode == -signal.SIGKILL
-    known = len(Answers(kept))
-    assert known in (4 * PORTION, 5 * PORTION)
-
-    monkeypatch.setattr(TransformersBackend, "score", counted)
     continued = extract(folder, **GAME, template=SHORT, cache=records)
     whole = extract(folder, **GAME, template=SHORT, cache=tmp_path / "whole")
-    assert asked == [N_PROMPTS - known, N_PROMPTS]
+    assert asked == [N_PROMPTS, N_PROMPTS - 2 * PORTION, N_PROMPTS]
     assert continued.identical(whole)
     (one,), (other,) = records.iterdir(), (tmp_path / "whole").iterdir()
     assert one.name == other.name and one.read_bytes() == other.read_bytes()
 
 
-@posix
-@pytest.mark.parametrize("place", ["writing", "kept"])
-def test_the_next_run_clears_what_a_killed_save_left(place, tmp_path, monkeypatch):
-    """While the file was written, or after it had its name, where only the clearing was missed."""
-    if place == "writing":
-        ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], env=ENVIRONMENT, capture_output=True)
-        assert ended.returncode == -signal.SIGKILL, ended.stderr
-    else:
-        with monkeypatch.context() as patch:
-            patch.setattr(_cache.RecordCache, "_clear", lambda *_: None)
-            extract(table(), **SMALL, cache=tmp_path)
-        (record,) = tmp_path.glob("*.nc")
-        record.with_suffix(".zarr").mkdir()  # where an earlier release kept answers
-    assert any(path.suffix == ".sqlite" for path in tmp_path.iterdir()), "there is something to clear"
+def test_the_next_run_clears_what_a_killed_save_left(tmp_path, monkeypatch):
+    """The answers, and a file that was half written."""
+    with monkeypatch.context() as patch:
+        patch.setattr(_cache.RecordCache, "_clear", lambda *_: None)
+        extract(table(), **SMALL, cache=tmp_path)
+    (record,) = tmp_path.glob("*.nc")
+    half = tmp_path / f".{record.name}.x"  # as by `meanfield.save`
+    half.mkdir()
+    (half / record.name).write_bytes(b"half")
+    assert len(list(tmp_path.iterdir())) == 3
     policy = extract(table(), **SMALL, cache=tmp_path)
-    (kept,) = tmp_path.iterdir()
-    assert kept.suffix == ".nc" and policy.identical(extract(table(), **SMALL, cache=False))
+    assert list(tmp_path.iterdir()) == [record] and policy.identical(extract(table(), **SMALL, cache=False))
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), RuntimeError("HDF5: can't write")])
@@ -236,19 +169,6 @@ def test_without_a_cache_an_interrupt_says_so(capsys):
     assert capsys.readouterr().err == "table: interrupted; no answer is kept on disk\n"
 
 
-def test_what_is_on_disk_is_used_and_not_measured(tmp_path):
-    options = {"words": HIS_HER, "memory_length": 2, "cache": tmp_path}
-    with pytest.raises(RuntimeError):
-        extract(Breaks(10), **options)
-    (unfinished,) = tmp_path.iterdir()
-    with sqlite3.connect(unfinished) as file:
-        file.create_function("checksum", -1, checksum)
-        file.execute("UPDATE answers SET censored = ? WHERE memory = ?", (b"\0\1", b""))
-        file.execute("UPDATE answers SET checksum = checksum(memory, place, log_probability, censored)")
-    with pytest.raises(InputError, match="undecided"):  # a censored word came from the file
-        extract(Breaks(1000), **options)
-
-
 def test_what_another_process_finished_meanwhile_is_not_asked(tmp_path):
     class Late(TableBackend):
         """After this has found no record, and before it asks, somebody else measures the same."""
@@ -306,16 +226,12 @@ def test_of_two_answers_the_first_is_kept(tmp_path, kept):
     assert answers.known() == [((), 0), ((), 3), (((0, 1),), 0)] and len(answers) == 3
 
 
-WRONG = ["x", None, 5, 0.5, b"", b"\0", bytes(16), bytes(24), b"\xff" * 16]
-
-
 @pytest.mark.parametrize("column", ["memory", "place", "log_probability", "censored", "checksum"])
 def test_a_row_of_another_type_or_length_is_removed_and_told(column, tmp_path):
     path = tmp_path / "a.sqlite"
     filled(path)
     whole = path.read_bytes()
-    keys = {"memory": [None, b""], "place": [None]}  # no other value than there is
-    for wrong in [value for value in WRONG if value not in keys.get(column, [])]:
+    for wrong in ("x", 5, b"\0", bytes(24), b"\xff" * 16):
         path.write_bytes(whole)
         with sqlite3.connect(path) as file:
             file.execute(f"UPDATE answers SET {column} = ? WHERE place = 3", (wrong,))
@@ -349,21 +265,6 @@ def test_no_flipped_bit_changes_an_answer(tmp_path):
         assert (found == log_p)[known].all() and (bounds == censored)[known].all()
         told += bool(said)
     assert told >= len(places)
-
-
-def test_answers_of_a_release_without_checksums_are_kept(tmp_path):
-    path = tmp_path / "a.sqlite"
-    with sqlite3.connect(path) as file:
-        columns = "memory BLOB, place INTEGER, log_probability BLOB, censored BLOB, PRIMARY KEY (memory, place)"
-        file.execute(f"CREATE TABLE answers ({columns}) WITHOUT ROWID")
-        row = b"\0\1", 0, np.array([-1.0, -2.0]).tobytes(), b"\0\1"
-        file.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", row)
-        file.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", (b"\0\0", 0, b"\0\1\2", b"\0\1"))
-    with pytest.warns(UserWarning, match="1 damaged"):
-        answers = Answers(path)
-    assert answers.get(ASKED[:1], 2)[0].tolist() == [[-1.0, -2.0]] and len(answers) == 1
-    answers.put(ASKED[1:2], np.full((1, 2), -3.0), np.zeros((1, 2), bool))
-    assert len(Answers(path)) == 2
 
 
 def test_a_file_that_another_process_removed_is_made_anew(tmp_path):

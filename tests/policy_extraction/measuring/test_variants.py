@@ -44,7 +44,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def policies(model):
-    return prompt_variants(model, WORDS, 2, VARIANTS)
+    return prompt_variants(model, [WORDS, ("on", "off")], 2, VARIANTS)
 
 
 def test_unquoted_words_are_bare_everywhere():
@@ -72,7 +72,8 @@ def test_the_standard_variants_differ_from_each_other():
 
 
 def test_each_variant_is_what_extract_gives(model, policies):
-    assert policies["q"].dims == ("variant", "state", "word")
+    assert policies["q"].dims == ("variant", "pair", "state", "word")
+    policies = policies.isel(pair=0)
     assert policies["variant"].values.tolist() == list(VARIANTS)
     for i, (name, variant) in enumerate(VARIANTS.items()):
         template, payoffs = variant if isinstance(variant, tuple) else (variant, Payoffs())
@@ -86,8 +87,8 @@ def test_each_variant_is_what_extract_gives(model, policies):
     assert all(abs(q[i] - q[j]).max() > 1e-5 for i in range(4) for j in range(i))
 
 
-def test_the_table_says_what_each_policy_comes_to(model, tmp_path):
-    policies = prompt_variants(model, [WORDS, ("on", "off")], 2, {"a": SHORT, "b": newest_first(SHORT)})
+def test_the_table_says_what_each_policy_comes_to(policies, tmp_path):
+    policies = policies.sel(variant=["short", "newest first"]).assign_coords(variant=["a", "b"])
     table = variant_table(policies)
     assert table["eigenvalue"].dims == ("variant", "pair", "word")
     place = {"variant": "b", "pair": "on/off"}

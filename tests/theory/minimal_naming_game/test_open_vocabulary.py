@@ -105,7 +105,7 @@ def test_many_words_move_the_critical_line() -> None:
     ("n_words", "options", "message"),
     [
         (5, {"lead": 0.1, "committed": 0.1}, "lead and committed without times: expected times beside it"),
-        (5, {"times": [2, 1]}, r"times = .*: expected increasing numbers from 0 on"),
+        (5, {"times": [2, 1]}, r"times = .*: expected increasing times from 0 on"),
         (10**6, {"accepts": (0.1, 0)}, r"n_words = 1000000 .* expected 3000 at most"),
         (5, {"accepts": (0, 0.1)}, r"accepts = .0, 0.1.: expected π > 0"),
     ],

@@ -88,8 +88,8 @@ def test_rounds_are_used_until_runs_spread():
     runs = played("majority", parameters, 2, n_agents=30, rounds=16)
     wide = np.nonzero(runs["said"].sel(word="A").values[0, :, 1:].std(0) > 0.15)[0][0]
     fit = fit_runs(runs, rule="imitation", memory_length=1)
-    assert 2 <= wide < 16 and fit.sizes["round"] == wide
-    assert fit_runs(runs, rule="imitation", memory_length=1, rounds=4).sizes["round"] == 4
+    assert 2 <= wide < 12 and fit.sizes["round"] == wide
+    assert fit_runs(runs, rule="imitation", memory_length=1, rounds=12).sizes["round"] == 12
 
 
 def test_what_runs_cannot_tell_is_not_determined():

@@ -42,21 +42,18 @@ def test_derived_equation_is_that_of_eq_27(equation):
         assert sp.expand(equation.rhs[k] - (gain - equation.x[k] * total)) == 0
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_drift_is_the_engine_s(equation, seed):
-    policy, x = random_policy(seed), random_composition(seed, 5)
+def test_drift_is_the_engine_s(equation):
+    policy, x = random_policy(1), random_composition(1, 5)
     derived = np.array(equation.rhs.subs(values_of(equation, policy, x)), dtype=float).ravel()
     engine = drift(x, policy["q"].values)
     np.testing.assert_allclose(engine, derived, atol=1e-15)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("eliminated", [0, 1, 4])
-def test_reduced_jacobian_is_the_engine_s(equation, seed, eliminated):
+@pytest.mark.parametrize("eliminated", [0, 4])
+def test_reduced_jacobian_is_the_engine_s(equation, eliminated):
     """Its columns are the linearised drift of e_j - e_n; its spectrum does not depend on the species eliminated."""
-    policy, x = random_policy(seed), random_composition(seed, 5)
-    derived = game.reduced_jacobian(equation, eliminated).subs(values_of(equation, policy, x))
-    derived = np.array(derived, dtype=float)
+    policy, x = random_policy(2), random_composition(2, 5)
+    derived = np.array(game.reduced_jacobian(equation, eliminated).subs(values_of(equation, policy, x)), dtype=float)
     kept = np.delete(np.arange(5), eliminated)
     q, unit = policy["q"].values, np.eye(5)
     columns = [linearised_drift(unit[j] - unit[eliminated], x, q)[kept] for j in kept]

@@ -13,7 +13,6 @@ from math import comb
 import numpy as np
 import pytest
 import xarray as xr
-from numba import njit
 from scipy.stats import binom
 
 import meanfield
@@ -97,13 +96,12 @@ def ordered_law(q: list, start: list, space: MemorySpace, interactions: int) -> 
     return law
 
 
-@pytest.mark.parametrize("committed", [None, {"b": 1}])
-@pytest.mark.parametrize(("n", "size"), [(2, (2, 1)), (3, (2, 1)), (2, (2, 2)), (3, (3, 1))])
+@pytest.mark.parametrize(("n", "size", "committed"), [(2, (2, 2), {}), (3, (3, 1), {"b": 1})])
 def test_ordered_agents_have_the_same_law(n, size, committed) -> None:
     policy = random_policy(3, *size)
     space, always_b = space_of(policy), np.zeros_like(policy["q"].values)
     always_b[:, 1] = 1
-    free = n - sum((committed or {}).values())
+    free = n - sum(committed.values())
     q = [policy["q"].values] * free + [always_b] * (n - free)
     exact = exact_population(policy, n, committed=committed)
     law = exact.law(interactions=3).values[0]
@@ -115,26 +113,12 @@ def test_ordered_agents_have_the_same_law(n, size, committed) -> None:
 
 def test_mixed_populations_have_the_law_of_ordered_agents() -> None:
     policies = [random_policy(4), random_policy(5)]
-    space, start = MemorySpace(2, 1), [1, 1, 0]
     population = Population(policies, fractions=[2 / 3, 1 / 3])
     exact = exact_population(population, 3, initial=np.array([[0, 1, 0, 0, 0], [1, 0, 0, 0, 0]], dtype=float))
     q = [policies[m]["q"].values for m in (0, 0, 1)]
-    mean = sum(
-        p * np.mean([q[i][agents[i]] for i in range(3)], axis=0)
-        for agents, p in ordered_law(q, start, space, 4).items()
-    )
+    law = ordered_law(q, [1, 1, 0], MemorySpace(2, 1), 4)
+    mean = sum(p * np.mean([q[i][agents[i]] for i in range(3)], axis=0) for agents, p in law.items())
     np.testing.assert_allclose(exact.moments(interactions=4)["mean"].values[0], mean, rtol=1e-13)
-
-
-def test_policies_that_are_equal_are_one() -> None:
-    two = exact_population(Population([STRONG_A, STRONG_A], fractions=[0.4, 0.6]), 5)
-    one = exact_population(STRONG_A, 5)
-    assert len(two.counts) > len(one.counts)
-    times = {"rounds": [1, 4]}
-    np.testing.assert_allclose(two.moments(**times)["variance"], one.moments(**times)["variance"], rtol=1e-12)
-    both = [population.absorption() for population in (two, one)]
-    np.testing.assert_allclose(*[a.sortby("word")["probability"].values for a in both], rtol=1e-11)
-    np.testing.assert_allclose(*[a["mean_rounds"].item() for a in both], rtol=1e-11)
 
 
 def test_words_are_names() -> None:
@@ -152,29 +136,20 @@ def test_words_are_names() -> None:
 # --- closed forms ---
 
 
-def test_symmetric_words_win_equally_often() -> None:
-    ends = exact_population(first_word_policy(0.5, 1, 0.8, 0.2, 0), 9).absorption()
-    np.testing.assert_allclose(ends["probability"], 0.5, rtol=1e-12)
-    np.testing.assert_allclose(ends["mean_rounds_given"], ends["mean_rounds"].item(), rtol=1e-11)
-
-
-@pytest.mark.parametrize("n", [2, 7, 12, 16])
+@pytest.mark.parametrize("n", [2, 12])
 def test_neutral_voter_fixation(n: int) -> None:
     """With q = ½(said + heard) Q is a martingale, so that a word wins with the probability it starts from, at any N."""
     ends = exact_population(VOTER, n).absorption().set_index(closed_class="word")
     assert ends["probability"].sel(closed_class="A") == pytest.approx(0.3, abs=1e-9)
     assert ends["size"].values.tolist() == [1, 1] and ends.attrs["error"] < 1e-9
-
-
-def test_neutral_voter_of_three_words() -> None:
     start, said = [0.2, 0.3, 0.5], np.eye(3)
     outcomes = [(said[a] + said[b]) / 2 for a, b in itertools.product(range(3), repeat=2)]
     policy = meanfield.make_policy(np.array([start, *outcomes]), ["A", "B", "C"])
-    ends = exact_population(policy, 6).absorption().sortby("word")
-    np.testing.assert_allclose(ends["probability"], start, rtol=1e-9)
+    three = exact_population(policy, min(n, 6)).absorption().sortby("word")
+    np.testing.assert_allclose(three["probability"], start, rtol=1e-9)
 
 
-@pytest.mark.parametrize("n", [2, 3, 8, 13])
+@pytest.mark.parametrize("n", [3, 8])
 def test_agents_who_keep_their_first_word(n: int) -> None:
     """Everybody speaks once: Binomial(N, P(A)) say A for ever, and the time is that of collecting coupons in pairs."""
     exact = exact_population(SAYS_WHAT_IT_SAID, n)
@@ -250,23 +225,6 @@ def test_times_of_absorption_are_those_of_the_law() -> None:
         assert ends["mean_interactions_given"].values[c] == pytest.approx(mean, rel=1e-9)
 
 
-# --- finite-size theory ---
-
-
-@pytest.mark.parametrize("highest", [1, 2])
-@pytest.mark.parametrize(("policy", "sizes"), [(random_policy(2, 3, 1), [4, 6]), (random_policy(4, 2, 2), [4, 5])])
-def test_finite_size_theory_converges_at_its_orders(policy, sizes, highest) -> None:
-    """Mean and variance to order N^-(order + 1), mean field to order 1/N; one, two and four rounds."""
-    theory = meanfield.finite_size(policy, n_agents=sizes, times=np.array([2.0, 4.0, 8.0]), order=highest)
-    exact = [exact_population(policy, n).moments(rounds=[1, 2, 4]) for n in sizes]
-    orders = {}
-    for predicted, of in (("mean", "mean"), ("variance", "variance"), ("word_share", "mean")):
-        share = theory[predicted].broadcast_like(theory["mean"]).transpose(*theory["mean"].dims).values
-        errors = [np.abs(share[k] - exact[k][of].values).max() for k in range(2)]
-        orders[predicted] = np.log(errors[0] / errors[1]) / np.log(sizes[1] / sizes[0])
-    assert orders["mean"] > highest + 0.5 and orders["variance"] > highest + 0.5 and orders["word_share"] < 1.4
-
-
 # --- simulations ---
 
 
@@ -282,16 +240,11 @@ def share_p(exact: ExactPopulation, shares: np.ndarray, played: int, more: int =
 
 SIMULATED = {
     "voter": (VOTER, 6, None),
-    "says what it heard": (SAYS_WHAT_IT_HEARD, 6, None),
-    "strong": (STRONG_A, 8, None),
     "stubborn": (STUBBORN, 12, None),
-    "one end": (ONE_END, 5, None),
-    "no end": (NO_END, 7, None),
     "two agents": (NO_END, 2, None),
     "three words": (THREE_WORDS, 4, None),
     "two remembered": (TWO_REMEMBERED, 4, None),
     "zealots": (STRONG_A, 7, {"A": 1, "B": 2}),
-    "one zealot": (STUBBORN, 6, {"A": 1}),
     "mixed": (Population([NO_END, ONE_END], fractions=[0.5, 0.5]), 3, {"A": 1}, "B"),
 }
 
@@ -305,7 +258,6 @@ def simulated(request) -> tuple[ExactPopulation, xr.Dataset]:
     return exact_population(policy, n, **start), simulation.isel(n_agents=0)
 
 
-@pytest.mark.slow
 def test_simulated_word_share_has_the_exact_law(simulated) -> None:
     exact, simulation = simulated
     first, third = (simulation["word_share"].sel(round=played).values for played in (1, 3))
@@ -328,80 +280,10 @@ def test_other_conventions_have_the_exact_law(convention: str) -> None:
     assert consensus_p(simulation, exact_consensus_round(exact, 12, CONVENTIONS["004"])) < ALPHA
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", [VOTER, STRONG_A, STUBBORN, THREE_WORDS, TWO_REMEMBERED])
-def test_simulated_runs_end_where_they_should(policy) -> None:
-    n, runs = 4, 20_000
-    options = {"runs": runs, "seed": 23, "max_rounds": 300, "record_rounds": 300}
-    share = validation.simulate(policy, n_agents=n, **options)["word_share"].isel(n_agents=0, round=-1).values
-    ends = exact_population(policy, n).absorption()
-    assert ((share == 0) | (share == 1)).all()
-    law = ends.sortby("word")["probability"].values
-    assert ends["word"].values.tolist() != [MIXED] * len(law)
-    assert chi_square_p(share.sum(0), law) > ALPHA
-    shifted = law + 0.02 * (np.arange(len(law)) == law.argmin()) - 0.02 * (np.arange(len(law)) == law.argmax())
-    assert chi_square_p(share.sum(0), shifted) < ALPHA
-
-
 UNIFORM, ITSELF, NEIGHBOUR = range(3)
 
 
-@njit
-def played_by(pairing, q, n_agents, rounds, runs, seed):
-    """Q[first word] of runs with H = 1, W = 2 in which partners are chosen in one of three ways."""
-    np.random.seed(seed)  # noqa: NPY002
-    shares = np.empty(runs)
-    for run in range(runs):
-        states = np.zeros(n_agents, np.int64)
-        for _ in range(rounds * n_agents):
-            i = np.random.randint(n_agents)  # noqa: NPY002
-            j = (i + 1) % n_agents
-            if pairing == ITSELF:
-                j = np.random.randint(n_agents)  # noqa: NPY002
-            elif pairing == UNIFORM:
-                j = (i + 1 + np.random.randint(n_agents - 1)) % n_agents  # noqa: NPY002
-            a, b = int(np.random.random() >= q[states[i]]), int(np.random.random() >= q[states[j]])  # noqa: NPY002
-            states[i] = 1 + 2 * a + b
-            states[j] = 1 + 2 * b + a
-        shares[run] = q[states].mean()
-    return shares
-
-
-@pytest.mark.parametrize("policy", [STRONG_A, NO_END], ids=["strong", "no end"])
-@pytest.mark.parametrize(("pairing", "accepted"), [(UNIFORM, True), (ITSELF, False), (NEIGHBOUR, False)])
-def test_choice_of_partners_matters(policy, pairing: int, accepted: bool) -> None:
-    first = policy["q"].values[:, 0]
-    shares = played_by(pairing, first, 6, 3, 40_000, 7)
-    p = share_p(exact_population(policy, 6), np.stack([shares, 1 - shares], axis=1), 3)
-    assert (p > ALPHA) == accepted
-
-
-@pytest.mark.parametrize("state", range(5))
-def test_a_choice_probability_changed_by_three_percent_matters(state: int) -> None:
-    """Only counts of agents by state are compared, since the word shares themselves differ between policies."""
-    first = NO_END["q"].values[:, 0].copy()
-    first[state] += 0.03
-    n, runs = 7, 100_000
-    simulation = validation.simulate(NO_END, n_agents=n, runs=runs, seed=24, max_rounds=3, record_rounds=3)
-    shares = simulation["word_share"].isel(n_agents=0, round=3).values
-    true, changed = (exact_population(p, n) for p in (NO_END, first_word_policy(*first)))
-    assert (true.counts == changed.counts).all()
-    assert share_p(true, shares, 3) > ALPHA
-    observed_as_true = ExactPopulation(
-        true.population, n, true.counts, true.word_share, changed.transition, changed.success
-    )
-    assert share_p(observed_as_true, shares, 3) < ALPHA
-
-
 # --- conventions ---
-
-
-def test_numbers_of_agents_are_those_of_simulations() -> None:
-    population = Population([VOTER, STRONG_A], fractions=[0.5, 0.5], committed={"A": 0.25})
-    exact = exact_population(population, 8)
-    simulation = validation.simulate(population, n_agents=8, runs=1, seed=0, record_rounds=0)
-    assert [*exact.counts[0].sum(1), 2] == simulation["agents"].values.ravel().tolist()
-    np.testing.assert_allclose(exact.word_share[0], simulation["word_share"].values.ravel(), rtol=1e-14)
 
 
 def test_results_are_labelled_and_survive_files(tmp_path) -> None:
@@ -434,11 +316,9 @@ def test_too_many_configurations_are_refused_early() -> None:
     ("call", "message"),
     [
         (lambda: exact_population(NO_END, 1), "n_agents = 1: expected a whole number from 2 to 32767"),
-        (lambda: exact_population(NO_END, 5, committed={"C": 1}), "committed has the word 'C'"),
         (lambda: exact_population(NO_END, 5, committed={"A": 6}), "committed = .*: expected at most n_agents = 5"),
         (lambda: exact_population(NO_END, 5, max_configurations=0), "max_configurations = 0"),
         (lambda: exact_population(NO_END, 3).law(), "expected one of the two"),
-        (lambda: exact_population(NO_END, 3).law(rounds=1, interactions=3), "expected one of the two"),
         (lambda: exact_population(NO_END, 3).law(rounds=0.5), r"interactions = \[1.5\]: expected whole numbers"),
         (lambda: exact_population(NO_END, 3).law(interactions=-1), r"interactions = \[-1\]"),
         (

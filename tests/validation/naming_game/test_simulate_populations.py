@@ -17,7 +17,7 @@ import validation
 from _policies import random_policy
 from meanfield import InputError, Population
 from validation import simulate
-from validation.naming_game import CONVENTIONS, Convention
+from validation.naming_game import Convention
 
 POLICIES = [random_policy(seed) for seed in (0, 1)]
 
@@ -26,21 +26,17 @@ def q_of(policy: xr.Dataset) -> np.ndarray:
     return policy["q"].values
 
 
-def test_numbers_of_agents_are_told() -> None:
-    """One agent of each policy and one who always says a, all with memories of b only; the law is in test_exact.py."""
-    population, options = Population(POLICIES, fractions=[0.5, 0.5]), {"max_rounds": 1, "record_rounds": 0}
-    mixed = simulate(population, n_agents=3, runs=1, seed=4, committed={"a": 1}, initial="b", **options)
-    assert mixed["agents"].values.tolist() == [[1, 1, 1]]
-    assert mixed["agent_kind"].values.tolist() == ["random 0", "random 1", "committed to a"]
-    assert mixed["word_share"].values[0, 0, 0, 0] == pytest.approx(np.mean([q_of(p)[4, 0] for p in POLICIES] + [1]))
-
-
 def test_fractions_become_the_closest_whole_numbers() -> None:
     population = Population(POLICIES, fractions=[0.25, 0.75], committed={"b": 0.1})
     with pytest.warns(UserWarning, match=r"N = 10: 2 random 0 for 2\.25, .*; N = 25: .*, 2 committed to b for 2\.5$"):
         runs = simulate(population, n_agents=[10, 25, 1000], runs=1, seed=0, max_rounds=1)
     assert runs["agents"].values.tolist() == [[2, 7, 1], [6, 17, 2], [225, 675, 100]]
+    assert runs["agent_kind"].values.tolist() == ["random 0", "random 1", "committed to b"]
     assert runs.attrs["option_committed"] == "b:1,2,100"
+    options = {"runs": 2, "seed": 0, "max_rounds": 1, "record_rounds": 0, "initial": "b", "committed": {"a": 3}}
+    joined = simulate(POLICIES[0], n_agents=10, committed_are_extra=True, **options)
+    assert (joined["agents"].values.tolist(), joined["n_agents"].values.tolist()) == ([[10, 3]], [10])
+    assert joined["word_share"].values[0, 0, 0, 0] == pytest.approx((10 * q_of(POLICIES[0])[4, 0] + 3) / 13)
 
 
 @pytest.mark.parametrize(
@@ -70,24 +66,6 @@ def test_shares_that_whole_numbers_of_agents_change_are_told(play, unchecked_typ
         simulate(bound, n_agents=[20, 10_001], runs=1, seed=0, max_rounds=1)
 
 
-def test_extra_committed_agents_join() -> None:
-    runs = simulate(
-        POLICIES[0], n_agents=10, runs=2, seed=0, committed={"b": 3}, committed_are_extra=True, max_rounds=1
-    )
-    assert runs["agents"].values.tolist() == [[10, 3]]
-    assert runs["n_agents"].values.tolist() == [10]
-
-
-def test_a_mixture_of_one_policy_with_itself_changes_nothing() -> None:
-    options = {"n_agents": 20, "runs": 50, "seed": 3, "record_rounds": 5, "max_rounds": 20}
-    alone = simulate(POLICIES[0], **options)
-    itself = simulate(Population([POLICIES[0]] * 2, fractions=[0.3, 0.7]), **options)
-    np.testing.assert_array_equal(alone["word_share"], itself["word_share"])
-    np.testing.assert_array_equal(alone["consensus_round"], itself["consensus_round"])
-    nobody = simulate(POLICIES[0], **options, committed={"a": 0})
-    np.testing.assert_array_equal(alone["word_share"], nobody["word_share"])
-
-
 def test_large_populations_follow_the_rate_equation() -> None:
     """20 runs of 20,000 agents: within 4 standard errors of their mean at each round; a time half as fast is not."""
     population = Population(POLICIES, fractions=[0.4, 0.6], committed={"b": 0.2})
@@ -111,49 +89,7 @@ def test_starts_from_consensus_and_from_a_composition() -> None:
     assert shares.values[0, 0, 0, 0] == pytest.approx((q_of(policy)[1, 0] + q_of(policy)[4, 0]) / 2)
 
 
-def test_conventions_differ_in_what_they_ask_for() -> None:
-    """Agents who say a but for 4 %: two agree in 92 % of their interactions, 98 % is rare among 100, 90 % is not."""
-    policy = meanfield.make_policy(np.full(5, 0.96), ["a", "b"])
-    last = {"004": 4}
-    rate = {
-        name: simulate(policy, n_agents=100, runs=200, seed=0, convention=convention, max_rounds=last.get(name, 3))
-        for name, convention in {**CONVENTIONS, "own": Convention(0.9)}.items()
-    }
-    converged = {name: runs["consensus_round"].notnull().mean().item() for name, runs in rate.items()}
-    assert converged["own"] > 0.8
-    assert converged["001"] < 0.2
-    assert converged["004"] < 0.02
-    assert converged["001 strict"] == 0
-    assert rate["own"]["consensus_round"].min() == 3, "after three rounds, as its first test says"
-
-
-def test_consensus_with_percentages_is_exact() -> None:
-    assert [CONVENTIONS["001"].successes_needed(n) for n in (20, 24, 100)] == [57, 69, 285]
-    assert CONVENTIONS["001 strict"].successes_needed(24) == 72
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"committed": {"a": 6, "b": 6}}, "committed = .*: expected at most n_agents = 10"),
-        ({"committed": {"c": 1}}, "committed has the word 'c': expected some of a, b"),
-        ({"committed": {"a": -1}}, r"committed\['a'\] = -1"),
-        ({"committed": {"a": 0.5}}, r"committed\['a'\] = 0.5: expected a whole number"),
-        ({"committed_are_extra": True}, "committed_are_extra = True: expected numbers"),
-        ({"initial": "c"}, "initial = 'c': expected one of a, b"),
-        ({"initial": np.ones(5)}, "composition sums to 5"),
-        ({"convention": "002"}, "convention = '002': expected one of 004, 001, 001 strict"),
-    ],
-)
-def test_wrong_input_is_named(arguments: dict, message: str, unchecked_types: None) -> None:
-    with pytest.raises(InputError, match=message):
-        simulate(POLICIES[0], n_agents=10, runs=1, seed=0, **arguments)
-
-
-def test_fractions_and_numbers_of_committed_agents_exclude_each_other() -> None:
-    population = Population(POLICIES[0], committed={"a": 0.1})
-    with pytest.raises(InputError, match="beside a population with committed fractions"):
-        simulate(population, n_agents=10, runs=1, seed=0, committed={"a": 1})
+def test_a_convention_has_numbers_in_range() -> None:
     for wrong in ({"success_rate": 0.0}, {"success_rate": 0.9, "first_test": 2}):
         with pytest.raises(InputError, match=r"(success_rate|first_test) = "):
             Convention(**wrong)

@@ -10,7 +10,7 @@ import _exact_games
 import meanfield
 import validation
 from _exact_games import ExactGame
-from _metastable import alike, ends, follower
+from _metastable import follower
 from _policies import random_policy
 from meanfield import InputError
 from validation._engine.topology import graph_of
@@ -78,33 +78,6 @@ def test_edges_are_drawn_in_proportion_to_their_weights():
     chances = (np.where(other == np.arange(1000), 1.0, own) + np.bincount(other, 1 - own, 1000) * 1.0) / 1000
     chances -= np.where(other == np.arange(1000), 1 - own, 0.0) / 1000
     np.testing.assert_allclose(chances[np.argsort(ends[:, 0])], weights / weights.sum(), rtol=1e-9, atol=1e-15)
-
-
-@pytest.mark.parametrize("n_agents", [3, 24])
-def test_on_a_complete_graph_everybody_meets_everybody(n_agents):
-    def found(topology):
-        options = {"n_agents": n_agents, "runs": 20_000 if n_agents == 3 else 6000, "seed": 2, "max_rounds": 60}
-        return ends(validation.simulate(follower(0.02), topology=topology, **options), 3)
-
-    everybody = found(None)
-    for topology in (networkx.complete_graph(n_agents), lambda n, seed: networkx.complete_graph(n)):
-        assert alike(everybody, found(topology)) > UNLIKELY
-    fewer = networkx.cycle_graph(n_agents) if n_agents > 3 else networkx.path_graph(3)
-    assert alike(everybody, found(fewer)) < 1e-12, "control: fewer edges"
-
-
-def test_kinds_that_meet_are_a_complete_graph_with_weights():
-    """Twelve agents in each of two groups, of whom three in the first are committed."""
-    policy, first = follower(0.02), np.arange(24) < 12
-    pairs = np.argwhere(np.triu(np.ones((24, 24)), 1))
-    edges = np.column_stack([pairs, np.where(first[pairs[:, 0]] == first[pairs[:, 1]], 9, 1)])
-    options = {"n_agents": 24, "runs": 20_000, "seed": 2, "max_rounds": 60, "initial": "B", "convention": "001"}
-    committed = {"committed": {"A": 3}, "committed_nodes": [0, 1, 2]}
-    graph = ends(validation.simulate(policy, topology=edges, **committed, **options), 3)
-    for meets, close in (([[9.0, 1.0], [1.0, 9.0]], True), (np.ones((2, 2)), False)):
-        population = meanfield.Population([policy, policy], [0.5, 0.5], committed={"A": [0.25, 0.0]}, meets=meets)
-        p = alike(graph, ends(validation.simulate(population, **options), 3))
-        assert p > UNLIKELY if close else p < 1e-12
 
 
 def test_runs_depend_on_their_numbers_only():

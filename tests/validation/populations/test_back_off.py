@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from _real_populations import as_events, counts_table, real_log
+from _real_populations import N, counts_table, ordered_populations
 from meanfield import InputError, MemorySpace, make_policy
-from validation.naming_game import simulate
 from validation.naming_game._stopped_runs import Stop, play_real_runs, play_success_curves
-from validation.populations import choice_scores, cross_validate, empirical_policy, success_curves, validate
+from validation.populations import choice_scores, empirical_policy, success_curves, validate
 from validation.populations._back_off import BackOffPolicy
 from validation.populations._choices import NOTHING, Choices
 
@@ -71,36 +70,32 @@ def test_recovers_an_exchangeable_law_with_an_error_like_one_over_the_root_of_th
 
 
 def test_renamed_words_give_the_same_policy():
-    choices, permutation = few_choices(), np.array([3, 0, 5, 1, 2, 4])
+    """Words have their names in another order; without names no renaming of a memory makes a difference either."""
+    choices, permutation = few_choices(n=1000), np.array([3, 0, 5, 1, 2, 4])
 
     def renamed(words: np.ndarray) -> np.ndarray:
         return np.where(words == NOTHING, NOTHING, permutation[words])
 
-    other = choices._replace(memory=renamed(choices.memory), chosen=renamed(choices.chosen))
-    new = random_memories(np.random.default_rng(5), 200, 6, 5)
-    expected = BackOffPolicy(choices).probabilities(new)
-    np.testing.assert_allclose(BackOffPolicy(other).probabilities(renamed(new))[:, permutation], expected, atol=1e-5)
+    def given(policy: BackOffPolicy, memory: np.ndarray) -> np.ndarray:
+        return policy.probabilities(renamed(memory))[:, permutation]
+
+    new = random_memories(np.random.default_rng(5), 100, 6, 5)
+    named, nameless = BackOffPolicy(choices), BackOffPolicy(choices, names=False)
+    other = BackOffPolicy(choices._replace(memory=renamed(choices.memory), chosen=renamed(choices.chosen)))
+    np.testing.assert_allclose(given(other, new), named.probabilities(new), atol=1e-5)
+    np.testing.assert_allclose(given(nameless, new), nameless.probabilities(new), rtol=0, atol=1e-12)
+    assert np.abs(given(named, new) - named.probabilities(new)).max() > 1e-3
+    drawn = nameless.sample(1, 3)[0].function
+    expected = drawn(as_tuples(new))
+    np.testing.assert_allclose(drawn(as_tuples(renamed(new)))[:, permutation], expected, rtol=0, atol=1e-12)
 
 
 def test_names_of_words_matter_where_the_choices_say_so():
-    choices = few_choices(n=3000)
+    choices = few_choices(n=1500)
     first = choices.memory[:, -1, 0] == NOTHING
     policy = BackOffPolicy(choices._replace(chosen=np.where(first, 2, choices.chosen)))
     empty = np.full((1, 5, 2), NOTHING)
     assert policy.probabilities(empty)[0, 2] > 0.98
-
-
-def test_without_names_no_renaming_makes_a_difference():
-    choices, permutation = few_choices(n=1000), np.array([3, 0, 5, 1, 2, 4])
-    new = random_memories(np.random.default_rng(5), 100, 6, 5)
-    renamed = np.where(new == NOTHING, NOTHING, permutation[new])
-    nameless, named = BackOffPolicy(choices, names=False), BackOffPolicy(choices)
-    np.testing.assert_allclose(
-        nameless.probabilities(renamed)[:, permutation], nameless.probabilities(new), rtol=0, atol=1e-12
-    )
-    assert np.abs(named.probabilities(renamed)[:, permutation] - named.probabilities(new)).max() > 1e-3
-    drawn = nameless.sample(1, 3)[0].function
-    np.testing.assert_allclose(drawn(as_tuples(renamed))[:, permutation], drawn(as_tuples(new)), rtol=0, atol=1e-12)
 
 
 def test_with_much_data_it_is_the_tabulated_estimate():
@@ -120,16 +115,13 @@ def test_with_much_data_it_is_the_tabulated_estimate():
     np.testing.assert_allclose(found[often], tabulated["q"].values[often, 0], atol=0.01)
 
 
-@pytest.mark.parametrize(("committed", "initial"), [({}, None), ({"B": 3}, "A")])
-def test_lazy_runs_are_those_of_a_table(committed, initial):
-    policy = BackOffPolicy(few_choices(n=3000, n_words=3, length=2))
+def test_lazy_runs_are_those_of_a_table():
+    policy = BackOffPolicy(few_choices(n=1000, n_words=3, length=2))
     space = MemorySpace(3, 2)
-    for lazy in (policy.lazy(), *policy.sample(2, 3)):
-        q = lazy.function([space.memory(state) for state in range(space.n_states)])
-        where = 12, committed, initial, Stop(36, 33, 700), 5, np.arange(8)
-        for found, expected in zip(
-            play_real_runs(lazy, *where), play_real_runs(make_policy(q, WORDS[:3]), *where), strict=True
-        ):
+    for lazy in (policy.lazy(), *policy.sample(1, 3)):
+        table = make_policy(lazy.function([space.memory(state) for state in range(space.n_states)]), WORDS[:3])
+        where = 12, {"B": 3}, "A", Stop(36, 33, 700), 5, np.arange(8)
+        for found, expected in zip(play_real_runs(lazy, *where), play_real_runs(table, *where), strict=True):
             np.testing.assert_array_equal(found, expected)
 
 
@@ -154,7 +146,6 @@ def test_draws_are_policies_that_remember_their_answers():
     np.testing.assert_allclose(together, [first.function([memory])[0] for memory in memories], rtol=0, atol=1e-12)
     np.testing.assert_array_equal(together, policy.sample(1, 7)[0].function(memories))
     assert np.abs(second.function(memories) - together).max() > 0.01
-    assert simulate(first, n_agents=6, runs=2, seed=1, max_rounds=20)["consensus_round"].shape == (1, 2)
 
 
 def test_draws_lie_around_the_truth_as_they_should():
@@ -195,14 +186,14 @@ def test_rare_choices_keep_the_probability_that_their_number_leaves_open(errors)
 
 
 def test_words_that_were_never_said_stay_possible():
-    choices = few_choices(n=2000)
+    choices = few_choices(n=1000)
     policy = BackOffPolicy(choices.of(choices.chosen != 4))
     empty = np.full((1, 5, 2), NOTHING)
     assert 0 < policy.probabilities(empty)[0, 4] < 0.05
     assert np.isfinite(policy.log_probabilities(empty, np.array([4]))).all()
 
 
-@pytest.mark.parametrize(("n_words", "length"), [(2, 1), (26, 6), pytest.param(2, 31, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("n_words", "length"), [(26, 6), pytest.param(2, 31, marks=pytest.mark.slow)])
 def test_any_space_that_can_be_numbered(n_words, length):
     random = np.random.default_rng(0)
     memory = random_memories(random, 300, n_words, length)
@@ -215,61 +206,52 @@ def test_any_space_that_can_be_numbered(n_words, length):
 
 def test_refuses_what_it_cannot_do():
     choices = few_choices()
-    with pytest.raises(InputError, match="at least one"):
-        BackOffPolicy(choices.of(np.zeros(400, dtype=bool)))
-    with pytest.raises(InputError, match="2\\^63"):
-        BackOffPolicy(choices._replace(words=tuple(map(str, range(100)))))
+    for wrong, told in (
+        (choices.of(np.zeros(400, dtype=bool)), "at least one"),
+        (choices._replace(words=tuple(map(str, range(100)))), "2\\^63"),
+    ):
+        with pytest.raises(InputError, match=told):
+            BackOffPolicy(wrong)
     policy = BackOffPolicy(choices)
-    with pytest.raises(InputError, match="shape"):
-        policy.probabilities(np.zeros((3, 4, 2), dtype=int))
-    with pytest.raises(InputError, match="from 0 to 5"):
-        policy.probabilities(np.full((3, 5, 2), 6))
-    with pytest.raises(InputError, match="before the first"):
-        policy.probabilities(np.array([[(0, 0), (NOTHING, NOTHING), (0, 0), (0, 0), (0, 0)]]))
+    gap = [(0, 0), (NOTHING, NOTHING), (0, 0), (0, 0), (0, 0)]
+    for memory, told in (([[(0, 0)] * 4], "shape"), ([[(6, 6)] * 5], "from 0 to 5"), ([gap], "before the first")):
+        with pytest.raises(InputError, match=told):
+            policy.probabilities(np.array(memory))
 
 
-WORDS_OF_TEN = tuple("ABCDEFGHIJ")
+# Populations whose memories are too many for a table
 
 
-def strong(memory: np.ndarray, n_words: int) -> np.ndarray:
-    """Agents who agree soon."""
-    q = exchangeable(memory, n_words) ** 3
-    return q / q.sum(1, keepdims=True)
+@pytest.fixture
+def no_tables(monkeypatch):
+    monkeypatch.setattr("validation.populations._empirical_policy.MOST_STATES", 1)
 
 
-@pytest.fixture(scope="module")
-def ten_words():
-    """Runs of 10 words and H = 3, which make 1,010,101 memory states."""
-    random = np.random.default_rng(4)
-    rows = [row for run in range(24) for row in as_events(run, random, strong, 8, WORDS_OF_TEN, 3)]
-    return real_log(rows, 3, words=WORDS_OF_TEN)
-
-
-@pytest.mark.slow
-def test_runs_of_many_words_are_foretold_from_other_runs(ten_words):
-    table = cross_validate(ten_words, draws=8, runs=40)
-    assert table["quantity"].tolist() == ["majority word", "time"] * 2
-    assert set(table["verdict"]) == {"agrees"}
-    scores = choice_scores(ten_words).set_index("law")
-    assert (scores["gain_low"].drop("policy") > 0).all()
-
-
-@pytest.mark.slow
-def test_success_curves_are_foretold_from_other_runs(ten_words):
-    curves = success_curves(ten_words, rounds=6, draws=8, runs=40)
-    assert set(curves["fold"]) == {"1 of 2", "2 of 2"}
-    assert curves["p_value"].min() > 0.01
-    assert (curves["low"] <= curves["predicted"]).all()
-    assert (curves["predicted"] <= curves["high"]).all()
-
-
-@pytest.mark.slow
-def test_a_wrong_policy_of_many_words_is_noticed(ten_words):
-    counts = ten_words.choice_counts
-    planted = counts.assign(choice=np.where(counts["state"] == "", "A", counts["choice"]))
+@pytest.mark.usefixtures("no_tables")
+def test_right_policies_agree_with_their_runs_and_a_wrong_one_is_noticed():
+    real = ordered_populations(runs=12, committed=())
+    counts = real.choice_counts
+    planted = counts.assign(choice=np.where(counts["state"] == "", "B", counts["choice"]))
     right, wrong = (
-        validate(ten_words._replace(choice_counts=one), draws=4, runs=20).set_index("quantity")["verdict"]
+        validate(real._replace(choice_counts=one), draws=4, runs=40).set_index("quantity")["verdict"]
         for one in (counts, planted)
     )
-    assert right["majority word"] == "agrees"
-    assert wrong["majority word"] == "disagrees"
+    assert right.to_dict() == {"majority word": "agrees", "time": "agrees"}
+    assert "disagrees" in set(wrong)
+    scores = choice_scores(real).set_index("law")
+    assert (scores["gain"].drop("policy") > 0).all()
+
+
+def test_success_curves_are_means_by_round_of_the_runs_that_have_not_stopped():
+    real = ordered_populations(runs=12, committed=())
+    curves = success_curves(real, rounds=4, draws=5, runs=40)
+    assert (curves["low"] <= curves["predicted"]).all() and (curves["predicted"] <= curves["high"]).all()
+    assert curves["p_value"].min() > 0.01 and set(curves["fold"]) == {"1 of 2", "2 of 2"}
+    events = real.events.assign(success=real.events["said"].astype(str) == real.events["heard"].astype(str))
+    events["round"] = 1 + events["step"] // N
+    full = events.groupby(["run", "round"])["success"].agg(["mean", "size"]).query(f"size == {N}")["mean"]
+    for number, rows in curves.groupby("round"):
+        assert rows["runs"].sum() == len(full.xs(number, level="round"))
+        assert np.average(rows["observed"], weights=rows["runs"]) == pytest.approx(
+            full.xs(number, level="round").mean()
+        )

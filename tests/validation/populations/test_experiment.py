@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import meanfield
 from _real_populations import ordered_populations, real_log
-from meanfield import InputError
 from meanfield.datasets import RealPopulations
 from validation.populations._choices import Choices
 from validation.populations._experiment import Experiment
@@ -66,16 +64,6 @@ def test_memories_are_those_of_a_person_who_writes_them_down(log):
     np.testing.assert_array_equal(one.choices.counts(), Choices.of_table(log.choice_counts).counts())
 
 
-@pytest.mark.slow
-def test_published_choices_are_counted_as_upstream_counted_them(data_folder):
-    real = meanfield.datasets.ai_norms(data_folder / "ai_norms" / "llama31_data.zip")
-    for one in Experiment.all_of(real):
-        if len(one.words) == 2:
-            counted = real.choice_counts
-            mine = counted[(counted[["model", "options", "memory_length"]] == list(one.subject)).all(axis=1)]
-            assert (one.choices.counts() == Choices.of_table(mine).counts()).all()
-
-
 def test_imitations_keep_everything_but_the_words_of_free_agents():
     (one,) = Experiment.all_of(made_up("B"))
     q = np.random.default_rng(0).dirichlet([1, 1, 1], one.space.n_states)
@@ -101,8 +89,3 @@ def test_folds_hold_each_run_once_and_each_condition_evenly():
     again, others = dict(one.folds("run", 2, 1)), dict(other.folds("run", 2, 1))
     assert (again["1 of 2"] == dict(one.folds("run", 2, 1))["1 of 2"]).all()
     assert (again["1 of 2"] != others["1 of 2"]).any()
-
-
-def test_tables_without_order_are_refused():
-    with pytest.raises(InputError, match="populations has no events: expected runs in order, as in"):
-        Experiment.all_of(made_up()._replace(events=None))

@@ -18,7 +18,7 @@ from scipy.stats import binom, binomtest, norm
 import meanfield
 import validation
 from _labelled_calls import conformist
-from _policies import majority_policy, random_policy
+from _policies import random_policy
 from _refusals import refused
 from meanfield.toolbox import wilson_interval
 from validation.naming_game import simulated_bias
@@ -38,25 +38,15 @@ def needed(bias: float, **options: float) -> float:
     return power(bias, n_agents=24, runs=1, **options)["runs_needed"].item()
 
 
-@pytest.mark.parametrize("excluded", [Fraction(1, 2), Fraction(1, 4), Fraction(7, 8)])
-@pytest.mark.parametrize("level", [0.5, 0.9375, 0.95])
-def test_every_outcome_of_few_runs(excluded, level):
-    chance = Fraction(3, 5)
-    found = power_by_runs(float(chance), float(excluded), level, 0.0)
-    for runs in range(9):
-        ends = [sum(end) for end in product((0, 1), repeat=runs)]
-        exact = sum(chance**k * (1 - chance) ** (runs - k) for k in ends if called(k, runs, excluded, level))
-        assert found[runs] == pytest.approx(float(exact), abs=1e-14)
-
-
-def test_every_outcome_of_few_runs_some_without_consensus():
-    chance, undecided, half = 0.8, 0.3, Fraction(1, 2)
-    found = power_by_runs(chance, 0.5, LEVEL, undecided)
-    probability = {"win": (1 - undecided) * chance, "loss": (1 - undecided) * (1 - chance), "none": undecided}
-    for runs in range(9):
+@pytest.mark.parametrize("excluded", [Fraction(1, 2), Fraction(7, 8)])
+@pytest.mark.parametrize(("level", "undecided"), [(0.5, 0.0), (0.9375, 0.3), (0.95, 0.0)])
+def test_every_outcome_of_few_runs(excluded, level, undecided):
+    probability = {"win": (1 - undecided) * 0.8, "loss": (1 - undecided) * 0.2, "none": undecided}
+    found = power_by_runs(0.8, float(excluded), level, undecided)
+    for runs in range(8):
         exact = 0.0
         for ends in product(probability, repeat=runs):
-            if called(ends.count("win"), runs - ends.count("none"), half, LEVEL):
+            if called(ends.count("win"), runs - ends.count("none"), excluded, level):
                 exact += np.prod([probability[end] for end in ends])
         assert found[runs] == pytest.approx(exact, abs=1e-14)
 
@@ -96,11 +86,6 @@ def test_power_grows_with_bias_and_group_and_treats_both_words_alike():
     np.testing.assert_allclose(table["chance"], ndtr(table["kappa"] * np.sqrt(table["n_agents"])))
 
 
-def test_a_certain_winner_is_called_from_six_runs_on():
-    law = power_by_runs(1.0, 0.5, LEVEL, 0.0)
-    assert law[:8].tolist() == [0, 0, 0, 0, 0, 0, 1, 1] and fewest_runs(law, 0.8) == 6
-
-
 def test_the_runs_needed_are_enough_from_there_on():
     law = power_by_runs(float(ndtr(0.09 * np.sqrt(24))), 0.5, LEVEL, 0.0)
     enough = int(needed(0.09))
@@ -110,6 +95,8 @@ def test_the_runs_needed_are_enough_from_there_on():
     assert needed(0.09, wanted=0.9) > enough and needed(0.09, level=0.99) > enough
     assert enough < needed(0.09, undecided=0.3) == pytest.approx(enough / 0.7, rel=0.05)
     assert needed(0.001) == np.inf
+    certain = power_by_runs(1.0, 0.5, LEVEL, 0.0)
+    assert certain[:8].tolist() == [0, 0, 0, 0, 0, 0, 1, 1] and fewest_runs(certain, 0.8) == 6
 
 
 def test_small_biases_need_a_number_of_agents_in_all_runs():
@@ -134,11 +121,8 @@ def test_a_policy_gives_its_law():
 
 
 def test_several_in_a_list_or_from_a_generator():
-    policies = [conformist(), conformist()]
-    expected = power(policies[0], n_agents=24, runs=10)
-    for several in (policies, tuple(policies), (one for one in policies)):
-        table = power(several, n_agents=24, runs=10)
-        assert len(table) == 2 and table.iloc[[1]].reset_index(drop=True).equals(expected)
+    table = power((conformist() for _ in range(2)), n_agents=24, runs=10)
+    assert len(table) == 2 and table.iloc[[1]].reset_index(drop=True).equals(table.iloc[[0]])
     table = power((kappa for kappa in (0.1, 0.2)), n_agents=24, runs=iter([10, 20]))
     assert table["kappa"].tolist() == [0.1, 0.1, 0.2, 0.2] and table["runs"].tolist() == [10, 20] * 2
     assert power(np.array(0.1), n_agents=np.array(24), runs=np.array(10)).equals(power(0.1, n_agents=24, runs=10))
@@ -183,42 +167,36 @@ def test_simulated_runs_give_chances_and_undecided_runs(simulated):
     assert power(simulated.isel(pair=0).sel(n_agents=24), runs=20)["power"].tolist() == [exact[20]]
 
 
-def test_what_is_refused(simulated):
-    options = {"n_agents": 24}
-    with refused("n_agents = None: expected a whole number from 2"):
-        power(0.09)
-    with refused("bias = nan: expected a number"):
-        power([0.09, np.nan], **options)
-    with refused("bias = 'x': expected a number"):
-        power("x", **options)  # type: ignore[arg-type]
-    with refused("bias is empty: expected a number κ, or policies"):
-        power([], **options)
-    for runs, told in (([], "runs is empty"), (0, "runs = 0"), ([10, 10_001], "runs = 10001"), ("10", "runs = '10'")):
-        with refused(f"{told}: expected"):
-            power(0.09, runs=runs, **options)  # type: ignore[arg-type]
-    for name, wrong in (("level", 1), ("wanted", 0), ("undecided", 1), ("undecided", -0.1), ("against", np.inf)):
-        with refused(f"{name} = {wrong}"):
-            power(0.09, **options, **{name: wrong})
-    with refused("no group-size law of two .*: expected one with a law, or validation.naming_game.simulated_bias"):
-        power(random_policy(1), **options)
-    with refused("for more than two words the law needs two at least"):
-        power(random_policy(1, 3), **options)
-    with refused("bias was simulated: expected neither n_agents nor undecided"):
-        power(simulated, **options)
-    with refused("bias was simulated"):
-        power(simulated, undecided=0.1)
+@pytest.mark.parametrize(
+    ("bias", "options", "told"),
+    [
+        (0.09, {"n_agents": None}, "n_agents = None: expected a whole number from 2"),
+        ([0.09, np.nan], {}, "bias = nan: expected a number"),
+        ("x", {}, "bias = 'x': expected a number"),
+        ([], {}, "bias is empty: expected a number κ, or policies"),
+        (0.09, {"runs": []}, r"runs = \[\]: expected one number of runs or several different ones"),
+        (0.09, {"runs": [10, 10]}, r"runs = \[10, 10\]: expected one number of runs or several different ones"),
+        (0.09, {"runs": [10, 10_001]}, "runs = 10001: expected"),
+        (0.09, {"runs": "10"}, "runs = '10': expected"),
+        (0.09, {"level": 1}, "level = 1"),
+        (0.09, {"wanted": 0}, "wanted = 0"),
+        (0.09, {"undecided": 1}, "undecided = 1"),
+        (0.09, {"against": np.inf}, "against = inf"),
+        (random_policy(1), {}, "no group-size law of two .*: expected one with a law, or validation.naming_game.sim"),
+        (random_policy(1, 3), {}, "for more than two words the law needs two at least"),
+    ],
+)
+def test_what_is_refused(bias, options, told):
+    with refused(told):
+        power(bias, **{"n_agents": 24} | options)
+
+
+def test_what_is_refused_of_simulated_runs(simulated):
+    for options in ({"n_agents": 24}, {"undecided": 0.1}):
+        with refused("bias was simulated: expected neither n_agents nor undecided"):
+            power(simulated, **options)
     with refused("no simulated run of a/b that agrees, N = 6"):
         power(simulated.assign(no_consensus=simulated["no_consensus"] * 0 + 1))
-
-
-def test_a_noisy_convention_wins_runs_too():
-    q = majority_policy(3, 0.9)["q"].values.copy()
-    q[0] = 0.53, 0.47
-    policy = meanfield.make_policy(q, ["a", "b"])
-    law = meanfield.group_size_law(policy, n_agents=24)
-    planned = power(policy, n_agents=24, runs=10).iloc[0]
-    assert planned["word"] == "a" == law["strong_word"].item()
-    assert planned["chance"] == pytest.approx(law["probability"].item())
 
 
 def test_sentences():

@@ -1,6 +1,6 @@
 """Reaction models on graphs against exact chains, exit probabilities, exact correlations and pair approximations.
 
-Error budget: each of some 60 stochastic comparisons rejects a true statement with probability 1e-4 or less for an
+Error budget: each of some 40 stochastic comparisons rejects a true statement with probability 1e-4 or less for an
 arbitrary seed. Controls must be rejected by the same criterion.
 """
 
@@ -20,7 +20,7 @@ from validation import reactions
 
 UNLIKELY = 1e-4
 Z = 4.0  # two-sided 6e-5
-CONNECTED = [graph for graph in networkx.graph_atlas_g()[8:19] if networkx.is_connected(graph)]
+STAR = networkx.star_graph(3)
 WEIGHTED = networkx.Graph()
 WEIGHTED.add_weighted_edges_from([(0, 1, 0.2), (1, 2, 3.0), (2, 3, 1.0), (0, 2, 1.0)])
 
@@ -94,90 +94,67 @@ def configuration_p(rules, nodes, chances, runs=20_000, **options):
     return chisquare(counted, expected * counted.sum() / expected.sum()).pvalue
 
 
+@pytest.mark.parametrize("pick", ["edge", "agent"])
 @pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("graph", CONNECTED, ids=lambda graph: f"{graph.number_of_edges()} edges")
-def test_every_connected_graph_of_four_agents_has_the_law_of_its_exact_chain(graph, system):
+@pytest.mark.parametrize("graph", [STAR, WEIGHTED], ids=["star", "weighted"])
+def test_four_agents_have_the_law_of_their_exact_chain(graph, system, pick):
+    """Control: the other way to pick who meets whom."""
     rules, nodes = SYSTEMS[system]
-    for pick in ("edge", "agent"):
-        assert configuration_p(rules, nodes, pair_chances(graph, pick), topology=graph, pick=pick) > UNLIKELY
+    other = "agent" if pick == "edge" else "edge"
+    for one, fits in ((pick, True), (other, False)):
+        p = configuration_p(rules, nodes, pair_chances(graph, one), topology=graph, pick=pick)
+        assert (p > UNLIKELY) == fits
 
 
-def test_laws_of_other_picks_other_weights_and_the_other_order_are_told_apart():
-    star = CONNECTED[0] if max(dict(CONNECTED[0].degree).values()) == 3 else networkx.star_graph(3)
-    for rules, nodes in SYSTEMS.values():
-        assert configuration_p(rules, nodes, pair_chances(star, "agent"), topology=star) < UNLIKELY
-        for pick in ("edge", "agent"):
-            right = pair_chances(WEIGHTED, pick)
-            assert configuration_p(rules, nodes, right, topology=WEIGHTED, pick=pick) > UNLIKELY
-    nodes, reverse = SYSTEMS["voter"][1], {(j, i): p for (i, j), p in pair_chances(star, "agent").items()}
-    assert configuration_p(INVASION, nodes, reverse, topology=star, pick="agent") < UNLIKELY
-    assert configuration_p(VOTER, nodes, reverse, topology=star, pick="agent") < UNLIKELY
+def test_the_other_order_and_moves_of_pairs_are_told_apart():
+    nodes, reverse = SYSTEMS["voter"][1], {(j, i): p for (i, j), p in pair_chances(STAR, "agent").items()}
+    for model in (INVASION, VOTER):
+        assert configuration_p(model, nodes, reverse, topology=STAR, pick="agent") < UNLIKELY
     nodes = SYSTEMS["noisy voter"][1]
     interactions = NOISY.protocol()[0]  # moves alone as interactions: hubs move too often
     numbers = {k: nodes[name] for k, name in enumerate(NOISY.names)}
-    alone, paired = (
-        exact_law(rules, some, pair_chances(star, "edge"), 8)
-        for rules, some in ((NOISY, nodes), (interactions, numbers))
-    )
-    assert configuration_p(interactions, numbers, pair_chances(star, "edge"), topology=star) > UNLIKELY
+    chances = pair_chances(STAR, "edge")
+    alone, paired = (exact_law(*one, chances, 8) for one in ((NOISY, nodes), (interactions, numbers)))
+    assert configuration_p(interactions, numbers, chances, topology=STAR) > UNLIKELY
     assert 20_000 * ((alone - paired) ** 2 / paired).sum() > 100, "which the exact chains of other graphs tell apart"
 
 
-@pytest.mark.parametrize("n_agents", [3, 24])
 @pytest.mark.parametrize("system", ["epidemic", "naming game"])
-def test_on_a_complete_graph_everybody_meets_everybody(n_agents, system):
-    rules = SYSTEMS[system][0]
-    few = n_agents // 3
+def test_on_a_complete_graph_everybody_meets_everybody(system):
+    rules, n_agents, few = SYSTEMS[system][0], 24, 8
     counts = {"S": n_agents - few, "I": few} if system == "epidemic" else [n_agents - few, few, 0]
     absorbing = {"healthy": ["S"]} if system == "epidemic" else {"A": [0], "B": [1]}
 
     def ends(**options):
-        options |= {"runs": 20_000, "seed": 2, "max_rounds": 30, "absorbing": absorbing, "method": "agents"}
+        options |= {"runs": 10_000, "seed": 2, "max_rounds": 30, "absorbing": absorbing, "method": "agents"}
         runs = reactions.simulate(rules, counts, **options)
         late = np.minimum(np.nan_to_num(runs["absorbed_round"].values, nan=30) // 2, 10).astype(int)
         first = runs["final_count"].values[:, 0] * 11 // (n_agents + 1)
         return np.bincount(11 * first + late, minlength=121)
 
+    def alike(**options):
+        table = np.stack([everybody, ends(**options)])
+        return chi2_contingency(table[:, table.sum(0) > 10]).pvalue
+
     everybody = ends()
     for pick in ("edge", "agent"):
-        table = np.stack([everybody, ends(topology=networkx.complete_graph(n_agents), pick=pick)])
-        assert chi2_contingency(table[:, table.sum(0) > 10]).pvalue > UNLIKELY
-    other = networkx.cycle_graph(n_agents) if n_agents > 3 else networkx.path_graph(3)
-    table = np.stack([everybody, ends(topology=other)])
-    assert chi2_contingency(table[:, table.sum(0) > 10]).pvalue < UNLIKELY, "control: fewer edges"
+        assert alike(topology=networkx.complete_graph(n_agents), pick=pick) > UNLIKELY
+    assert alike(topology=networkx.cycle_graph(n_agents)) < UNLIKELY, "control: fewer edges"
 
 
-def exits(model, graph, hubs, pick, runs=4000):
-    """The share of runs that end with A of the hubs, and the shares by weights of 1, k and 1/k."""
-    degree = np.array([graph.degree[node] for node in graph])
-    counts = {"A": hubs, "B": len(graph) - hubs}
-    options = {"topology": graph, "pick": pick, "initial_nodes": {"A": "hubs"}, "absorbing": UNANIMOUS}
-    found = reactions.simulate(model, counts, runs=runs, seed=3, max_rounds=10**5, **options)
-    top = np.argsort(-degree, kind="stable")[:hubs]
-    shares = {power: (degree[top] ** power).sum() / (degree**power).sum() for power in (0.0, 1.0, -1.0)}
-    return (found["absorbed_group"] == "A").mean().item(), shares
-
-
-@pytest.mark.parametrize("graph", [networkx.star_graph(9), networkx.barabasi_albert_graph(40, 2, seed=1)], ids=str)
-def test_exit_probabilities_are_conserved_shares(graph):
+def test_exit_probabilities_are_conserved_shares():
     """Σ k_i A_i where the agent picked copies, Σ A_i where the edge is picked, Σ A_i / k_i where the other copies."""
-    hubs = 1 if len(graph) == 10 else 6
+    graph, hubs, runs = networkx.barabasi_albert_graph(20, 2, seed=1), 3, 3000
+    degree = np.array([graph.degree[node] for node in graph])
+    top = np.argsort(-degree, kind="stable")[:hubs]
+    options = {"topology": graph, "initial_nodes": {"A": "hubs"}, "absorbing": UNANIMOUS, "max_rounds": 10**5}
     for model, pick, power in ((VOTER, "agent", 1.0), (VOTER, "edge", 0.0), (INVASION, "agent", -1.0)):
-        won, shares = exits(model, graph, hubs, pick)
-        for one, share in shares.items():
-            z = (won - share) / np.sqrt(share * (1 - share) / 4000)
+        found = reactions.simulate(model, {"A": hubs, "B": 20 - hubs}, runs=runs, seed=3, pick=pick, **options)
+        won = (found["absorbed_group"] == "A").mean().item()
+        for one in (1.0, 0.0, -1.0):
+            share = (degree[top] ** one).sum() / (degree**one).sum()
+            z = (won - share) / np.sqrt(share * (1 - share) / runs)
             assert abs(z) < Z if one == power else abs(z) > Z, (pick, one, won, share)
-
-
-def test_consensus_on_a_complete_graph_takes_as_long_as_in_the_exact_chain():
-    n, half = 24, np.arange(1, 24)
-    rate = half * (n - half) / (n - 1)  # per unit of time, up and down
-    generator = np.diag(-2 * rate) + np.diag(rate[:-1], 1) + np.diag(rate[1:], -1)
-    mean = np.linalg.solve(generator, -np.ones(n - 1))[n // 2 - 1]
-    options = {"runs": 4000, "seed": 1, "max_rounds": 10**4, "topology": networkx.complete_graph(n)}
-    time = reactions.simulate(VOTER, {"A": 12, "B": 12}, absorbing=UNANIMOUS, **options)["absorbed_time"].values
-    assert abs(time.mean() - mean) < Z * time.std() / np.sqrt(4000)
-    assert abs(time.mean() - 1.1 * mean) > Z * time.std() / np.sqrt(4000), "control"
 
 
 def stationary_correlations(graph, pick, noise):
@@ -215,9 +192,9 @@ def test_noisy_voters_have_their_exact_variance_and_interfaces(pick):
     assert max(misses("edge" if pick == "agent" else "agent")) > Z, "control: the other pick"
 
 
-@pytest.mark.parametrize("degree", [3, 4, 8])
-def test_voters_on_random_regular_graphs_have_the_interfaces_of_walks_on_trees(degree):
+def test_voters_on_random_regular_graphs_have_the_interfaces_of_walks_on_trees():
     """Walks from neighbours on a tree never meet with probability (k - 2)/(k - 1), and half of those ends differ."""
+    degree = 4
     options = {"topology": networkx.random_regular_graph(degree, 5000, seed=1), "max_rounds": 12, "record_rounds": 12}
     found = reactions.simulate(VOTER, {"A": 2500, "B": 2500}, runs=20, seed=1, **options)
     density = found["interface_density"].isel(round=12).values
@@ -226,17 +203,13 @@ def test_voters_on_random_regular_graphs_have_the_interfaces_of_walks_on_trees(d
     assert abs(density.mean() - (degree - 1) / (2 * degree)) > error, "control"
 
 
-def lattice(length):
-    return networkx.convert_node_labels_to_integers(networkx.grid_2d_graph(length, length, periodic=True))
-
-
 def test_voters_on_a_cycle_have_the_domain_walls_of_glauber():
     """1963, J. Math. Phys. 4, 294: (I_0(2t) + I_1(2t)) e^(-2t) / 2 from states without order."""
     cycle = np.column_stack([np.arange(20_000), np.roll(np.arange(20_000), 1)])
-    options = {"topology": cycle, "runs": 50, "seed": 1, "max_rounds": 40, "record_rounds": 40}
+    options = {"topology": cycle, "runs": 30, "seed": 1, "max_rounds": 40, "record_rounds": 40}
     found = reactions.simulate(VOTER, {"A": 10_000, "B": 10_000}, **options)["interface_density"]
     time = np.array([1, 5, 40])
-    walls, error = found.mean("run")[time].values, Z * found.std("run")[time].values / np.sqrt(50)
+    walls, error = found.mean("run")[time].values, Z * found.std("run")[time].values / np.sqrt(30)
     assert (abs(walls - (ive(0, 2 * time) + ive(1, 2 * time)) / 2) < error).all()
     assert (abs(walls - (ive(0, 2.1 * time) + ive(1, 2.1 * time)) / 2) > error).all(), "control: another clock"
 
@@ -254,9 +227,10 @@ def test_domains_of_the_naming_game_grow_nearly_like_the_root_of_time():
         return np.log(density[800] / density[50]) / np.log(16)
 
     half = [20_000, 20_000, 0]
-    assert abs(slope(NAMING, half, lattice(200)) + 0.45) < 0.05
+    lattice = networkx.convert_node_labels_to_integers(networkx.grid_2d_graph(200, 200, periodic=True))
+    assert abs(slope(NAMING, half, lattice) + 0.45) < 0.05
     assert abs(slope(NAMING, half, networkx.cycle_graph(40_000)) + 0.5) < 0.05
-    assert slope(VOTER, half[:2], lattice(200)) > -0.2, "control: voters have no surface tension, 1/log t"
+    assert slope(VOTER, half[:2], lattice) > -0.2, "control: voters have no surface tension, 1/log t"
 
 
 @pytest.mark.slow
@@ -324,7 +298,6 @@ PATH = networkx.path_graph(4)
         ({"topology": networkx.path_graph(5)}, "topology has 5 nodes: expected one for each of 4 agents"),
         ({"topology": lambda n, seed: networkx.empty_graph(n)}, "topology has nodes without neighbours"),
         ({"topology": PATH, "method": "batches"}, "method = 'batches' beside a topology: expected 'agents'"),
-        ({"topology": PATH, "initial_nodes": [0, 1]}, "expected {state: nodes} with states of"),
         ({"topology": PATH, "initial_nodes": {"C": [0]}}, "expected {state: nodes} with states of"),
         ({"topology": PATH, "initial_nodes": {"A": [0]}}, "has 1 nodes: expected one for each of 2 agents in counts"),
         ({"topology": PATH, "initial_nodes": {"A": [0, 9]}}, "has .9.: expected nodes of the graph"),
@@ -334,10 +307,7 @@ PATH = networkx.path_graph(4)
         ({"topology": PATH, "node_groups": [0, 1]}, "node_groups has 2 labels: expected one for each of 4 nodes"),
         ({"topology": PATH, "node_groups": [0, 0, 1, 1]}, "node_groups without record_rounds"),
         ({"topology": PATH, "node_groups": {0: "a"}}, "node_groups lacks .1, 2, 3.: expected a label for each node"),
-        (
-            {"topology": PATH, "node_groups": [0.5, 1, 1, 1]},
-            "expected a label for each node, all strings or all whole numbers",
-        ),
+        ({"topology": PATH, "node_groups": [0.5, 1, 1, 1]}, "all strings or all whole numbers"),
     ],
 )
 def test_arguments_of_graphs_are_checked(options, complaint):

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.stats import beta, kendalltau, spearmanr
+from scipy.stats import kendalltau, spearmanr
 
 from meanfield import InputError
-from meanfield.toolbox import check_level, labelled, real_number, shown, stamp
+from meanfield.toolbox import check_level, exact_interval, labelled, real_number, shown, stamp
 from theory.flag_game._pictures.compatibility import Counting, crop_compatibility
 from theory.flag_game._pictures.drawing import SCALE, SIZES, small_picture
 from theory.flag_game._pictures.fields import check_country, places
@@ -216,12 +216,8 @@ def compare_with_probe(
     asked = every.isel(crop=[number[corner] for corner in corners])
     ideal = asked.sel(country=truth).values.round(DIGITS)
     right = counts.sel(country=truth).values
-    share, wrong = right / trials, trials - right
-    # Clopper and Pearson's interval has at least its level for any probability, here that of one crop by Bonferroni.
-    of_each = 1 - (1 - level) / len(right)
-    tail = (1 - of_each) / 2
-    low = np.where(right == 0, 0.0, beta.ppf(tail, np.maximum(right, 1), wrong + 1))
-    high = np.where(wrong == 0, 1.0, beta.isf(tail, right + 1, np.maximum(wrong, 1)))
+    share = right / trials
+    low, high = exact_interval(right, trials, 1 - (1 - level) / len(right))  # Bonferroni
     text = f"Clopper–Pearson interval of measured, {100 * level:g} % for all crops together"
     columns = {
         "measured": ("crop", share, "share of answers that are the truth"),

@@ -12,6 +12,7 @@ from meanfield import InputError
 from meanfield.toolbox import (
     check_level,
     check_memory,
+    different,
     expect,
     labelled,
     one_or_several,
@@ -256,11 +257,9 @@ def against_evidence(
     array([[0.4 , 0.23],
            [0.39, 0.17]])
     """
-    sizes = [whole_number("N", n, 2) for n in one_or_several(n_agents)]
+    sizes = different("n_agents", [whole_number("N", n, 2) for n in one_or_several(n_agents)])
     shares = [real_number("evidence", e, least=0, most=1) for e in one_or_several(evidence)]
-    for name, values in (("n_agents", sizes), ("evidence", shares)):
-        if not values or len(set(values)) < len(values):
-            raise InputError(f"{name} = {shown(values)}: expected different values, at least one")
+    different("evidence", shares)
     check_memory(64 * sum(sizes) * len(shares), f"n_agents = {shown(sizes)}", "fewer agents")
     given = read_runs(train, crops=crops)
     rows = [(n, round(ANSWERS * n * e), ANSWERS * n) for n in sizes for e in shares]

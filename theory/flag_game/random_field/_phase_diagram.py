@@ -9,7 +9,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError
-from meanfield.toolbox import check_memory, labelled, one_or_several, real_numbers, stamp, whole_number
+from meanfield.toolbox import check_memory, different, labelled, one_or_several, real_numbers, stamp, whole_number
 from theory.flag_game.random_field._field_law import FieldLaw
 from theory.flag_game.random_field._fixed_points import check_coupling
 
@@ -84,9 +84,7 @@ def phase_diagram(
     array([[0., 1.],
            [0., 1.]])
     """
-    sizes = [whole_number("n_agents", n, 1) for n in one_or_several(n_agents)]
-    if not sizes or len(set(sizes)) < len(sizes):
-        raise InputError(f"n_agents = {sizes}: expected one population size or several different ones")
+    sizes = different("n_agents", [whole_number("n_agents", n, 1) for n in one_or_several(n_agents)], "population size")
     samples, seed = whole_number("samples", samples, 1), whole_number("seed", seed, 0)
     couplings = np.atleast_1d(real_numbers(J, "J"))
     if couplings.ndim != 1 or couplings.size == 0:

@@ -48,7 +48,7 @@ function attractorFrom(population, points, s) {
   const said = saidIn(population.q, composition);
   const Q = said.map((free, word) => population.share * free + population.committed[word]);
   const place = points.findIndex((point) => distance(point.composition, composition) < SAME_ATTRACTOR);
-  const { status } = place < 0 ? stabilityOf(population, composition, Q) : points[place];
+  const status = place < 0 ? stabilityOf(population, composition, Q) : points[place].status;
   if (status === "unstable") return SADDLE;
   return status === "marginal" ? `marginal ${conventionOf(population, Q)}` : place;
 }

@@ -80,7 +80,7 @@ export function equilibriumDiagram({ rest, word, found, curves }) {
   );
   const halfway = withCommitted(rest, word, (1 - rest.committed[1 - word]) / 2);
   for (const corner of exactCorners(halfway)) {
-    const { status } = stabilityOf(halfway, corner.composition, corner.Q);
+    const status = stabilityOf(halfway, corner.composition, corner.Q);
     const share = [corner.Q[0], corner.Q[0]];
     stretches.push({ stable: status === "stable", c: [0, 1 - rest.committed[1 - word]], share });
   }
@@ -101,7 +101,7 @@ function stableInside(rest, response, word, logits, c) {
   const middle = (c[0] + c.at(-1)) / 2;
   const nearest = c.reduce((best, value, k) => (Math.abs(value - middle) < Math.abs(c[best] - middle) ? k : best), 0);
   const Q = wordShares(logits[nearest]);
-  return stabilityOf(withCommitted(rest, word, c[nearest]), response.composition(Q), Q).status === "stable";
+  return stabilityOf(withCommitted(rest, word, c[nearest]), response.composition(Q), Q) === "stable";
 }
 
 /**

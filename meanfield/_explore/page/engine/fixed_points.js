@@ -14,7 +14,7 @@ const ROUNDING = 1e-14; // of g, five times what is seen
 const CONSENSUS_SUCCESS_RATE = 0.98;
 
 /**
- * All fixed points by falling share of word 0: {Q, composition, convention, status, eigenvalue}. The convention is the
+ * All fixed points by falling share of word 0: {Q, composition, convention, status}. The convention is the
  * word on which the uncommitted agents agree, or null if they are mixed. An error where rounding hides every one.
  */
 export function fixedPoints(population) {
@@ -37,9 +37,9 @@ export function restingStates(population) {
   });
   points.sort((a, b) => b.Q[0] - a.Q[0]);
   const described = points.map(({ Q, branch, composition, mayBeStable = true }) => {
-    const { status, eigenvalue } = stabilityOf(population, composition, Q);
+    const status = stabilityOf(population, composition, Q);
     const sure = mayBeStable || status !== "stable" ? status : "marginal";
-    return { Q, branch, composition, convention: conventionOf(population, Q), status: sure, eigenvalue };
+    return { Q, branch, composition, convention: conventionOf(population, Q), status: sure };
   });
   return { points: described, stretches };
 }

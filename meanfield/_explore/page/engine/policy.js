@@ -3,7 +3,7 @@
 import { memorySpace } from "./memory.js";
 
 /** Little-endian float64 from base64. */
-export function decodedNumbers(text) {
+function decodedNumbers(text) {
   const bytes = Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
   const view = new DataView(bytes.buffer);
   return Float64Array.from({ length: bytes.length / 8 }, (_, i) => view.getFloat64(8 * i, true));

@@ -1,5 +1,5 @@
 // The response F(Q): what a population says whose agents have long heard the word share Q. It follows from stationary
-// laws of the chain of flows, by iterative aggregation and disaggregation.
+// distributions of the chain of flows, by iterative aggregation and disaggregation.
 //
 // All operations are sums of positive terms, so that entries have full relative accuracy however small they are.
 
@@ -21,11 +21,11 @@ export function wordShares(logit) {
 /** The responses of a population, one for each closed class of memories. */
 export function responses(population) {
   const { q, space } = population;
-  return closedClasses(q, space).map((flows) => responseOn(stationaryLaw(q, space, flows), population));
+  return closedClasses(q, space).map((flows) => responseOn(chainOf(q, space, flows), population));
 }
 
 function responseOn(chain, { share, committed }) {
-  const uncommitted = (Q, tolerance) => saidBy(flowLaw(chain, Q, tolerance));
+  const uncommitted = (Q, tolerance) => saidBy(stationary(chain, Q, tolerance));
   return {
     /** What the agents say who are not committed. */
     uncommitted,
@@ -34,28 +34,28 @@ function responseOn(chain, { share, committed }) {
       const free = uncommitted(Q, tolerance);
       return [share * free[0] + committed[0], share * free[1] + committed[1]];
     },
-    /** The stationary law p(Q) over all states. */
+    /** The stationary distribution p(Q) over all states. */
     composition(Q) {
       const x = new Float64Array(chain.space.nStates);
-      flowLaw(chain, Q).forEach((weight, flow) => x.set([weight * Q[0], weight * Q[1]], chain.space.nKept + 2 * flow));
+      stationary(chain, Q).forEach((weight, flow) => x.set([weight * Q[0], weight * Q[1]], chain.space.nKept + 2 * flow));
       return x;
     },
   };
 }
 
-/** What does not depend on the word share: the law of agents with the probabilities q on one closed class of flows. */
-function stationaryLaw(q, space, members) {
+/** What does not depend on the word share: agents with the probabilities q on one closed class of flows. */
+function chainOf(q, space, members) {
   const label = members.length > ELIMINATED_FLOWS ? ownWords(q, space) : null;
   return { space, members, said: saidNext(q, space), successors: flowSuccessors(space), label };
 }
 
-/** The stationary law of flows when partners say word 0 and 1 with the probabilities `heard`. */
-function flowLaw(chain, heard, tolerance = TOLERANCE) {
+/** The stationary distribution of flows when partners say word 0 and 1 with the probabilities `heard`. */
+function stationary(chain, heard, tolerance = TOLERANCE) {
   if (chain.label === null) return eliminated(chain, heard);
   return iterated(chain, heard, tolerance) ?? eliminated(chain, heard);
 }
 
-/** What agents say, [P(word 0), P(word 1)], from their law of flows. */
+/** What agents say, [P(word 0), P(word 1)], from their distribution of flows. */
 function saidBy(law) {
   const said = [everySecond(law, 0, law.length), everySecond(law, 1, law.length)];
   return said.map((one) => one / (said[0] + said[1]));
@@ -72,7 +72,7 @@ function everySecond(law, first, end) {
   return sum;
 }
 
-/** The law of flows by elimination on all flows of the class. */
+/** The distribution of flows by elimination on all flows of the class. */
 function eliminated(chain, heard) {
   const { said, successors, members } = chain;
   const n = members.length;
@@ -81,8 +81,8 @@ function eliminated(chain, heard) {
   const matrix = new Float64Array(n * n);
   members.forEach((flow, k) => {
     for (let i = 0; i < 4; i++) {
-      const chance = heard[i >> 1] * said[4 * flow + i];
-      if (chance > 0) matrix[k * n + place[successors[4 * flow + i]]] += chance;
+      const probability = heard[i >> 1] * said[4 * flow + i];
+      if (probability > 0) matrix[k * n + place[successors[4 * flow + i]]] += probability;
     }
   });
   const weights = new Float64Array(n);
@@ -93,7 +93,7 @@ function eliminated(chain, heard) {
 }
 
 /**
- * Writes the stationary law of a chain (n, n), which is overwritten. Diagonals are not read: a state is left at the sum
+ * Writes the stationary distribution of a chain (n, n), which is overwritten. Diagonals are not read: a state is left at the sum
  * of the other entries of its row. Source: Grassmann, Taksar and Heyman, Operations Research 33, 1107 (1985).
  */
 function eliminate(chain, law, first) {
@@ -121,7 +121,7 @@ function eliminate(chain, law, first) {
   for (let k = 0; k < n; k++) law[k] /= total;
 }
 
-/** The law of flows by cycles of `balance` and `sweep`, or null if they take longer than elimination. */
+/** The distribution of flows by cycles of `balance` and `sweep`, or null if they take longer than elimination. */
 function iterated(chain, heard, tolerance) {
   const { members, label } = chain;
   const nFlows = label.length;
@@ -146,7 +146,7 @@ function iterated(chain, heard, tolerance) {
   return null;
 }
 
-/** Rescales the weight of each aggregate to the stationary law of the chain between aggregates that `law` implies. */
+/** Rescales the weight of each aggregate to the stationary distribution of the chain between aggregates that `law` implies. */
 function balance({ said, successors, label }, law, heard, work) {
   const { chain, weight, inside } = work;
   const n = weight.length;

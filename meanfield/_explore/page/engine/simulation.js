@@ -12,7 +12,7 @@ const SUCCESS_PERCENT = 98;
  * A run before its first interaction. `start` is null for empty memories, or the share of agents who remember only word
  * 0, while all others remember only word 1.
  */
-export function newRun({ population, nAgents, start, seed, run = 0 }) {
+export function newRun({ population, nAgents, start, seed }) {
   const { q, space, committed } = population;
   const numbers = apportioned([1 - (committed[0] + committed[1]), ...committed.filter((part) => part > 0)], nAgents);
   const firm = [0, 1].filter((word) => committed[word] > 0);
@@ -37,7 +37,7 @@ export function newRun({ population, nAgents, start, seed, run = 0 }) {
     kind,
     kept: Int32Array.from({ length: space.nStates }, (_, state) => keptMemory(space, state)),
     limits: thresholds(q),
-    stream: seededStream(seed, nAgents, run),
+    stream: seededStream(seed, nAgents, 0),
     rejectFirst: HALF % nAgents,
     rejectSecond: HALF % (nAgents - 1),
     played: 0, // whole rounds
@@ -50,7 +50,7 @@ export function newRun({ population, nAgents, start, seed, run = 0 }) {
 }
 
 /** Whole numbers that sum to `total`, closest to its fractions: largest remainders. */
-export function apportioned(fractions, total) {
+function apportioned(fractions, total) {
   const exact = fractions.map((fraction) => fraction * total);
   const numbers = exact.map((value) => Math.floor(value + 1e-9));
   const missing = total - numbers.reduce((sum, number) => sum + number, 0);
@@ -145,7 +145,7 @@ function endRound(run) {
   run.agreements[run.played % ROUNDS_AVERAGED].fill(0);
 }
 
-/** The chance that a random agent says word 0. */
+/** The probability that a random agent says word 0. */
 function shareOf(states, kind, q) {
   let sum = 0;
   for (let agent = 0; agent < states.length; agent++) {

@@ -9,13 +9,12 @@ const MOST_STEPS = 90; // of the QR algorithm, for one eigenvalue
 const EPSILON = 2 ** -52;
 
 /**
- * 'stable', 'unstable' or 'marginal', and the real part of the leading eigenvalue, per unit of time, of a composition x
- * of full memories at which all agents say Q. The eigenvalue is known to a thousandth: enough to tell its sign.
+ * 'stable', 'unstable' or 'marginal': a composition x of full memories at which all agents say Q, by the real part of
+ * the leading eigenvalue, per unit of time. It is known to a thousandth: enough to tell its sign.
  */
 export function stabilityOf(population, x, Q) {
   const eigenvalue = spectralAbscissa(flowJacobian(population, x, Q), population.space.nFlows, tells) - 1;
-  const status = Math.abs(eigenvalue) <= MARGINAL ? "marginal" : eigenvalue < 0 ? "stable" : "unstable";
-  return { status, eigenvalue };
+  return Math.abs(eigenvalue) <= MARGINAL ? "marginal" : eigenvalue < 0 ? "stable" : "unstable";
 }
 
 /** Whether an eigenvalue is known well enough to tell on which side of 1 it is. */
@@ -66,7 +65,7 @@ function spectralAbscissa(product, size, settled) {
   let before = NaN;
   for (const most of SUBSPACES) {
     const h = krylov(product, size, Math.min(most, size));
-    const now = Math.max(...hessenbergEigenvalues(h).map(([real]) => real));
+    const now = Math.max(...hessenbergEigenvalues(h));
     if (h.length < most || settled(now, before)) return now;
     before = now;
   }
@@ -74,7 +73,7 @@ function spectralAbscissa(product, size, settled) {
 }
 
 /**
- * The eigenvalues [real, imaginary] of an upper Hessenberg matrix, an array of rows: QR with Wilkinson's shifts.
+ * The real parts of the eigenvalues of an upper Hessenberg matrix, an array of rows: QR with Wilkinson's shifts.
  * Source: Golub and Van Loan, Matrix Computations, chapter 7.
  */
 function hessenbergEigenvalues(h) {
@@ -86,7 +85,7 @@ function hessenbergEigenvalues(h) {
     let start = end;
     while (start > 0 && size(start, start - 1) > EPSILON * (size(start, start) + size(start - 1, start - 1))) start--;
     if (start === end) {
-      values.push([re[end][end], im[end][end]]);
+      values.push(re[end][end]);
       [end, steps] = [end - 1, 0];
       continue;
     }

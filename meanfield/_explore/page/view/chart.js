@@ -88,7 +88,7 @@ function seriesOf({ colour: name, width = 2, dash }) {
   return { stroke: colour(name), width, dash, points: { show: false }, spanGaps: true, pxAlign: 0 };
 }
 
-/** Paints on a chart, in units of its axes: {line, circle, band}. */
+/** Paints on a chart, in units of its axes: {line, circle, band, arrow}. */
 export function brush(plot) {
   const { ctx } = plot;
   const ratio = devicePixelRatio;
@@ -102,8 +102,6 @@ export function brush(plot) {
     ctx.restore();
   };
   return {
-    ratio,
-    at,
     line(points, name, width = 2, dash = []) {
       clipped(() => {
         ctx.strokeStyle = colour(name);

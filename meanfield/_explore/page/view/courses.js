@@ -5,7 +5,7 @@ import { listed, percent, quoted, say, shown, word } from "./text.js";
 
 const STEPS = 400;
 const TOLD = [0.1, 0.5, 1]; // of the rounds shown, where the sentence tells the share
-export const TIME_PER_ROUND = 2;
+const TIME_PER_ROUND = 2;
 
 /** Times for this many rounds: each of them has two units of time. */
 export function timesFor(rounds) {

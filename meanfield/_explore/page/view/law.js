@@ -1,4 +1,4 @@
-// The group-size law: which convention, and how surely, against the number of agents.
+// The group-size law: which convention wins, and with what probability, against the number of agents.
 
 import { brush, Chart, wholePercent } from "./chart.js";
 import { digits, percent, quoted, say, shown, subscript, whole, word } from "./text.js";
@@ -21,7 +21,7 @@ export class Law {
     Object.assign(this, { found, nAgents: settings.agents });
     const known = !Number.isNaN(found.kappa);
     const end = found.strong === null ? "the stronger side" : quoted(words[found.strong]);
-    this.chart.label("agents in the group", `chance of ${end}`);
+    this.chart.label("agents in the group", `probability of ${end}`);
     this.chart.show([SIZES, SIZES.map((size) => (known ? normalCdf(found.kappa * Math.sqrt(size)) : null))]);
     this.chart.element.hidden = !known;
     const whyNot = `No law of group size is known here: ${found.reason}.`;
@@ -56,20 +56,20 @@ function powers(size) {
 }
 
 function sentence(words, { kappa, critical, strong }, { agents }) {
-  const chance = normalCdf(kappa * Math.sqrt(agents));
+  const probability = normalCdf(kappa * Math.sqrt(agents));
   const end = strong === null ? "the stronger side" : word(words, strong);
   if (kappa === Infinity) return ["From empty memories agents only ever say ", end, ", in groups of every size."];
   return [
     `Groups of ${whole(agents)} who start with empty memories end at `,
     end,
-    " with a chance of ",
-    shown("chance", chance, percent(chance)),
+    " with a probability of ",
+    shown("probability", probability, percent(probability)),
     ", as the bias is κ\u00a0=\u00a0",
     shown("kappa", kappa, digits(kappa, 4)),
     ". From N",
     subscript("c"),
     "\u00a0=\u00a0",
     shown("critical-size", critical, whole(Math.max(critical, 2))),
-    " agents on the chance is 99 % or more.",
+    " agents on the probability is 99 % or more.",
   ];
 }

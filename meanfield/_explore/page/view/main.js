@@ -138,7 +138,7 @@ function showRun(run, roundEnded) {
     shown("round", run.played, whole(run.played)),
     " rounds, a random one says ",
     word(words(), 0),
-    " with a chance of ",
+    " with a probability of ",
     shown("run-share", share, percent(share)),
     ".",
     ...ending,
@@ -181,7 +181,7 @@ function showControls(policy) {
       ? "from the measured log-probabilities, averaged over the orders in which the prompt names the words"
       : "from the given ones, q to the power measured temperature / temperature, normalised again",
   );
-  text("provenance", `${entries[settings.policy].name}, SHA-256 of words and chances ${entries[settings.policy].hash}`);
+  text("provenance", `${entries[settings.policy].name}, SHA-256 of words and probabilities ${entries[settings.policy].hash}`);
 }
 
 function setRange(id, value, shownText) {

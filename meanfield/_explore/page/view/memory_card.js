@@ -16,9 +16,9 @@ export class MemoryCard {
     this.slider.max = String(space.length);
     this.slider.value = String(pairs.length);
     this.count.textContent = `${pairs.length} of ${space.length}`;
-    const chance = q[2 * state];
-    this.bar.style.width = `${100 * chance}%`;
-    say(this.sentence, ...sentence(words, pairs, chance));
+    const probability = q[2 * state];
+    this.bar.style.width = `${100 * probability}%`;
+    say(this.sentence, ...sentence(words, pairs, probability));
     if (this.drawn !== `${words}|${pairs.length}`) this.build(words);
     this.drawn = `${words}|${pairs.length}`;
     [...this.list.querySelectorAll("select")].forEach((select, i) => (select.value = String(pairs[i >> 1][i & 1])));
@@ -59,10 +59,11 @@ export class MemoryCard {
   }
 }
 
-function sentence(words, pairs, chance) {
-  const end = [" says ", word(words, 0), " next with a chance of ", shown("memory-chance", chance, percent(chance))];
+function sentence(words, pairs, probability) {
+  const told = shown("memory-probability", probability, percent(probability));
+  const end = [" says ", word(words, 0), " next with a probability of ", told];
   const other = [", and ", word(words, 1), " otherwise."];
   if (!pairs.length) return ["An agent who has met nobody yet", ...end, ...other];
-  const told = pairs.map(([own, partner]) => `${quoted(words[own])} to ${quoted(words[partner])}`).join(", ");
-  return [`An agent who remembers saying ${told}, the last meeting last,`, ...end, ...other];
+  const said = pairs.map(([own, partner]) => `${quoted(words[own])} to ${quoted(words[partner])}`).join(", ");
+  return [`An agent who remembers saying ${said}, the last meeting last,`, ...end, ...other];
 }

@@ -10,7 +10,6 @@ export class Player {
   constructor(tell) {
     this.tell = tell;
     this.playing = false;
-    this.frames = 0;
   }
 
   /** A new run before its first meeting, which ends after this many rounds. */
@@ -50,7 +49,6 @@ export class Player {
     if (!this.playing) return;
     const seconds = Math.min(Math.max(now - this.before, 0) / 1000, LONGEST_FRAME);
     this.before = now;
-    this.frames++;
     const left = (this.rounds - this.run.played) * this.run.nAgents - this.run.inRound;
     this.owed = Math.min(this.owed + seconds * this.speed * this.run.nAgents, MOST_MEETINGS, left);
     const meetings = Math.floor(this.owed);

@@ -1,6 +1,6 @@
 // Sentences with numbers in them. Words come from users, so all text goes into the page as text.
 
-/** Fills an element with parts: texts, and nodes from `shown`, `word` and `strong`. */
+/** Fills an element with parts: texts, and nodes from `shown` and `word`. */
 export function say(element, ...parts) {
   element.replaceChildren(...parts.flat());
 }
