@@ -68,7 +68,8 @@ def test_trajectory_of_all_lexicons(rule: str) -> None:
     start[-1] = committed
     solved = solve_ivp(lambda _, x: np.einsum("ijk,i,j", change, x, x), (0, 10), start, "DOP853", rtol=1e-9, atol=1e-11)
     x = solved.y[:, -1]
-    game = open_vocabulary(4, accepts=accepts, rule=rule, lead=lead, committed=committed, times=[0.0, 10.0]).isel(time=1)
+    options = {"lead": lead, "committed": committed, "times": [0.0, 10.0]}
+    game = open_vocabulary(4, accepts=accepts, rule=rule, **options).isel(time=1)
     held = np.array([len(agent.lexicon) for agent in agents])
     has = np.array([0 in agent.lexicon for agent in agents])
     assert game["said"].item() == pytest.approx((x * has / held).sum(), abs=1e-7)
