@@ -7,4 +7,5 @@ from policy_extraction.flag_game._memory_conflict import probe_memory_conflict a
 from policy_extraction.flag_game._play import play as play
 from policy_extraction.flag_game._prompts import FLAG_GAME_002 as FLAG_GAME_002
 from policy_extraction.flag_game._prompts import FlagGamePrompts as FlagGamePrompts
+from policy_extraction.flag_game._prompts import load_prompts as load_prompts
 from policy_extraction.flag_game._stand_in import StandIn as StandIn

@@ -1,20 +1,22 @@
-"""The prompts of the flag game as data, with their lines about social evidence."""
+"""The prompts of the flag game: as data, in TOML files, and their lines about social evidence."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import string
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import Any
 
 from meanfield import InputError
 from policy_extraction._toolbox.texts import check_name
 from policy_extraction.prompts._slots import check_slots
-from policy_extraction.prompts._toml import packaged_toml
+from policy_extraction.prompts._toml import NUMBERS, TEXT, TEXTS, YES_OR_NO, check_layout, packaged_toml, read_toml
 
 ALLOWED = "Allowed countries: "
 SLOTS = {
@@ -28,6 +30,12 @@ SLOTS = {
 
 TASKS = tuple(SLOTS)
 OWN_KEYS = {"statement": {"model_identity"}, "decision": {"influential_agent_ids"}}
+LAYOUT: dict[str, Any] = {
+    "name": TEXT,
+    "retry": TEXT,
+    "susceptibility": {"bounds": NUMBERS, "message": TEXTS, "decision": TEXTS},
+    **{task: {"lists_countries": YES_OR_NO, "system": TEXT, "user": TEXT, "schemas": TEXTS} for task in TASKS},
+}
 
 
 @dataclass(frozen=True)
@@ -39,9 +47,9 @@ class Task:
     system
         System message, without slots.
     user
-        User message in the notation of `string.Template`, where a plain dollar sign is ``$$``. ``$schema`` is the form
-        of the answer, ``$memory`` what the agent remembers, ``$reports`` what others told it, and ``$model`` its name.
-        ``${allowed}`` and ``${susceptibility}`` are whole lines, or nothing. It needs all slots of the published one.
+        User message in the notation of `string.Template`. ``$schema`` is the form of the answer, ``$memory`` what the
+        agent remembers, ``$reports`` what others told it, and ``$model`` its name. ``${allowed}`` and
+        ``${susceptibility}`` are whole lines, or nothing.
     schemas
         Text of ``$schema`` for the bandwidths m = 1, 2 and 3; an answer needs exactly its keys.
     lists_countries
@@ -76,7 +84,7 @@ class Task:
 
 @dataclass(frozen=True)
 class FlagGamePrompts:
-    """All prompts of the game; prompts of one's own are `FLAG_GAME_002` with parts replaced, as in the example.
+    """All prompts of the game.
 
     Attributes
     ----------
@@ -102,8 +110,7 @@ class FlagGamePrompts:
     --------
     >>> from dataclasses import replace
     >>> from policy_extraction.flag_game import FLAG_GAME_002
-    >>> message = replace(FLAG_GAME_002.message, system="You see part of a flag.")
-    >>> milder = replace(FLAG_GAME_002, name="milder", message=message, retry="Please try again: $problem.")
+    >>> milder = replace(FLAG_GAME_002, name="milder", retry="Please try again: $problem.")
     >>> print(milder.message.text(("France", "Peru"), m=1, memory='{"country": "Peru"}'))
     All players are identifying the same underlying flag.
     You always see the same private crop.
@@ -161,8 +168,47 @@ class FlagGamePrompts:
         return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
 
 
-def _published() -> FlagGamePrompts:
-    table = packaged_toml("flag_game_002.toml")
+def load_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
+    """Read prompts from a TOML file with the layout of `policy_extraction/prompts/templates/flag_game_002.toml`.
+
+    The file has the texts `name` and `retry`; a table for each of `message`, `statement`, `decision`, `observer` and
+    `manager`, with `system`, `user`, the list `schemas` for m = 1, 2 and 3, and `lists_countries`; and the table
+    `susceptibility` with `bounds` and the lists of lines `message` and `decision`. `FlagGamePrompts` explains them. A
+    user message needs all its slots: ``$memory``, ``${allowed}`` and ``$schema``; ``${susceptibility}`` in `message`
+    and `decision`; ``$model`` in `statement`; ``$reports`` in `decision` and `manager`. `retry` needs ``$problem``. A
+    plain dollar sign is written ``$$``. Source of the game: [002] Appendix D.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    The `prompts` of `policy_extraction.flag_game.play`, `probe_memory_conflict` and `StandIn`.
+
+    Raises
+    ------
+    InputError
+        If the file can't be read; if a key is missing, unknown or of a wrong type; or if slots, the keys of the schemas
+        or the number of lines are wrong.
+
+    See Also
+    --------
+    play : a game with the prompts
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> from policy_extraction.flag_game import FLAG_GAME_002, load_prompts
+    >>> load_prompts(files("policy_extraction.prompts") / "templates" / "flag_game_002.toml") == FLAG_GAME_002
+    True
+    """
+    return _checked(read_toml(path, "the prompts"), str(path))
+
+
+def _checked(table: dict[str, Any], source: str) -> FlagGamePrompts:
+    check_layout(table, LAYOUT, source)
     ladder = table["susceptibility"]
     tasks = {
         task: Task(
@@ -178,5 +224,6 @@ def _published() -> FlagGamePrompts:
     return FlagGamePrompts(table["name"], table["retry"], **tasks)
 
 
-FLAG_GAME_002 = _published()
+PUBLISHED = "flag_game_002.toml"
+FLAG_GAME_002 = _checked(packaged_toml(PUBLISHED), PUBLISHED)
 """The published prompts, 'flag-game-002/1'."""

@@ -18,11 +18,12 @@ import pytest
 from scipy.stats import binomtest
 
 import validation
+from _prompt_files import PACKAGED, changed
 from _refusals import refused
 from meanfield import InputError, StorageError, load, save
 from meanfield.toolbox import UnparsedError
 from policy_extraction._toolbox.json_replies import ReplyError
-from policy_extraction.flag_game import FLAG_GAME_002, StandIn, play, probe_memory_conflict
+from policy_extraction.flag_game import FLAG_GAME_002, StandIn, load_prompts, play, probe_memory_conflict
 from policy_extraction.flag_game._asking import parse_reply
 from policy_extraction.flag_game._prompts import SLOTS, TASKS
 from theory.flag_game import png
@@ -117,8 +118,12 @@ def test_without_alpha_nothing_is_said_about_social_evidence(protocol):
 # Prompts of one's own
 
 
-def test_the_published_prompts_are_those_of_earlier_logs():
+def test_the_published_prompts_are_a_file_and_those_of_earlier_logs(tmp_path):
+    assert load_prompts(PACKAGED / "flag_game_002.toml") == FLAG_GAME_002
     assert FLAG_GAME_002.sha256 == "b64cb0a84b2ef8694f2e78789b8283ab8958051169bc7d026951cba309e07395"
+    wrong = changed(PACKAGED / "flag_game_002.toml", tmp_path, ("lists_countries = true", "lists_countries = 1"))
+    with refused("message.lists_countries = 1, expected true or false"):
+        load_prompts(wrong)
 
 
 REWORDED = (

@@ -55,7 +55,10 @@ def data() -> xr.Dataset:
 
 @pytest.fixture(scope="module")
 def fit(data: xr.Dataset) -> xr.Dataset:
-    return mechanism1.fit(data, free=FREE, start=START, starts=1, runs=2000, bootstrap=4, seed=1)
+    """With as few draws in the climb as in the search, so that one program serves both."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("theory.flag_game.mechanism1._fit.SLOTS", FEWER)
+        return mechanism1.fit(data, free=FREE, start=START, starts=1, runs=2000, bootstrap=4, seed=1)
 
 
 # --- gradients ---
@@ -77,6 +80,7 @@ def test_surrogate_is_near_the_simulator() -> None:
 ALL, ROUNDS, UNEVEN = Coordinates.of(PARAMETERS, APPENDIX_E), 5, (2, 7, 30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_derivatives_of_the_surrogate_are_those_of_its_differences(seed: int) -> None:
     """In all parameters, anywhere, at sizes that leave slots idle; quantiles are interpolated: kinks."""

@@ -87,6 +87,7 @@ def test_every_parameter_has_a_prior() -> None:
     Coordinates.of(PARAMETERS, replace(APPENDIX_E)).parameters(np.array([PRIOR[name][0] for name in PARAMETERS]))
 
 
+@pytest.mark.slow
 def test_derivatives_in_reverse_are_those_forward() -> None:
     """NUTS needs them; slots that no agent fills must not spoil them."""
     coordinates = Coordinates.of(["J", "mean_R"], APPENDIX_E)

@@ -20,21 +20,18 @@ def test_two_are_a_pair(agree):
 
 def played(size, agree, beta, start, rounds, seed):
     """Fractions of A, B and both after so many rounds, by the rules. A word is a bit; committed agents come last."""
-    random = np.random.default_rng(seed)
-    n_agents = sum(start)
-    held = np.repeat([1, 2, 3, 1], start)
-    firm = np.arange(n_agents) >= sum(start[:3])
+    random, enough = np.random.default_rng(seed), any if agree == "union" else all
+    n_agents, n_free, held = sum(start), sum(start[:3]), np.repeat([1, 2, 3, 1], start).tolist()
     groups = random.integers(n_agents, size=(2 * rounds * n_agents, size))
-    groups = groups[(np.diff(np.sort(groups), axis=1) > 0).all(1)][: rounds * n_agents]
-    for speaker, *hearers in groups:
-        members = [speaker, *hearers]
-        word = held[speaker] if held[speaker] < 3 else random.integers(1, 3)
-        knows = [held[one] & word > 0 for one in hearers]
-        if (any if agree == "union" else all)(knows) and random.random() < beta:
-            held[members] = np.where(firm[members], held[members], word)
-        else:
-            held[hearers] = np.where(firm[hearers], held[hearers], held[hearers] | word)
-    return np.array([np.mean((held == k) & ~firm) for k in (1, 2, 3)])
+    groups = groups[(np.diff(np.sort(groups), axis=1) > 0).all(1)][: rounds * n_agents].tolist()
+    coins, agreeing = random.integers(1, 3, len(groups)).tolist(), (random.random(len(groups)) < beta).tolist()
+    for (speaker, *hearers), coin, agrees in zip(groups, coins, agreeing, strict=True):
+        word = held[speaker] if held[speaker] < 3 else coin
+        success = agrees and enough(held[one] & word for one in hearers)
+        for one in (speaker, *hearers) if success else hearers:
+            if one < n_free:
+                held[one] = word if success else held[one] | word
+    return np.array([held[:n_free].count(k) for k in (1, 2, 3)]) / n_agents
 
 
 @pytest.mark.parametrize("agree", RULES)

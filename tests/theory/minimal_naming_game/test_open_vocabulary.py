@@ -68,7 +68,8 @@ def test_trajectory_of_all_lexicons(rule: str) -> None:
     start[-1] = committed
     solved = solve_ivp(lambda _, x: np.einsum("ijk,i,j", change, x, x), (0, 10), start, "DOP853", rtol=1e-9, atol=1e-11)
     x = solved.y[:, -1]
-    game = open_vocabulary(4, accepts=accepts, rule=rule, lead=lead, committed=committed, times=[0, 10]).isel(time=1)
+    options = {"lead": lead, "committed": committed, "times": [0.0, 10.0]}
+    game = open_vocabulary(4, accepts=accepts, rule=rule, **options).isel(time=1)
     held = np.array([len(agent.lexicon) for agent in agents])
     has = np.array([0 in agent.lexicon for agent in agents])
     assert game["said"].item() == pytest.approx((x * has / held).sum(), abs=1e-7)
@@ -81,7 +82,7 @@ def test_twenty_words_against_simulation() -> None:
     first = 4010
     initial = [first, *[(n - first) // 19] * 18]
     initial.append(n - sum(initial))
-    when = [5, 10, 15, 20, 25]
+    when = [5.0, 10.0, 15.0, 20.0, 25.0]
     options = {"n_words": words, "initial": initial, "accepts": accepts, "record_rounds": 25}
     runs = minimal_naming_game.simulate(n, runs=12, seed=1, max_rounds=25, **options)
     found = runs["single_share"].isel(word=0).sel(round=when)
@@ -105,7 +106,7 @@ def test_many_words_move_the_critical_line() -> None:
     ("n_words", "options", "message"),
     [
         (5, {"lead": 0.1, "committed": 0.1}, "lead and committed without times: expected times beside it"),
-        (5, {"times": [2, 1]}, r"times = .*: expected increasing times from 0 on"),
+        (5, {"times": [2.0, 1.0]}, r"times = .*: expected increasing times from 0 on"),
         (10**6, {"accepts": (0.1, 0)}, r"n_words = 1000000 .* expected 3000 at most"),
         (5, {"accepts": (0, 0.1)}, r"accepts = .0, 0.1.: expected π > 0"),
     ],

@@ -127,12 +127,10 @@ def assert_in_the_document(points: xr.Dataset, label: str) -> None:
     assert len(rows) == points.sizes["fixed_point"] and set(rows) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("label", "behaviour", "agents"),
-    [
-        pytest.param("no smoking", "smoking", AGENTS, marks=pytest.mark.slow),
-        ("tipping, nobody an entrepreneur", "tipping", ordinary(AGENTS)),
-    ],
+    [("no smoking", "smoking", AGENTS), ("tipping, nobody an entrepreneur", "tipping", ordinary(AGENTS))],
 )
 def test_the_document_has_the_fixed_points(label: str, behaviour: str, agents: tuple[NormAgent, ...]) -> None:
     assert_in_the_document(fixed_points(behaviour, agents=agents, starts=4), label)

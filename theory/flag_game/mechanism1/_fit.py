@@ -125,7 +125,7 @@ def fit(
     --------
     theory.flag_game.summary : the parameters as a table
     theory.flag_game.evidence.fit : copying among anchored agents, which forecasts runs that it has not seen
-    fit_copying : a simpler model of the same data, with the same criteria
+    theory.flag_game.mechanism1.fit_copying : a simpler model of the same data, with the same criteria
     validation.flag_game.simulate : runs with the result
 
     Examples
