@@ -397,11 +397,12 @@ def test_a_game_is_one_program_for_all_values_of_its_arrays():
 def test_derivatives_of_a_trajectory():
     times, start = jnp.linspace(0.0, 5.0, 4), composition_of(game_of(A))
 
-    def shares(a):
+    def shares(a, start):
         game = game_of(a)
         return core.trajectory(game, start, times, observe=lambda x: core.word_share(game, x), rtol=1e-10).observed
 
-    check_gradients(shares, A, rtol=1e-4)
+    check_gradients(lambda a: shares(a, start), A, rtol=1e-4)
+    check_gradients(lambda start: shares(A, start), start, rtol=1e-4)
 
 
 def test_eigenvalues_of_fast_reactions_and_of_several_species():

@@ -9,6 +9,7 @@ import pytest
 from jax.tree_util import Partial
 
 import meanfield
+from _exact_chains import ExactChain
 from meanfield import ReactionModel, core, escape_path, lifetime
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
@@ -90,6 +91,44 @@ def test_epidemics_last_as_in_the_closed_form(meet):
     assert slope == pytest.approx(float(jax.grad(closed)(R)), rel=1e-4)
 
 
+PAIRS = {"A + U": "2 A", "B + U": "2 B", "A + B": "2 U", "A": "U", "B": "U"}
+
+
+@pytest.mark.slow
+def test_in_two_dimensions_it_is_that_of_exact_chains():
+    """Two opinions and doubt, by the rate of errors. The control leaves out the prefactor."""
+
+    def model(errors):
+        alone = [lambda x: 0.4 * x["B"] ** 2, lambda x: 0.4 * x["A"] ** 2]
+        rules = [*PAIRS.items(), ("U", "A"), ("U", "B"), ("A", "U"), ("B", "U")]
+        return ReactionModel.from_rules(rules, [1.0, 1, 1, *4 * [errors], *alone], states=[*"ABU"])
+
+    def exact(errors, n_agents):
+        attractor = escape_path(model(errors), fixed_point=0)["composition"].values[0]
+        chain = ExactChain(model(errors), [n_agents])
+        ours, theirs = np.argsort(-attractor[:2])
+        return np.log(2 * chain.first_passage(attractor, chain.counts[:, ours] <= chain.counts[:, theirs]))
+
+    errors, sizes = 0.18, np.array([45, 90])
+    arrays = model(errors).game
+    varied = np.flatnonzero(arrays[3] == len(arrays[0]))  # moves alone, at the rate of errors
+    assert np.allclose(arrays[4][varied], errors)
+    driven = jnp.array([0, 1]), jnp.array([2, 2])
+
+    def game(errors):
+        pairs = core.ReactionGame(*arrays[:4], jnp.asarray(arrays[4]).at[varied].set(errors), *arrays[5:7])
+        return core.RateGame(pairs, *driven, lambda x: 0.4 * x[1::-1] ** 2)
+
+    path = escape_path(model(errors), fixed_point=0)
+
+    barrier = jax.grad(lambda errors: core.action(game(errors), path))(errors)
+    prefactor = jax.grad(lambda errors: core.log_lifetime(game(errors), path, 0.0))(errors)
+    chains = np.array([(exact(errors + STEP, n) - exact(errors - STEP, n)) / (2 * STEP) for n in sizes])
+    off = (prefactor + sizes * barrier) / chains - 1
+    assert abs(off[1]) < 0.6 * abs(off[0]) and abs(off[1]) < 2e-3
+    assert abs(sizes[1] * barrier / chains[1] - 1) > 3 * abs(off[1]), "the control"
+
+
 class Family:
     """Agents who follow the words that they hold, of whom a few may always say B.
 
@@ -123,6 +162,27 @@ class Family:
         return float(slope @ self.direction), float(jnp.linalg.norm(slope) * np.linalg.norm(self.direction))
 
 
+class ThreeWords(Family):
+    """Agents who remember one interaction: whoever heard another word than it said says the third, but for errors."""
+
+    def __init__(self, seed):
+        random, space = np.random.default_rng(seed), meanfield.MemorySpace(3, 1)
+        self.theta, self.direction = np.array([3.0, 0.2, 0.1]), random.standard_normal(3)
+        self.rules = np.zeros((space.n_states, 3))
+        for i in range(1, space.n_states):
+            ((own, partner),) = space.memory(i)
+            kept = {own, partner} - {2}
+            self.rules[i, min(kept) if len(kept) == 1 else 2] = 1.0
+        self.whims = random.standard_normal(self.rules.shape)
+
+    def game(self, theta):
+        bias = theta[1] * jnp.array([1.0, 0, 0])
+        return core.WordGame(jax.nn.softmax(theta[0] * self.rules + bias + theta[2] * self.whims, axis=-1))
+
+    def population(self, theta):
+        return meanfield.make_policy(np.array(self.game(theta).q), ["A", "B", "neither"])
+
+
 @cache
 def slope_found_anew(family, start):
     above, below = (family.path(family.theta + sign * STEP * family.direction, start) for sign in (1, -1))
@@ -130,7 +190,10 @@ def slope_found_anew(family, start):
 
 
 WHIMSICAL = Family(2, seed=0)
-SLOW = [(Family(2), None), (Family(2), 0), (WHIMSICAL, 0), (Family(3, seed=2), 0), (Family(3, seed=2), None)]
+SLOW = [
+    *((Family(2), None), (Family(2), 0), (WHIMSICAL, 0), (Family(3, seed=2), 0), (Family(3, seed=2), None)),
+    (ThreeWords(0), 0),
+]
 
 
 @pytest.mark.parametrize(

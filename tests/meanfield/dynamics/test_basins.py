@@ -136,3 +136,14 @@ def test_continuum_of_fixed_points_does_not_end_in_a_list_of_starts():
 def test_wrong_input_is_named(arguments, message):
     with pytest.raises(meanfield.InputError, match=message):
         meanfield.basins(**{"policy": random_policy(1), **arguments})
+
+
+@pytest.mark.slow
+def test_three_words_have_basins_of_random_starts():
+    space = meanfield.MemorySpace(3, 1)
+    repeat = np.array(
+        [[1 / 3] * 3, *(np.eye(3)[b] * 0.97 + 0.01 for _, b in (space.memory(i)[0] for i in range(1, 10)))]
+    )
+    basins = meanfield.basins(meanfield.make_policy(repeat, ["a", "b", "c"]), family="dirichlet", starts=16)
+    np.testing.assert_allclose(basins["word_share"], [[1 / 3] * 3], atol=1e-6)
+    assert basins["fraction"].values.tolist() == [1.0]

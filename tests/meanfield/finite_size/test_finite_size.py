@@ -86,6 +86,35 @@ def test_progress_is_shown_where_it_is_asked_for(call, name, capsys):
     assert f"{name}: " in capsys.readouterr().err
 
 
+def beside_a_fold(fraction):
+    """Two policies and committed agents, of whom too many have let the attractor of the other word vanish."""
+    mixed = [follower(0.03, empty=0.6), follower(0.2)]
+    return meanfield.Population(mixed, fractions=[0.6, 0.4], committed={"B": fraction})
+
+
+@pytest.mark.slow
+def test_noise_that_is_not_weak_is_told():
+    """Where a vanished attractor holds groups back they spread more than twice as widely as the law says."""
+    held, free, options = beside_a_fold(0.1), beside_a_fold(0.4), {"runs": 400, "seed": 1, "record_rounds": 16}
+    with pytest.warns(UserWarning, match=r"is up to 1 at N = 20, 0\.46 at N = 100, .*simulate") as told:
+        law = finite_size(held, n_agents=[1000, 100, 20], times=[0.0, 32.0])
+    assert len(told) == 1 and law.attrs["attractors"].startswith("mostly B")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        finite_size(held, times=[0.0, 32.0])
+        weak = [finite_size(held, n_agents=1000, times=[0.0, 32.0]), finite_size(free, n_agents=20, times=[0.0, 32.0])]
+    for population, n_agents, predicted, least, most in (
+        (held, 20, law, 2, 4),
+        (held, 100, law, 1.8, 4),
+        (held, 1000, weak[0], 0.85, 1.15),
+        (free, 20, weak[1], 0.85, 1.15),
+    ):
+        runs = validation.simulate(population, n_agents=n_agents, max_rounds=16, **options)
+        spread = runs["word_share"].sel(word="A", round=16).std("run").item()
+        variance = predicted["variance"].sel(word="A", time=32, n_agents=n_agents).item()
+        assert least < spread / variance**0.5 < most
+
+
 def epidemic(infection, recovery):
     return meanfield.ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [infection, recovery])
 

@@ -140,6 +140,18 @@ def test_kappa_of_all_pairs_of_gpt_4o(published, pair):
 
 
 @pytest.mark.slow
+def test_kappa_is_the_limit_of_large_populations(published):
+    """{woman, man}, N = 1,600: 300,000 runs give κ to 7e-5, which tells 0.02586 from 0.0262."""
+    from scipy.special import ndtri
+
+    from validation import simulate
+
+    words = simulate(published.sel(model="gpt-4o", pair="woman/man"), n_agents=1600, runs=300_000, seed=7)
+    chance = (words["consensus_word"] == "woman").mean().item()
+    assert ndtri(chance) / 40 == pytest.approx(KAPPA["woman/man"], abs=2e-4)
+
+
+@pytest.mark.slow
 def test_attractor_that_is_approached_slowly_is_reached():
     """Agents who said B and twice heard A leave this memory once in 1,000 choices, so the end takes 10,000 units."""
     space = MemorySpace(2, 2)

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import log_ndtr, ndtr
 
 import validation
+from _policies import relabelled
 from meanfield import Population, group_size_law, make_policy
 from meanfield._finite_size.sectors import RAYS
 from meanfield._finite_size.several_attractors import Crossing, Several
@@ -58,6 +59,15 @@ def test_chances_of_three_words_are_those_of_simulated_populations(name):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILY)
+def test_chances_of_three_words_in_200_000_runs(name):
+    policy = follow(*FAMILY[name])
+    law = group_size_law(policy, n_agents=[24, 100])["word_probability"].values
+    for chances, n_agents, error in zip(law, (24, 100), (0.009, 0.007), strict=True):
+        np.testing.assert_allclose(chances, simulated(policy, n_agents, 200_000), atol=error)
+
+
+@pytest.mark.slow
 def test_chances_of_four_words():
     policy = follow([0.1, -0.1, 0.05, 0.2], [0, 0.1, 0, -0.05], words=list("ABCD"))
     law = group_size_law(policy, n_agents=[24, 100])["word_probability"].values
@@ -71,6 +81,17 @@ def test_chances_of_a_population_with_committed_agents():
     population = Population([follow(*FAMILY["one leads"]), follow([0, 0, 0.2])], [0.6, 0.4], committed={"A": 0.05})
     law = group_size_law(population, n_agents=[100])
     np.testing.assert_allclose(law["word_probability"].values[0], simulated(population, 100, 40_000), atol=0.02)
+
+
+@pytest.mark.slow
+def test_words_may_come_in_any_order():
+    policy = follow(*FAMILY["one leads"])
+    order = [2, 0, 1]
+    ours, theirs = (group_size_law(one, n_agents=[24, 400]) for one in (policy, relabelled(policy, order)))
+    theirs = theirs.isel(word=order)
+    np.testing.assert_allclose(theirs["word_kappa"], ours["word_kappa"], rtol=1e-4)
+    np.testing.assert_allclose(theirs["word_probability"], ours["word_probability"], atol=3e-3)
+    assert ours["strong_word"].item() == theirs["strong_word"].item() == "B"
 
 
 def test_words_that_are_alike_have_the_same_chance(monkeypatch):
@@ -94,6 +115,14 @@ def test_a_word_that_is_never_said_leaves_the_law_of_the_others():
     chances = theirs["probability"].values
     np.testing.assert_allclose(theirs["word_probability"], np.stack([1 - chances, chances], 1), rtol=1e-12)
     np.testing.assert_allclose(theirs["word_kappa"], [theirs["kappa"].item(), 0], rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_the_next_order_of_a_small_kappa_of_three_words_is_that_of_two():
+    ours = group_size_law(follow([0, 0.004, -60]), n_agents=[24], order=2)
+    theirs = group_size_law(follow([0, 0.004], [0, 0], words=["A", "B"]), n_agents=[24], order=2)
+    assert theirs["kappa"].item() < 0.01
+    np.testing.assert_allclose(ours["correction"], theirs["correction"], rtol=1e-2, atol=1e-4)
 
 
 @pytest.mark.slow

@@ -15,6 +15,62 @@ from meanfield._population.mixture import Mixture
 from meanfield.toolbox import space_of
 
 
+def planted(random, H):
+    """A policy whose Jacobian at the consensus on 'a' has the eigenvalues μ - 1 with μ^H = Σ_j γ_j μ^{H-j}, and zeros.
+
+    Who has said 'b' within memory says 'a'. Who has not says 'b' with probability β_j where the only 'b' was heard j
+    interactions ago, so that a 'b' is answered after j interactions with probability γ_j = β_j Π_{i<j} (1 - β_i). What
+    is said in memories with more of 'b' is of second order.
+    """
+    own, partner = memories(2, H)
+    beta = 10 ** random.uniform(-16, 0, size=H) * (random.random(H) < 0.7)
+    says_b = np.where((own == 1).any(1), 0.0, random.random(len(own)) * (random.random(len(own)) < 0.5))
+    heard = (partner == 1).sum(1)
+    says_b[heard == 0] = 0.0
+    single = (heard == 1) & ~(own == 1).any(1) & (own[:, -1] >= 0)
+    says_b[single] = beta[(partner[single] == 1).argmax(1)]
+    exact = [flint.fmpq(*float(b).as_integer_ratio()) for b in beta]
+    return meanfield.make_policy(np.column_stack([1 - says_b, says_b]), ["a", "b"]), exact
+
+
+def perron_root(beta, bits=1200):
+    """The positive root of μ^H = Σ_j γ_j μ^{H-j}, which leads, by bisection in exact numbers; 0 where all γ are 0."""
+    gamma, left = [], flint.fmpq(1)
+    for b in beta:
+        gamma.append(b * left)
+        left *= 1 - b
+    if not any(gamma):
+        return 0.0
+    low, high = flint.fmpq(0), flint.fmpq(1)
+    with flint.ctx.workprec(bits):
+        for _ in range(400):
+            middle = (low + high) / 2
+            total = sum(g / middle ** (j + 1) for j, g in enumerate(gamma))
+            low, high = (middle, high) if total > 1 else (low, middle)
+        return float(flint.arb(low).mid())
+
+
+def errors_of_planted(number, seed):
+    """True and reported errors of the leading eigenvalue, for planted policies with H = 2 to 5."""
+    true, reported = np.empty((2, number))
+    for i in range(number):
+        random = np.random.default_rng([seed, i])
+        policy, beta = planted(random, 2 + i % 4)
+        space = space_of(policy)
+        x = meanfield.consensus(policy, "a").values[None]
+        found = leading_eigenvalues(meanfield.Population(policy).mixture, x, space)
+        true[i] = abs(found.values[0] + 1 - perron_root(beta))
+        reported[i] = found.errors[0]
+    return true, reported
+
+
+@pytest.mark.slow
+def test_a_thousand_planted_eigenvalues_are_within_the_reported_error():
+    true, reported = errors_of_planted(1000, seed=2)
+    assert (true <= reported + 4e-16).all()
+    assert (reported < 1e-6).mean() >= 0.95
+
+
 @pytest.mark.usefixtures("unchecked_types")
 def test_float64_alone_misses_almost_defective_eigenvalues():
     """The control: Arnoldi iteration in float64 is wrong in the second or third digit for nucleus-filtered policies."""

@@ -13,11 +13,13 @@ from typing import Any
 import flint
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import meanfield
 from _battery import memories
 from _policies import majority_policy
 from meanfield._fixed_points import points as module
+from meanfield.toolbox import space_of
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
 BITS = 200
@@ -177,6 +179,54 @@ def test_a_wrong_error_of_g_is_noticed(monkeypatch, rounding):
     monkeypatch.setattr(module, "ROUNDING", rounding)
     with pytest.raises(AssertionError):
         check_all(0, range(9, 13), 0.2)
+
+
+def share_said(policy, logit):
+    """log(f_0/f_1) of agents who hear the first word with probability Q, by elimination in many digits."""
+    space, q = space_of(policy), policy["q"].values
+    n = space.n_full
+    full = q[space.offset(space.memory_length) :].tolist()
+    rows = [[flint.arb(one) / (flint.arb(a) + b) for one in (a, b)] for a, b in full]
+    Q = [1 / (1 + (-logit).exp()), 1 / (1 + logit.exp())]
+    balance = [[flint.arb(-(i == j)) for i in range(n)] for j in range(n)]
+    for i, own, partner in itertools.product(range(n), (0, 1), (0, 1)):
+        balance[(4 * i + 2 * own + partner) % n][i] += rows[i][own] * Q[partner]
+    balance[-1] = [flint.arb(1)] * n
+    p = flint.arb_mat(balance).solve(flint.arb_mat([[0]] * (n - 1) + [[1]]))
+    said = [sum((p[i, 0] * row[w] for i, row in enumerate(rows)), flint.arb(0)) for w in (0, 1)]
+    return (said[0] / said[1]).log()
+
+
+def all_words_majority(H, error):
+    own, partner = memories(2, H)
+    lead = np.sign((own == 0).sum(1) + (partner == 0).sum(1) - (own == 1).sum(1) - (partner == 1).sum(1))
+    return meanfield.make_policy(np.array([[error, 1 - error], [0.5, 0.5], [1 - error, error]])[1 + lead], ["a", "b"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("H", [2, 3])
+def test_majority_of_own_and_heard_words_close_to_its_pitchfork(H):
+    """Agents who follow their own words too: the sign of g beside 1/2 tells the side of the pitchfork."""
+
+    def rises(error):
+        beside = flint.arb("1e-30")
+        return float((share_said(all_words_majority(H, error), beside) - beside) / beside)
+
+    with flint.ctx.workprec(BITS):
+        critical: Any = brentq(rises, 0.01, 0.4, xtol=1e-16)
+        for decade, side in itertools.product(range(3, 15), (1, -1)):
+            policy = all_words_majority(H, critical + side * 10.0**-decade)
+            inner, _, found = solved(policy)
+            if found.unresolved:
+                assert decade > 9 and len(found.roots) == 1
+                continue
+            assert len(found.roots) == (1 if side > 0 else 3)
+            assert (np.sign(found.slopes) == [[-1], [-1, 1, -1]][side < 0]).all()
+            for place, error, slope in zip(found.roots, found.errors, found.slopes, strict=True):
+                for end in (place - error, place + error):
+                    assert (float(share_said(policy, flint.arb(end)) - end) > 0) == ((end > place) == (slope > 0))
+            status = ["stable"] if side > 0 else ["stable", "unstable", "stable"]
+            assert decade > 6 or inner["stability"].values.tolist() == status
 
 
 @pytest.mark.parametrize("H", [3, pytest.param(5, marks=pytest.mark.slow)])

@@ -8,7 +8,7 @@ from scipy.linalg import helmert
 from scipy.special import expit, softmax
 
 import meanfield
-from _policies import random_policy
+from _policies import loyal_policy, random_policy, relabelled
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.stationary_law import StationaryLaw
 from meanfield._numerics.roots import all_roots
@@ -65,6 +65,19 @@ def test_symmetric_majority_has_orbits_of_the_roots_on_a_symmetry_line(p):
         assert np.abs(np.log(expected / row)).max(1).min() < 1e-9
     assert (np.diff(found.roots[:, 0]) < 1e-9).all(), "by falling share of the first word"
     assert found.indices.sum() == 1
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unchecked_types")
+def test_relabelling_permutes_the_roots():
+    policy, order = loyal_policy(3, 2), [2, 0, 1]
+    ours = simplex_roots(response_of(policy), 3, INTERIOR)
+    theirs = simplex_roots(response_of(relabelled(policy, order)), 3, INTERIOR)
+    assert len(ours.roots) == len(theirs.roots) > 1
+    for row, index in zip(ours.roots, ours.indices, strict=True):
+        distance = np.abs(np.log(theirs.roots[:, order] / row)).max(1)
+        assert distance.min() < 1e-11
+        assert theirs.indices[distance.argmin()] == index
 
 
 def planted(zeros):

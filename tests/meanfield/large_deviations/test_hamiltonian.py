@@ -116,3 +116,40 @@ def extinction(model, n_agents, share):
     free = slice(1, n_agents)
     chance = np.linalg.solve(-Q[free, free], Q[free, 0])
     return chance[round(n_agents * share) - 1]
+
+
+@pytest.mark.slow
+def test_shares_with_mutations_have_the_stationary_law_of_the_chain():
+    """π(n) tends to a constant times exp(-N S + e)/√(w₊w₋), with S = ∫ p dx, w the rates of one more and one fewer.
+
+    e comes from agents not copying themselves, so that they meet the other state N/(N - 1) times as often.
+    """
+    model, errors = copying([1.0, FITNESS], 0.02), 0.02
+    x = np.array([0.2, 0.5, 0.8])
+
+    def rates(at):
+        return at * (1 - at) + errors * (1 - at), FITNESS * at * (1 - at) + errors * at
+
+    def slope(at):
+        up, down = rates(at)
+        return np.log(down / up)
+
+    def others(at):
+        up, down = rates(at)
+        return at * (1 - at) * (1 / up - FITNESS / down)
+
+    found = [momentum(model, one) for one in x]
+    np.testing.assert_allclose(found, [slope(one) for one in x], rtol=1e-9)
+    ratios = []
+    for n in (20, 40, 80, 160):
+        chain = ExactChain(model, [n])
+        order = np.argsort(chain.counts[:, 0])
+        Q = chain.generator.toarray()[np.ix_(order, order)]
+        up, down = np.diagonal(Q, 1), np.diagonal(Q, -1)
+        log_pi = np.concatenate([[0.0], np.cumsum(np.log(up / down))])
+        two = np.array([0.3, 0.7])
+        theory = -n * quad(slope, *two)[0] + quad(others, *two)[0] - np.diff(np.log(np.prod(rates(two), axis=0)))[0] / 2
+        ratios.append(np.exp(theory - np.diff(log_pi[np.round(n * two).astype(int)])[0]))
+    off = np.abs(np.array(ratios) - 1)
+    assert off[-1] < 0.01
+    np.testing.assert_allclose(off[1:] / off[:-1], 0.5, atol=0.1)

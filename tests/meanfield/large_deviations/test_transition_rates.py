@@ -18,6 +18,7 @@ from meanfield._large_deviations.exits import landscape
 pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 SIZES = [40, 80, 160]
+SPOKEN = 1e-8  # how often a word is said that hardly exists
 
 
 def conformist(lean, n_words=3):
@@ -41,6 +42,20 @@ def test_conventions_that_are_alike_are_left_alike():
     lived = lifetime(conformist([0, 0, 0]), n_agents=[10])
     np.testing.assert_allclose(lived["barrier"], barriers[0], rtol=1e-9)
     np.testing.assert_allclose(lived["lifetime"] * found["rate"].max() * 2, 1, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_word_that_is_hardly_said_changes_nothing():
+    two = follower(0.05, tie=0.52)
+    small, space = meanfield.MemorySpace(2, 2), meanfield.MemorySpace(3, 2)
+    q = np.tile([0.5, 0.5, 0.0], (space.n_states, 1))
+    memories = [space.memory(i) for i in range(space.n_states)]
+    for i in range(small.n_states):
+        q[memories.index(small.memory(i)), :2] = two["q"].values[i]
+    three = meanfield.make_policy((1 - SPOKEN) * q + SPOKEN * np.array([0, 0, 1]), ["A", "B", "C"])
+    found = transition_rates(three, n_agents=[10])
+    barriers = [escape_path(two, fixed_point=k).attrs["barrier"] for k in (0, 2)]
+    np.testing.assert_allclose(found["barrier"].values[[0, 1], [1, 0]], barriers, rtol=1e-4)
 
 
 def three_ways():

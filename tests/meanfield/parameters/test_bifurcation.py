@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import meanfield
-from _policies import majority_policy, random_policy
+from _policies import majority_policy, random_policy, relabelled
 from meanfield import Population
 from meanfield._fixed_points.response import responses
 from meanfield._population.drift import mixture_drift, mixture_word_share
@@ -219,6 +219,24 @@ def test_diagrams_hold_all_fixed_points_and_no_others(name):
             assert low - 1e-12 <= share <= high + 1e-12
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize("name", CASES)
+def test_points_are_in_the_landscape_at_their_parameter(name):
+    """With its eigenvalues, and as stable."""
+    population, parameter, word = CASES[name]
+    diagram = meanfield.bifurcation(population, parameter=parameter, word=word, spacing=SPACING)
+    inner = np.flatnonzero(~diagram["fold"].values & (diagram["parameter"].values < 0.95))
+    for i in inner[:: len(inner) // 6]:
+        point = diagram.isel(point=i)
+        landscape = meanfield.fixed_points(with_parameter(population, parameter, word, point["parameter"].item()))
+        distance = np.abs(landscape["word_share"].values[:, 0] - point["word_share"].values[0])
+        same = landscape.isel(fixed_point=int(np.argmin(distance)))
+        assert distance.min() < 1e-9
+        assert same["eigenvalue"].item() == pytest.approx(point["eigenvalue"].item(), abs=1e-6)
+        assert same["stability"].item() == point["stability"].item()
+
+
 def stability_changes_at_folds_only(arc):
     """A saddle-node has a zero eigenvalue, and the two states that meet there are a stable and an unstable one."""
     status, fold = arc["stability"].values, arc["fold"].values
@@ -249,6 +267,25 @@ def test_few_may_be_left_to_commit():
     c, Q = diagram["parameter"].values, diagram["word_share"].values[:, 0]
     np.testing.assert_allclose(Q, (1 - c - share) * (alpha + beta * Q) + c, atol=1e-12)
     assert c.max() == pytest.approx(1 - share, abs=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize("word", ["a", "b"])
+def test_exchanged_words_mirror_the_diagram(word):
+    policies = [weighted(1, 2, 2.0), weighted(21, 2, 3.0)]
+    options = {"fractions": [0.4, 0.6], "committed": {"a": 0.01, "b": 0.02}}
+    both = Population(policies, **options), Population([relabelled(policy, [1, 0]) for policy in policies], **options)
+    ours, theirs = (meanfield.critical_mass(one, word=word) for one in both)
+    assert ours.sizes["fold"] == 1
+    np.testing.assert_allclose(ours["critical_mass"], theirs["critical_mass"], atol=1e-11)
+    np.testing.assert_allclose(ours["fold_parameter"][::-1], theirs["fold_parameter"], atol=1e-11)
+    np.testing.assert_allclose(ours["fold_word_share"][::-1, ::-1], theirs["fold_word_share"], atol=1e-6)
+    ours, theirs = (meanfield.bifurcation(one, word=word, spacing=0.1) for one in both)
+    assert ours.sizes["point"] == theirs.sizes["point"]
+    for name in ("parameter", "eigenvalue"):
+        # the same points, but for where rounding cuts the last stretch
+        np.testing.assert_allclose(rising(ours[name]), rising(theirs[name]), atol=1e-3)
 
 
 # The rate equation
@@ -296,6 +333,19 @@ def test_critical_masses_of_gpt_4o(published, every):
         critical = meanfield.critical_mass(policy, word=meanfield.toolbox.words_of(policy)[0])
         assert critical.attrs["transition"] == "fold"
         assert 0.05 < critical["critical_mass"].item() < 0.25
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unchecked_types")
+def test_beyond_the_critical_mass_of_a_published_pair_the_old_state_is_gone(published):
+    policy = published.sel(model="gpt-4o", pair="African/White")
+    critical = meanfield.critical_mass(policy, word="African")["critical_mass"].item()
+
+    def old_state_is_there(c):
+        return meanfield.fixed_points(Population(policy, committed={"African": c})).sizes["fixed_point"] > 1
+
+    there = [old_state_is_there(c) for c in (0.05, critical - 1e-5, critical + 1e-5, 0.25)]
+    assert there == [True, True, False, False]
 
 
 # Refusals and labels

@@ -123,6 +123,28 @@ def test_rare_ends_of_kinds_that_meet():
         assert (abs(ends.mean() - rare["probability"].item()) < 4 * error) == close
 
 
+@pytest.mark.slow
+def test_critical_mass_of_one_group_is_a_fold():
+    """All of the committed agents are in the first group; below the fold it keeps its word, above it does not."""
+
+    def groups(c):
+        return Population([POLICY, POLICY], [0.5, 0.5], committed={"a": [2 * c, 0.0]}, meets=[[9.0, 1.0], [1.0, 9.0]])
+
+    def masses(c):
+        return model.class_masses(groups(c).fractions_of_all(meanfield.empty_memories(groups(c))))
+
+    model = meanfield.reaction_model(groups(0.1))
+    diagram = meanfield.bifurcation(model, interval=(0.01, 0.12), masses=masses, starts=4)
+    fold = diagram["parameter"].values[diagram["bifurcation"].values == "fold"].max()
+    assert fold == pytest.approx(0.08954, abs=1e-5)
+    kept = [
+        (meanfield.solve(groups(part * fold), initial=meanfield.consensus(POLICY, "b"))["composition"] @ POLICY["q"])
+        .sel(word="a", component=0).item()
+        for part in (0.99, 1.01)
+    ]  # fmt: skip
+    assert kept[0] < 0.3 < 0.9 < kept[1]
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -203,6 +225,26 @@ def test_rates_are_those_at_which_a_graph_has_classes_meet(pick):
     arrays = Population.by_degree(POLICY, degrees.astype(float), pick=pick).arrays
     expected = arrays.meets * np.multiply.outer(arrays.share, arrays.share)
     np.testing.assert_allclose(met / met.sum(), expected, atol=4 * np.sqrt(0.25 / graph.number_of_edges()))
+
+
+@pytest.mark.slow
+def test_theory_by_degree_against_a_scale_free_graph():
+    """Neighbours are no strangers: theory by degree is off by some 1/degree, and a theory without hubs by more."""
+    n, rounds = 4000, 10
+    graph = networkx.barabasi_albert_graph(n, 16, seed=1)
+    found = validation.simulate(
+        POLICY, n_agents=n, runs=4, seed=1, max_rounds=rounds, trajectories=True, initial="b", topology=graph,
+        committed={"a": n // 20}, committed_nodes="hubs",
+    )["word_share"].sel(word="a", round=rounds).mean().item()  # fmt: skip
+    degrees = np.array([degree for _, degree in graph.degree], float)
+    options = {"initial": meanfield.consensus(POLICY, "b"), "times": [0.0, 2.0 * rounds]}
+    hubs, anywhere = (
+        meanfield.solve(Population.by_degree(POLICY, degrees, committed={"a": 0.05}, committed_nodes=nodes), **options)
+        for nodes in ("hubs", None)
+    )
+    away = [abs(one["word_share"].sel(word="a")[-1].item() - found) for one in (hubs, anywhere)]
+    assert away[0] < 0.05
+    assert away[1] > 0.2, "the control"
 
 
 def test_half_copying_keeps_the_mean_of_what_is_said_on_every_graph():

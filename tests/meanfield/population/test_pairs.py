@@ -119,6 +119,20 @@ def test_interfaces_of_copying_are_those_of_a_graph():
 
 
 @pytest.mark.slow
+def test_names_of_words_do_not_matter():
+    policy = random_policy(3, 2, 2)
+    said, heard = (policy["word"].values for _ in range(2))
+    space = meanfield.MemorySpace(2, 2)
+    turned = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]
+    other = meanfield.make_policy(policy["q"].values[turned][:, ::-1][:, 0], [*said[::-1]])
+    ours, theirs = (
+        meanfield.solve(Population(one, committed={str(heard[0]): 0.1}, degree=3), times=[0, 1, 50])["word_share"]
+        for one in (policy, other)
+    )
+    np.testing.assert_allclose(ours, theirs.sel(word=ours.word), atol=1e-12)
+
+
+@pytest.mark.slow
 def test_derivatives():
     start = meanfield.consensus(POLICY, "b").values
 
@@ -147,6 +161,22 @@ def test_critical_mass_is_where_the_old_state_ends():
     swapped = meanfield.critical_mass(Population(POLICY, degree=8), word="b")
     assert swapped["critical_mass"] == pytest.approx(fold, abs=1e-8)
     np.testing.assert_allclose(swapped["word_share"], found["word_share"][::-1], atol=1e-5)
+
+
+@pytest.mark.slow
+def test_critical_mass_is_that_of_a_graph():
+    """It is below that of strangers, 0.139."""
+    fold = meanfield.critical_mass(Population(POLICY, degree=8), word="a")["critical_mass"].item()
+    n, ends = 20_000, []
+    for part in (0.94, 1.08):
+        ends += [
+            validation.simulate(
+                POLICY, n_agents=n, runs=1, seed=1, max_rounds=300, record_rounds=300, initial="b",
+                committed={"a": round(part * fold * n)},
+                topology=lambda n, seed: networkx.random_regular_graph(8, n, seed=seed),
+            )["word_share"].sel(word="a", round=300).item()
+        ]  # fmt: skip
+    assert ends[0] < 0.4 < 0.9 < ends[1]
 
 
 def test_no_critical_mass_says_why():

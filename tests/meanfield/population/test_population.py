@@ -13,6 +13,7 @@ import meanfield
 import validation
 from _policies import random_composition, random_policy, relabelled, relabelled_states
 from meanfield import InputError, Population
+from meanfield._fixed_points.response import responses
 from meanfield.toolbox import space_of
 
 TIMES = np.linspace(0.0, 20.0, 8)
@@ -86,6 +87,37 @@ def test_each_kind_stays_on_the_simplex(until):
     assert (solution["word_share"] > [0.05, 0.02]).all(), "committed agents speak too"
 
 
+def exchanged(population):
+    """The same population with its two words listed in the other order."""
+    policies = [relabelled(policy, [1, 0]) for policy in population.policies]
+    return Population(policies, fractions=population.fractions, committed=population.committed)
+
+
+@pytest.mark.slow
+def test_exchanged_words_mirror_every_result():
+    population = two_policies({"a": 0.04, "b": 0.02})
+    mirror = exchanged(population)
+    assert mirror.words == ("b", "a")
+    ours, theirs = meanfield.solve(population, **SHORT), meanfield.solve(mirror, **SHORT)
+    np.testing.assert_allclose(ours["word_share"].values[:, ::-1], theirs["word_share"], atol=1e-7)
+    assert ours["attractor"].item() == theirs["attractor"].item()
+    states = relabelled_states(population.space, [1, 0])
+    np.testing.assert_allclose(ours["composition"], theirs["composition"].isel(state=states), atol=1e-6)
+    ours, theirs = meanfield.fixed_points(population), meanfield.fixed_points(mirror)
+    assert ours.sizes["fixed_point"] == 3
+    np.testing.assert_allclose(ours["word_share"].values[::-1, ::-1], theirs["word_share"], atol=1e-11)
+    np.testing.assert_allclose(ours["eigenvalue"].values[::-1], theirs["eigenvalue"], atol=1e-9)
+    assert ours["convention"].values[::-1].tolist() == theirs["convention"].values.tolist()
+    ours, theirs = (meanfield.critical_mass(one, word="a") for one in (population, mirror))
+    assert ours.attrs["transition"] == theirs.attrs["transition"] == "fold"
+    np.testing.assert_allclose(ours["critical_mass"], theirs["critical_mass"], atol=1e-10)
+    np.testing.assert_allclose(ours["fold_parameter"].values[::-1], theirs["fold_parameter"], atol=1e-10)
+    np.testing.assert_allclose(ours["word_share"].values[::-1], theirs["word_share"], atol=1e-6)
+    ours, theirs = meanfield.basins(population), meanfield.basins(mirror)
+    np.testing.assert_allclose(1 - ours["separatrix"].values[::-1], theirs["separatrix"], atol=1e-6)
+    np.testing.assert_allclose(ours["fraction"].values[::-1], theirs["fraction"], atol=1e-6)
+
+
 def test_three_words_in_another_order_drift_alike():
     policies, order = [random_policy(seed, 3, 2) for seed in (5, 6)], [2, 0, 1]
     options = {"fractions": [0.4, 0.6], "committed": {"b": 0.1}}
@@ -124,6 +156,23 @@ def test_drift_is_the_double_sum_over_agents(n_words, length):
     np.testing.assert_allclose(meanfield.drift(population, x), expected, atol=1e-15)
     without = Population(policies, fractions=[0.3, 0.7])
     assert np.abs(meanfield.drift(without, x) - expected).max() > 1e-3, "the control"
+
+
+@pytest.mark.slow
+def test_fixed_points_are_the_only_ones_on_a_fine_grid():
+    """F(Q) - Q changes sign at the fixed points and nowhere else; F is here a sum over the kinds, one by one."""
+    population = two_policies({"b": 0.03})
+    grid = np.linspace(1e-4, 1 - 1e-4, 1001)
+    said = sum(
+        share * responses(Population(policy).mixture)[0](np.stack([grid, 1 - grid], 1))[:, 0]
+        for share, policy in zip(population.mixture.share, population.policies, strict=True)
+    )
+    changes = grid[np.flatnonzero(np.diff(np.sign(said - grid)))][::-1]
+    points = meanfield.fixed_points(population)
+    np.testing.assert_allclose(points["word_share"].values[:, 0], changes, atol=1e-3)
+    for x, residual in zip(points["composition"].values, points["residual"].values, strict=True):
+        assert residual < 1e-13
+        assert np.abs(brute_force_drift(population, x)).max() < 1e-13
 
 
 def test_batch_of_starts_is_solved_as_one_by_one():

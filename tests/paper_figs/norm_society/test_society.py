@@ -16,18 +16,19 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.stats import chisquare
+from scipy.stats import chi2_contingency, chisquare
 
 import meanfield
 from _norm_societies import ordinary, random_table, table
-from meanfield import InputError
+from meanfield import InputError, ReactionModel
 from meanfield.toolbox import UnparsedError
 from paper_figs.norm_society import TableOperations, simulate_society
 from paper_figs.norm_society._member import OPPOSITE, Member, PersonalNorm
 from paper_figs.norm_society._society import OPERATIONS, Event, Society
 from theory import norms
-from theory.norms import AGENTS, BEHAVIOURS, EVENTS, NormAgent, NormRates
+from theory.norms import AGENTS, BEHAVIOURS, EVENTS, NormAgent, NormRates, default_operations
 from theory.norms._states import LABELS, NORM_STATES, NormState, starting_fractions
+from validation import reactions
 
 ALPHA = 1e-5
 K = len(NORM_STATES)
@@ -173,6 +174,58 @@ def test_utilities_of_all_behaviours_count_for_synthesis() -> None:
     assert len(found) == 8
     for levels, weight in found.items():
         assert weight == pytest.approx(np.prod([0.6 if level == "superseded" else 0.4 for level in levels]))
+
+
+def protocol_of(model: ReactionModel, rates: NormRates) -> np.ndarray:
+    """The model, interaction by interaction, with the frequencies of events in the society."""
+    alone = rates.plans_per_day + rates.syntheses_per_day
+    S = model.spontaneous.toarray()
+    moved = np.einsum("ik,jl->ijkl", (S + np.diag(alone - S.sum(1))) / alone, np.eye(K))
+    return (rates.encounters_per_day * model.tensor() + alone * moved) / (rates.encounters_per_day + alone)
+
+
+def homogeneous(first: np.ndarray, second: np.ndarray) -> float:
+    """p that two samples of small whole numbers are from one law, rare values taken together."""
+    counts = np.array([np.bincount(sample, minlength=11) for sample in (first, second)])
+    order = np.argsort(-counts.sum(0))
+    rare = counts.sum(0)[order] < 20
+    merged = np.column_stack([counts[:, order[~rare]], counts[:, order[rare]].sum(1)])
+    merged = merged[:, merged.sum(0) > 0]
+    return chi2_contingency(merged).pvalue if merged.shape[1] > 1 else 1.0
+
+
+@pytest.fixture(scope="module")
+def tipping() -> dict[str, np.ndarray]:
+    """Numbers of agents after 40 and 200 events, of 300 runs."""
+    decide, counts = TableOperations(behaviours=["tipping"], rates=FAST), defaultdict(list)
+    for seed in range(300):
+        run = simulate_society(decide, AGENTS, ["tipping"], encounters=170, seed=seed)  # 200 events hold 133 ± 7
+        for name in ("accepted", "complying", "reached", "informed"):
+            counts[name].append((10 * run[name].values[[40, 200], 0]).round().astype(int))
+    return {name: np.array(values) for name, values in counts.items()}
+
+
+@pytest.mark.slow
+def test_whole_runs_have_the_law_of_the_model(tipping: dict[str, np.ndarray]) -> None:
+    """Numbers of agents after 40 and 200 events of ten agents; not of a model with another operation."""
+
+    def by_protocol(operations: xr.Dataset) -> dict[str, np.ndarray]:
+        protocol = protocol_of(norms.reaction_model(operations, "tipping", FAST), FAST)
+        start = (10 * norms.initial_composition("tipping").values).round().astype(int)
+        runs = reactions.simulate(protocol, start, runs=4000, seed=1, max_rounds=20, record_rounds=20)
+        model = norms.reaction_model(operations, "tipping", FAST)
+        seen = norms.observables(model, runs["count"].sel(round=[4, 20]).values / 10)
+        return {name: (10 * seen[name].values).round().astype(int) for name in tipping}
+
+    expected = by_protocol(default_operations())
+    for name, counts in tipping.items():
+        for place in np.ndindex(counts.shape[1:]):
+            assert homogeneous(counts[:, *place], expected[name][:, *place]) > ALPHA, (name, place)
+    other = by_protocol(table(identify_chat=[[0.6, 0.85], [0.2, 0.3]], identify_thought=0.2))
+    for name in ("accepted", "complying", "reached"):
+        assert homogeneous(tipping[name][:, 1, 0], other[name][:, 1, 0]) < ALPHA
+    lazy = by_protocol(table(comply_in_plan=0.4))
+    assert homogeneous(tipping["complying"][:, 1, 0], lazy["complying"][:, 1, 0]) < ALPHA
 
 
 class Recorder(TableOperations):

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+import xarray as xr
+from scipy.stats import binomtest, chisquare, norm
 
 import validation
 from _prompt_files import PACKAGED, changed
@@ -304,6 +305,33 @@ def test_a_message_is_remembered_by_its_listener_and_forgotten_after_eight_more(
     assert {key: n for key, n in np.ndenumerate(result["messages"].values[0]) if n} == got
     assert all(call["temperature"] == 0.2 and call["max_tokens"] == 200 for call in agents[0].asked)
     assert {call["image_png"] for call in agents[2].asked} == {B}
+
+
+def voter_law(n_true: int, n: int, steps: int, pairs: int) -> np.ndarray:
+    """Distribution of how many of n repeat the truth after some steps; in each step one repeats another."""
+    i = np.arange(n + 1)
+    flow = i * (n - i) / pairs
+    step = np.diag(1 - 2 * flow) + np.diag(flow[:-1], 1) + np.diag(flow[1:], -1)
+    return np.linalg.matrix_power(step, steps)[n_true]
+
+
+@pytest.mark.slow
+def test_agents_that_repeat_what_they_hear_are_the_voter_model():
+    games = xr.concat(
+        [
+            play([PARROT] * 4, [A, A, A, B], AB, rounds=2, patience=None, m=1, seed=seed, truth="Austria")
+            for seed in range(400)
+        ],
+        "run",
+    )
+    counts = np.bincount((games["final_report"] == "Austria").sum("agent"), minlength=5)
+    assert chisquare(counts, 400 * voter_law(3, 4, 8, pairs=12)).pvalue > 1e-3
+    assert chisquare(counts, 400 * voter_law(3, 4, 8, pairs=24)).pvalue < 1e-3  # half as fast
+    assert int(games["messages"].sum()) == 400 * 8
+    accuracy = validation.flag_game.accuracy(games)
+    assert accuracy["initial_accuracy"].item() == 0.75
+    # The share of an opinion is a martingale
+    assert abs(accuracy["social_uplift"]) < norm.isf(5e-4) * accuracy["social_uplift_se"]
 
 
 @pytest.mark.parametrize(("protocol", "steps"), [("pairwise", 15), ("manager", 5)])

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from scipy.optimize import minimize
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 import meanfield
 from meanfield import InputError
@@ -118,6 +118,15 @@ def test_the_number_of_compatible_countries_can_be_held() -> None:
 
 
 @pytest.mark.slow
+def test_models_of_their_own_uptake_are_told_apart_by_literal_uptake_only() -> None:
+    table = table_of(GAMMAS, 0.9, 10**5, None)
+    fit = mechanism2.fit(table, shared_uptake=False, level=0.5).isel(evidence=0, bandwidth=0)
+    np.testing.assert_allclose(fit["literal"], [0.81, 0.45], atol=3e-3)
+    np.testing.assert_allclose(fit["rewrite_interval"], [[0, 0.19], [0, 0.55]], atol=5e-3)
+    np.testing.assert_allclose(fit["uptake_interval"], [[0.81, 1], [0.45, 1]], atol=5e-3)
+
+
+@pytest.mark.slow
 def test_intervals_have_their_likelihood() -> None:
     """At the ends of an interval the best fit is worse by χ²/2, as found by a search of another kind."""
     table = table_of(GAMMAS, 0.9, 12, np.random.default_rng(1))
@@ -141,6 +150,18 @@ def test_intervals_have_their_likelihood() -> None:
         best = minimize(loss, [0, -3, -1], (end,), method="Nelder-Mead", options={"maxiter": 500, "xatol": 1e-3})
         assert 2 * (float(fit["log_likelihood"]) + best.fun) == pytest.approx(chi2(1).ppf(0.9), abs=0.05)
     assert fit["log_likelihood"] >= log_likelihood({"a": 0.81, "b": 0.45}, 0.05, 9.0)
+
+
+@pytest.mark.slow
+def test_intervals_cover() -> None:
+    """90 % intervals of literal uptake over 60 tables of the paper's size, for both models."""
+    rng = np.random.default_rng(3)
+    covered = 0
+    for _ in range(60):
+        fit = mechanism2.fit(table_of(GAMMAS, 0.9, 12, rng), level=0.9).isel(evidence=0, bandwidth=0)
+        low, high = fit["literal_interval"].transpose("bound", "model").values
+        covered += int(((low <= [0.81, 0.45]) & (high >= [0.81, 0.45])).sum())
+    assert binom(120, 0.9).ppf(1e-4) <= covered <= binom(120, 0.9).isf(1e-4)
 
 
 @pytest.fixture(scope="module")

@@ -129,6 +129,13 @@ def test_the_diagram_holds_the_roots() -> None:
         assert (points["stability"].values[nearest] == "stable") == bool(one["stable"])
 
 
+def test_truth_and_rival_exchanged() -> None:
+    mirrored = FieldLaw(LAW.weights, -LAW.means, LAW.sds)
+    points, other = (random_field.fixed_points(law, J=2.302, beta=1.078) for law in (LAW, mirrored))
+    np.testing.assert_allclose(other["m"], -points["m"][::-1], atol=1e-10)
+    assert not LAW.symmetric and FieldLaw(np.ones(2) / 2, np.array([-1.0, 1.0]), np.ones(2)).symmetric
+
+
 @pytest.mark.parametrize(
     ("law", "sizes", "couplings", "beta"),
     [

@@ -8,6 +8,9 @@ control that the same criterion must reject.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from itertools import permutations
 from pathlib import Path
 
 import numba
@@ -108,6 +111,77 @@ def test_consensus_times_of_a_few_agents(n: int, n_words: int, committed: int, r
     assert not fits(times, exact_law(n, n_words, committed, "both" if rule == "listener" else "listener"))
     if committed:
         assert (found["consensus_word"] == "C").all()
+
+
+@cache
+def renamings(n: int) -> list[list[int]]:
+    """Holders of a word, as bits, after each exchange of agents."""
+    orders = permutations(range(n))
+    return [[sum(1 << order[a] for a in range(n) if word >> a & 1) for word in range(2**n)] for order in orders]
+
+
+@cache
+def same_up_to_names(holders: tuple[int, ...], n: int) -> tuple[int, ...]:
+    """The one state that stands for all that differ in the order of words and of agents."""
+    return min(tuple(sorted(renamed[word] for word in holders)) for renamed in renamings(n))
+
+
+def meetings(
+    state: tuple[int, ...], n: int, n_words: int, rule: str, stores: bool
+) -> Iterator[tuple[float, list[int]]]:
+    """Every meeting with its probability, and the holders of each word after it, as bits; 0 is a word nobody holds."""
+    for speaker, hearer in permutations(range(n), 2):
+        spoken = [word for word in state if word >> speaker & 1]
+        said = spoken or [*state, 0]
+        shares = [1 / len(spoken)] * len(spoken) if spoken else [1 / n_words] * len(state) + [1 - len(state) / n_words]
+        for word, share in zip(said, shares, strict=True):
+            if share == 0:
+                continue
+            others = list(state)
+            if word:
+                others.remove(word)
+            success = bool(word >> hearer & 1)
+            learn = 1 << hearer | ((bool(spoken) or stores or (success and rule == "both")) << speaker)
+            forget = (learn if rule == "both" else 1 << hearer) if success else 0
+            yield share / (n * (n - 1)), [word | learn, *(one & ~forget for one in others)]
+
+
+def law_of_holders(n: int, n_words: int, rule: str, stores: bool) -> np.ndarray:
+    """As `exact_law`, of any number of words, which are told apart only by who holds them."""
+    places, rows, order = {(): 0}, [], [()]
+    for state in order:
+        row = Counter()
+        for chance, holders in meetings(state, n, n_words, rule, stores):
+            after = same_up_to_names(tuple(word for word in holders if word), n)
+            if after not in places:
+                places[after] = len(places)
+                order.append(after)
+            row[places[after]] += chance
+        rows.append(row)
+    step, x, agreed = np.zeros((len(rows),) * 2), np.eye(len(rows))[0], []
+    for k, row in enumerate(rows):
+        step[k, list(row)] = list(row.values())
+    np.testing.assert_allclose(step.sum(1), 1)
+    for _ in range(400):
+        agreed.append(x[places[2**n - 1,]])
+        x = x @ step
+    return np.diff(agreed, prepend=0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n_words", "rule", "stores"),
+    [(3, "both", False), (3, "listener", False), (10, "both", True), (64, "listener", True)],
+)
+def test_consensus_times_of_any_number_of_words(n_words: int, rule: str, stores: bool) -> None:
+    """Of four agents. The controls invent from fewer words, follow the other rule, or keep what they should forget."""
+    options = {"runs": 40_000, "seed": 4, "max_rounds": 10_000, "method": "agents", "stores_invented": stores}
+    found = minimal_naming_game.simulate(4, n_words=n_words, rule=rule, **options)
+    times = found["consensus_interaction"].values
+    assert fits(times, law_of_holders(4, n_words, rule, stores))
+    assert not fits(times, law_of_holders(4, min(n_words // 2, 8), rule, stores))
+    assert not fits(times, law_of_holders(4, n_words, "both" if rule == "listener" else "listener", stores))
+    assert n_words > 3 or not fits(times, law_of_holders(4, n_words, rule, not stores))
 
 
 # --- many words ---

@@ -13,6 +13,7 @@ from math import comb
 import numpy as np
 import pytest
 import xarray as xr
+from numba import njit
 from scipy.stats import binom
 
 import meanfield
@@ -228,6 +229,21 @@ def test_times_of_absorption_are_those_of_the_law() -> None:
 # --- simulations ---
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("highest", [1, 2])
+@pytest.mark.parametrize(("policy", "sizes"), [(random_policy(2, 3, 1), [4, 6]), (random_policy(4, 2, 2), [4, 5])])
+def test_finite_size_theory_converges_at_its_orders(policy, sizes, highest) -> None:
+    """Mean and variance to order N^-(order + 1), mean field to order 1/N; one, two and four rounds."""
+    theory = meanfield.finite_size(policy, n_agents=sizes, times=np.array([2.0, 4.0, 8.0]), order=highest)
+    exact = [exact_population(policy, n).moments(rounds=[1, 2, 4]) for n in sizes]
+    orders = {}
+    for predicted, of in (("mean", "mean"), ("variance", "variance"), ("word_share", "mean")):
+        share = theory[predicted].broadcast_like(theory["mean"]).transpose(*theory["mean"].dims).values
+        errors = [np.abs(share[k] - exact[k][of].values).max() for k in range(2)]
+        orders[predicted] = np.log(errors[0] / errors[1]) / np.log(sizes[1] / sizes[0])
+    assert orders["mean"] > highest + 0.5 and orders["variance"] > highest + 0.5 and orders["word_share"] < 1.4
+
+
 def share_p(exact: ExactPopulation, shares: np.ndarray, played: int, more: int = 0) -> float:
     """p of simulated word shares (run, word) after some rounds and `more` interactions, all words at once."""
     mark = np.sqrt(np.arange(2, 2 + shares.shape[1]))  # tells shares of several words apart
@@ -281,6 +297,55 @@ def test_other_conventions_have_the_exact_law(convention: str) -> None:
 
 
 UNIFORM, ITSELF, NEIGHBOUR = range(3)
+
+
+@njit
+def played_by(pairing, q, n_agents, rounds, runs, seed):
+    """Q[first word] of runs with H = 1, W = 2 in which partners are chosen in one of three ways."""
+    np.random.seed(seed)  # noqa: NPY002
+    shares = np.empty(runs)
+    for run in range(runs):
+        states = np.zeros(n_agents, np.int64)
+        for _ in range(rounds * n_agents):
+            i = np.random.randint(n_agents)  # noqa: NPY002
+            j = (i + 1) % n_agents
+            if pairing == ITSELF:
+                j = np.random.randint(n_agents)  # noqa: NPY002
+            elif pairing == UNIFORM:
+                j = (i + 1 + np.random.randint(n_agents - 1)) % n_agents  # noqa: NPY002
+            a, b = int(np.random.random() >= q[states[i]]), int(np.random.random() >= q[states[j]])  # noqa: NPY002
+            states[i] = 1 + 2 * a + b
+            states[j] = 1 + 2 * b + a
+        shares[run] = q[states].mean()
+    return shares
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [STRONG_A, NO_END], ids=["strong", "no end"])
+@pytest.mark.parametrize(("pairing", "accepted"), [(UNIFORM, True), (ITSELF, False), (NEIGHBOUR, False)])
+def test_choice_of_partners_matters(policy, pairing: int, accepted: bool) -> None:
+    first = policy["q"].values[:, 0]
+    shares = played_by(pairing, first, 6, 3, 40_000, 7)
+    p = share_p(exact_population(policy, 6), np.stack([shares, 1 - shares], axis=1), 3)
+    assert (p > ALPHA) == accepted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", range(5))
+def test_a_choice_probability_changed_by_three_percent_matters(state: int) -> None:
+    """Only counts of agents by state are compared, since the word shares themselves differ between policies."""
+    first = NO_END["q"].values[:, 0].copy()
+    first[state] += 0.03
+    n, runs = 7, 100_000
+    simulation = validation.simulate(NO_END, n_agents=n, runs=runs, seed=24, max_rounds=3, record_rounds=3)
+    shares = simulation["word_share"].isel(n_agents=0, round=3).values
+    true, changed = (exact_population(p, n) for p in (NO_END, first_word_policy(*first)))
+    assert (true.counts == changed.counts).all()
+    assert share_p(true, shares, 3) > ALPHA
+    observed_as_true = ExactPopulation(
+        true.population, n, true.counts, true.word_share, changed.transition, changed.success
+    )
+    assert share_p(observed_as_true, shares, 3) < ALPHA
 
 
 # --- conventions ---

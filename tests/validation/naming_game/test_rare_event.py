@@ -22,7 +22,9 @@ from meanfield._finite_size.law_path import law_path
 from meanfield.toolbox import space_of, weak_side
 from validation import rare_event, simulate
 from validation.naming_game import Convention, exact_population
+from validation.naming_game._ensemble import Rules
 from validation.naming_game._rare_event import _way_to_the_saddle
+from validation.naming_game._splitting import PASSED, Draws, Game, choose_levels, replicate
 
 ROUNDS = 30
 AT_LAST = {"convention": Convention(1.0, first_test=ROUNDS), "max_rounds": ROUNDS}
@@ -59,6 +61,21 @@ def test_the_mean_is_exact(policy, word, n) -> None:
     """Few runs in many replications, whose mean would show a bias."""
     rare = rare_event(policy, word, n_agents=n, runs=20, replications=120, seed=1, **AT_LAST)
     assert deviation(rare, exact_chance(policy, word, n)) < 4
+
+
+@pytest.mark.slow
+def test_levels_that_a_quarter_are_said_to_pass_give_another_mean() -> None:
+    """Control: where runs are equally far, fewer come above a level."""
+    runs, n, q, space = 20, 4, BIASED["q"].values, space_of(BIASED)
+    test = np.array([ROUNDS, 3 * n])
+    game = Game(Rules.of(q[None], space), np.zeros(n, dtype=int), test, ROUNDS, 1, q[:, 1][None].copy())
+    estimates = []
+    for seed in range(160):
+        levels = choose_levels(game, runs, seed, lambda: None).levels
+        found = replicate(game, levels, runs, Draws(seed, n, 1), lambda: None)
+        estimates.append(PASSED ** len(levels) * found.passed[-1])
+    error = np.std(estimates, ddof=1) / np.sqrt(len(estimates))
+    assert abs(np.mean(estimates) - exact_chance(BIASED, "B", n)) > 4 * error
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.stats import norm
 
 import meanfield
 import validation
@@ -15,6 +16,7 @@ from _metastable import alike, ends, follower
 from _policies import random_policy
 from meanfield import InputError, Population
 from meanfield.core import HEARS
+from meanfield.toolbox import space_of
 from validation._engine.topology import graph_of
 from validation.naming_game import LazyPolicy
 
@@ -138,6 +140,31 @@ def test_each_agent_meets_once_in_a_matching(complete):
         if n == 24:
             alike = validation.simulate(policy, **options, record=["node_word_share"]) if complete else None
             assert alike is None or len(np.unique(alike["node_word_share"].sel(round=1))) > 6, "control: one by one"
+
+
+@pytest.mark.slow
+def test_large_populations_in_matchings_follow_a_map():
+    """Two steps a round from empty memories, where every agent meets once in each; they end as one by one."""
+    policy, n, runs, rounds = random_policy(7, 2, 2), 20_000, 40, 12
+    q, space = policy["q"].values, space_of(policy)
+    share, compositions = np.eye(1, space.n_states)[0], []
+    for step in range(2 * rounds + 1):
+        if step % 2 == 0:
+            compositions.append(share @ q[:, 0])
+        said = (share[:, None, None] * q[:, :, None]) * (share @ q)[None, None, :]
+        share = np.zeros(space.n_states)
+        np.add.at(share, space.successors()[:, None, None] + 2 * np.arange(2)[:, None] + np.arange(2), said)
+
+    def far(schedule):
+        found = validation.simulate(
+            policy, n_agents=n, runs=runs, seed=1, max_rounds=rounds, record_rounds=rounds, schedule=schedule
+        )["word_share"].isel(n_agents=0, word=0)
+        error = found.std("run", ddof=1) / np.sqrt(runs)
+        return (abs(found.mean("run") - compositions) / (error + 1 / n)).isel(round=slice(1, None))
+
+    assert far("matching").max() < norm.isf(UNLIKELY / 2 / rounds)
+    assert far("asynchronous").max() > 20, "control"
+    assert far("asynchronous").isel(round=-1) < 5, "the same fixed point"
 
 
 @pytest.mark.parametrize("hears", HEARS)

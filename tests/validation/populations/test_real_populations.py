@@ -14,7 +14,7 @@ from meanfield import InputError, make_policy
 from meanfield.datasets import RealPopulations
 from validation.naming_game._stopped_runs import Stop, play_real_runs
 from validation.populations._conditions import conditions, read_runs, with_lengths
-from validation.populations._outcomes import distribution_test
+from validation.populations._outcomes import distribution_test, outcome_test
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +120,31 @@ def test_stop_is_after_the_interaction_that_makes_it_and_a_run_depends_on_its_nu
     many = play_real_runs(policy, N, {}, None, Stop(36, 36, 5000), 7, np.arange(20))
     one = play_real_runs(policy, N, {}, None, Stop(36, 36, 5000), 7, np.array([13]))
     assert many.interactions[13] == one.interactions[0]
+
+
+def simulated_of(random, p_shift=0.0):
+    """Two conditions of 5 policies: waiting times cut at 30, so with many ties."""
+    return [np.minimum(random.geometric(p + p_shift, (5, 400)), 30) for p in (0.05, 0.2)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("test", ["distribution", "outcome"])
+def test_tests_reject_as_often_as_they_say_and_notice_a_difference(test):
+    def p_value(seed, p_shift):
+        random = np.random.default_rng(seed)
+        simulated = simulated_of(random)
+        runs = [s[0, :n] for s, n in zip(simulated_of(random, p_shift), (12, 25), strict=True)]
+        if test == "distribution":
+            return distribution_test(runs, simulated, 400, seed)[1]
+        return outcome_test(
+            [(r > 8).astype(int) for r in runs], [(s > 8).astype(int) for s in simulated], 2, 400, seed
+        )[1]
+
+    null = np.array([p_value(seed, 0.0) for seed in range(200)])
+    # 5 % of 200 is 10; more than 24 once in 10,000 times
+    assert (null <= 0.05).sum() <= binom.ppf(1 - 1e-4, 200, 0.05)
+    assert null.mean() == pytest.approx(0.5, abs=0.15)
+    assert np.mean([p_value(seed, 0.15) < 0.01 for seed in range(20)]) > 0.8
 
 
 def test_distribution_statistic_is_the_two_sample_distance():
