@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield._dynamics.recurrence import STEADY, follow
-from meanfield._population.compositions import empty_memories, validate_fractions
+from meanfield._population.compositions import validate_fractions
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.mixture import Edges, Mixture
 from meanfield._population.observables import convention, entropy, label_of, leading_word, success_rate
@@ -132,7 +132,8 @@ def solve(
     if not saved[-1] <= max_time:
         raise InputError(f"max_time = {max_time}: expected at least the last of times, {saved[-1]}")
     stack = _Stack(policies)
-    starts = _starts(stack, empty_memories(policies) if initial is None else initial)
+    empty = np.eye(1, stack.space.n_states)[0]  # every agent in state 0
+    starts = _starts(stack, empty if initial is None else initial)
     measured = stack.measured
     if not measured.any():
         raise InputError("policies holds no policy: every combination of model and pair is NaN")
