@@ -151,7 +151,7 @@ def _dotted(record: dict[str, Any], before: str = "") -> Iterator[str]:
 
 
 def checked_columns(columns: Mapping[str, str | None] | None) -> Mapping[str, str | None]:
-    """The argument `columns`, none if it is None; InputError if it is no mapping."""
+    """The argument `columns`, none if it is None; InputError if it is not a mapping."""
     columns = {} if columns is None else columns
     if not isinstance(columns, Mapping) or not all(isinstance(label, Hashable) for label in columns.values()):
         raise InputError(f"columns = {shown(columns)}: expected a mapping, as in {{'said': 'answer'}}")
