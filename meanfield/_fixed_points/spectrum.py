@@ -182,7 +182,7 @@ def leading_eigenvalues(
 
 
 def _suffices(values: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Whether float64 does: stability depends on how |Re λ| compares with the bound for marginal."""
+    """Whether float64 suffices: stability depends on how |Re λ| compares with the bound for marginal."""
     return (np.abs(np.abs(values.real - 1) - MARGINAL) > errors) & (errors <= ENOUGH)
 
 

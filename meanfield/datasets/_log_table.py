@@ -75,7 +75,7 @@ def read_table(given: Table, name: str, sep: str | None, encoding: str) -> pd.Da
     path = existing_file(given, name)
     ending = next((end for end in (s.lower() for s in reversed(path.suffixes)) if end != ".gz"), "")
     if ending not in ENDINGS:
-        others = "; of other files pandas makes a table"
+        others = "; pandas reads other files into a table"
         raise InputError(f"{name} = {path}: expected a file that ends in {', '.join(ENDINGS)}, also with .gz{others}")
     try:
         with open_text(path, encoding) as file:
