@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield._dynamics.recurrence import STEADY, follow
-from meanfield._population.compositions import empty_memories, validate_fractions
+from meanfield._population.compositions import validate_fractions
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.mixture import Edges, Mixture
 from meanfield._population.observables import convention, entropy, label_of, leading_word, success_rate
@@ -49,22 +49,22 @@ def solve(
 
     For policies and populations the equation is dx/dt = A(Q)ᵀx - x, and two units of time are one population round
     ([004] Eq. 24 has the factor 2 that Eq. 27 absorbs). For a reaction model the fraction of agents in each conserved
-    class is kept to rounding. A population with a `degree` is solved in the pair approximation, from neighbours who
-    know nothing of each other; attrs["method"] is 'mean field' or 'pair approximation'. The integrator is Tsitouras'
-    method of order 5 with adaptive steps, for stiff reaction models Kvaerno's of order 5 (diffrax).
+    class stays constant up to rounding errors. A population with a `degree` is solved in the pair approximation, which
+    starts with independent neighbours; attrs["method"] is 'mean field' or 'pair approximation'. The integrator is
+    Tsitouras' method of order 5 with adaptive steps; for stiff reaction models it is Kvaerno's of order 5 (diffrax).
 
-    A trajectory of policies stops where max|dx/dt| < 1e-8, at a saddle too, or at `max_time`; later times repeat its
-    end. One that still moves then is followed for another 200 units of time, or 2000 if it has turned back at least
-    once: `outcome` tells a 'limit cycle' from a 'slow transient'.
+    A trajectory of policies stops where max|dx/dt| < 1e-8, which may be a saddle, or at `max_time`; the result repeats
+    its end at later times. A trajectory that still moves at `max_time` is followed for another 200 units of time, or
+    for 2000 if it has turned back at least once, so that `outcome` can tell a 'limit cycle' from a 'slow transient'.
 
     Parameters
     ----------
     policies
         One policy, a stack over model and pair, a population, or a reaction model. A stack is solved as one batch.
     initial
-        Initial composition: fractions that sum to 1, dims (state), for a population (component, state), or (state) for
-        all its components alike. A DataArray is aligned by its coordinates; its further dims are a batch of starts and
-        appear in the result. Default: empty memories; required for a reaction model.
+        Initial composition: fractions that sum to 1, with dims (state). For a population the dims are (component,
+        state), or (state) if all components start alike. A DataArray is aligned by its coordinates; its further dims
+        are a batch of starts and appear in the result. Default: empty memories; required for a reaction model.
     times
         Times at which to save, shape (T,), increasing, ≥ 0, in the model's unit of time for a reaction model. Default:
         0 to 200 (100 rounds) in steps of 0.5; required for a reaction model.
@@ -99,7 +99,7 @@ def solve(
     fixed_points : where solutions can end
     finite_size : corrections for N agents
     validation.simulate : exact runs
-    validation.compare : both, side by side
+    validation.compare : theory and exact runs, side by side
 
     Examples
     --------
@@ -132,7 +132,8 @@ def solve(
     if not saved[-1] <= max_time:
         raise InputError(f"max_time = {max_time}: expected at least the last of times, {saved[-1]}")
     stack = _Stack(policies)
-    starts = _starts(stack, empty_memories(policies) if initial is None else initial)
+    empty = np.eye(1, stack.space.n_states)[0]  # every agent in state 0
+    starts = _starts(stack, empty if initial is None else initial)
     measured = stack.measured
     if not measured.any():
         raise InputError("policies holds no policy: every combination of model and pair is NaN")

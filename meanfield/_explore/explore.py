@@ -21,24 +21,24 @@ from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._files import check_writable, whole_file
 
 LONGEST_MEMORY = 6
-SAME = 1e-9  # of probabilities: the difference that rounded log-probabilities may make
+SAME = 1e-9  # difference between probabilities that rounded log-probabilities may cause
 
 
 def explore(policies: xr.Dataset | Iterable[xr.Dataset], path: str | os.PathLike[str] = "explorer.html") -> Path:
-    """Write a page for a browser that shows the behaviour of populations of these agents, and return its path.
+    """Write a page for a browser that shows how populations of agents with these policies behave; return its path.
 
     The page is one file. It needs no server and no network, and shows the flow on the line of word shares with fixed
     points and basins, the rate equation from chosen starts, N agents that are really simulated beside it, the
-    group-size law and critical masses. The browser computes all of it but κ of the group-size law, which this function
-    computes at about 25 temperatures where there are two attractors. That takes half a minute for a policy with H = 5,
-    and half a second where there is one attractor. Sliders change N, the fractions of agents committed to either word,
-    and the sampling temperature. The address holds all settings, so that a view can be shared.
+    group-size law and critical masses. The browser computes everything except κ of the group-size law, which this
+    function computes at about 25 temperatures where there are two attractors. That takes half a minute for a policy
+    with H = 5, and half a second where there is one attractor. Sliders change N, the fractions of agents committed to
+    each word, and the sampling temperature. The address holds all settings, so that a view can be shared.
 
     Numbers on the page agree with `fixed_points`, `solve`, `basins`, `critical_mass`, `group_size_law` and, for the
-    same seed, `validation.simulate`; κ at other temperatures is interpolated to three digits. The page takes the
-    measured log-probabilities there, as `policy_extraction.policy_from_record` does. A policy without them, or one that
-    was filtered, has its probabilities taken to the power 1/T and normalised, with T in units of the measured
-    temperature.
+    same seed, `validation.simulate`; κ at other temperatures is interpolated to three digits. At another temperature
+    the page uses the measured log-probabilities, as `policy_extraction.policy_from_record` does. Without them, and for
+    policies measured with a filter over the vocabulary, it takes the probabilities to the power 1/T and normalises
+    them, with T in units of the measured temperature.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def explore(policies: xr.Dataset | Iterable[xr.Dataset], path: str | os.PathLike
     Raises
     ------
     InputError
-        If a policy has other than two words or H > 6, there is no policy, or `path` can't be written.
+        If a policy does not have two words or has H > 6, there is no policy, or `path` can't be written.
 
     See Also
     --------
@@ -127,8 +127,8 @@ def _encoded(numbers: np.ndarray) -> str:
 def _measured(policy: xr.Dataset) -> tuple[float, np.ndarray]:
     """The temperature of the policy and the log-odds behind it, by order and state.
 
-    Without a record the temperature is the unit, and there are no log-odds. A filter also makes a policy that the
-    log-odds alone do not give.
+    Without a record the temperature is 1, and there are no log-odds. The same holds for a policy measured with a
+    filter, which the log-odds alone do not determine.
     """
     temperature: Any = policy.attrs.get("option_temperature")
     none = np.empty((0, 0))

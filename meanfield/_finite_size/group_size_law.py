@@ -28,7 +28,7 @@ from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._memory_budget import check_memory
 
 DEFAULT_SIZES = tuple(int(n) for n in np.unique(np.geomspace(2, 1e5, 48).round()))
-KNOWN = 1e-3  # error of κ, relative, above which it is told
+KNOWN = 1e-3  # relative error of κ above which it is reported
 SAME_SHARES = 1e-6  # of words at a fixed point, above the error of its solution
 ALL_ALIKE = "agents treat all words alike, so that each wins with the same probability"
 LONGEST = 100.0  # logarithm of a critical size
@@ -36,7 +36,7 @@ BYTES = 40  # of a probability at a size and a round, as measured
 
 
 class _Law(NamedTuple):
-    """κ, which is NaN where there is no law, and what is told of it."""
+    """κ, which is NaN where there is no law, and what is reported about it."""
 
     kappa: float
     reason: str
@@ -121,7 +121,7 @@ def group_size_law(
     - `word_probability` (n_agents, word), the probability of ending where this word leads, or that it is ahead where
       there is one attractor; and its `word_kappa` (word), 0 for the strong word, NaN for words that lead nowhere. With
       more than two attractors `kappa` is the least of them, and `correction` belongs to it;
-    - `n_critical`, the size from which on the probability is at least `level`: κ√N - c/√N = Φ⁻¹(level) for two
+    - `n_critical`, the size above which the probability is at least `level`: κ√N - c/√N = Φ⁻¹(level) for two
       attractors;
     - `attractors`, their number; with 1 the probability is of being ahead; 0 if there is no law;
     - `strong_word`, the word that leads at the attractor which the rate equation reaches from empty memories; '' if
@@ -228,7 +228,7 @@ def _law_of(population: Population, found: LawPath | NoPath, order: int) -> _Law
         return _with_border(law, words, Crossing(0, 1, found.kappa))
     path, points = found.path, found.points
     kappa, space = path.kappa, path.mixture.space
-    # The momentum of an agent with memories of the weak word only; fixed points come by falling share of the first
+    # The momentum of an agent with memories of the weak word only; fixed points come by decreasing share of the first
     weak = space.consensus_state(1 if found.strong == 0 else 0)
     unit = abs(path.mixture.fractions @ (path.p[0][:, weak] - path.p[0][:, 0]))
     reason = "two attractors with one saddle between them" + _mixed(words, [points.isel(fixed_point=i) for i in (0, 2)])
@@ -304,7 +304,7 @@ def _agreed(points: xr.Dataset) -> float:
 
 
 def _mixed(words: tuple[str, ...], attractors: list[xr.Dataset]) -> str:
-    """A reservation for attractors that are no conventions."""
+    """A reservation for attractors that are not conventions."""
     mixed = [place(words, one) for one in attractors if one["kind"].item() == MIXED]
     return f"; noise keeps a part of the agents off the convention {' and '.join(mixed)}" if mixed else ""
 

@@ -96,7 +96,7 @@ class LeastActionPath(NamedTuple):
         return weights
 
     def slope(self, one: int = 0, other: int = 1) -> tuple[Kinds, Kinds]:
-        """Derivative of κ by q of one word in place of the other, and x, weighted by its part of the action."""
+        """Derivative of κ in q of one word at the cost of the other, and x weighted by its part of the action."""
         by_q, passed = action_slope(tuple(self.mixture), self.x, self.p, self.weights, np.inf, self.ends.growth)
         action = passed.sum()
         kappa = self.kappa if abs(self.kappa) > SMALLEST else np.copysign(np.sqrt(2 * action), self.kappa)

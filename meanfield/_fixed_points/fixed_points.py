@@ -73,8 +73,8 @@ def fixed_points(
 
     Returns
     -------
-    Dataset over `fixed_point`, by falling share of the first word, for a reaction model by falling fractions in the
-    first states, with
+    Dataset over `fixed_point`, by decreasing share of the first word, for a reaction model by decreasing fractions in
+    the first states, with
 
     - `composition` (state), for a population (component, state), and `residual` = max|dx/dt|;
     - `eigenvalue` and `eigenvalue_imaginary` of the leading mode, per unit of time, among perturbations that keep the
@@ -98,7 +98,7 @@ def fixed_points(
         If an argument is not as described, or the search would take too long: too many words, too long a memory, or too
         many faces to which agents can keep.
     ConvergenceError
-        If a stationary distribution was not found, which can happen from H = 8 on; if a root is no fixed point: then
+        If a stationary distribution was not found, which can happen from H = 8 on; if a root is not a fixed point: then
         its `best` holds all roots; or if g vanishes up to rounding wherever it may be zero, as for agents who repeat
         what they heard last but for errors of 1e-15.
 

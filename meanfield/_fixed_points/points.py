@@ -29,7 +29,7 @@ MAX_SUPPORTS = 64  # faces of the simplex that are searched, some seconds each
 MAX_WORK = 10**7  # multiplications for a Jacobian at one of 400 starts
 FIRST_LOOK = 1e-6  # accuracy of g, which is enough where no two roots are about to merge
 ROUNDING = 1e-14  # of g, five times the error seen for H = 1 to 8
-# Rounding in the stationary distribution stays orders of magnitude below; a larger residual is no fixed point.
+# Rounding in the stationary distribution stays orders of magnitude below; a larger residual is not a fixed point.
 MAX_RESIDUAL = 1e-9
 COMPOSITION_ERROR = 1e-12  # relative, of stationary distributions and of a root in logit Q that is not about to merge
 
@@ -44,7 +44,7 @@ class Root(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Fixed points of one population, by falling share of the first word."""
+    """Fixed points of one population, by decreasing share of the first word."""
 
     composition: Float[np.ndarray, "points kinds states"]
     word_share: Float[np.ndarray, "points words"]
@@ -211,7 +211,7 @@ def _outer(mismatch: Callable[[np.ndarray], np.ndarray], reach: float) -> np.nda
 
     There log(f_0/f_1) is n·ℓ + constant. n is 0 where the policy has a floor, so that g falls; n is an integer where
     each further minority choice needs n partners of the minority, so that g is constant (n = 1) or rises. Even then a
-    floor may follow far out, at which g turns: it is no asymptote unless g still goes on in this way at `reach`.
+    floor may follow far out, at which g turns: it is not an asymptote unless g still goes on in this way at `reach`.
     """
 
     def lasts(end: float, last: float, slope: int) -> bool:

@@ -139,7 +139,7 @@ def _columns(values: np.ndarray, errors: np.ndarray, unit: str, **further: tuple
 class Eigenvalues(NamedTuple):
     """Eigenvalues λ of the reduced Jacobian."""
 
-    values: np.ndarray  # by falling real part, complex
+    values: np.ndarray  # by decreasing real part, complex
     errors: np.ndarray  # a bound of the error of each
     # Shift of the real part of each, to first order, if entries of the policy below 1e-14 are set to 0: digits beyond
     # it say nothing about a language model.
@@ -182,7 +182,7 @@ def leading_eigenvalues(
 
 
 def _suffices(values: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Whether float64 does: stability depends on how |Re λ| compares with the bound for marginal."""
+    """Whether float64 suffices: stability depends on how |Re λ| compares with the bound for marginal."""
     return (np.abs(np.abs(values.real - 1) - MARGINAL) > errors) & (errors <= ENOUGH)
 
 

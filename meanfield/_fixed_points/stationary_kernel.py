@@ -11,8 +11,8 @@ import numpy as np
 
 from meanfield._numerics.compiled import compiled, copy_to
 
-NOTHING, LEAST = 1e-290, 1e-280  # a leak, and what says that there is nothing beside it
-LARGE = 1e10  # above, laws are scaled down, before a ratio of up to 1e290 overflows
+NOTHING, LEAST = 1e-290, 1e-280  # a leak, and the largest number that says that there is nothing else
+LARGE = 1e10  # above, distributions are scaled down, before a ratio of up to 1e290 overflows
 SLOWEST = 0.95  # a factor between changes from cycle to cycle that is nearer to 1 may hide a slower one
 SPARSE = 0.35  # of a row; above, a loop over all of it is faster than one over its entries
 
@@ -22,7 +22,7 @@ SPARSE = 0.35  # of a row; above, a loop over all of it is faster than one over 
 def eliminate(chain, law, first):
     """Write the stationary distribution of a chain (n, n), which is overwritten; each entry to full relative accuracy.
 
-    Returns whether every state with entries in its row is left at last; if not, products of entries underflow.
+    Returns whether every state with entries in its row is left in the end; if not, products of entries underflow.
 
     Diagonals are not read: a state is left at the sum of the other entries of its row. Rows and columns of states
     before `first`, which get weight 0, are zero. O(n³), and far less for sparse chains, which elimination keeps largely
@@ -128,7 +128,7 @@ def balance(law, heard, said, successors, label, chain, weight):
 @compiled
 @no_type_check
 def iterate(heard, start, said, successors, label, tolerance, max_cycles, laws):
-    """Write the laws for probabilities P(b | a) to hear b, each from the same start; return which converged."""
+    """Write the distributions for probabilities P(b | a) to hear b, each from the same start; return which converge."""
     M, W = len(start), heard.shape[1]
     n = label.max() + 1
     chain, weight, work, before = np.empty((n, n)), np.empty(n), np.empty(M), np.empty(M)
@@ -170,9 +170,9 @@ def _change(law, before, share):
 @compiled
 @no_type_check
 def eliminated(heard, said, successors, members, laws):
-    """Write the laws for probabilities P(b | a) to hear b, by elimination on all flows of a closed class, `members`.
+    """Write the distributions for probabilities P(b | a) to hear b, by elimination on all flows of the class `members`.
 
-    Where products of small probabilities underflow, the law is not a number.
+    The class is closed. Where products of small probabilities underflow, the distribution is NaN.
     """
     n, W = len(members), heard.shape[1]
     place = np.zeros(len(said), np.int64)

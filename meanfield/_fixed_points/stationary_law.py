@@ -20,7 +20,7 @@ ELIMINATED_FLOWS = 64  # below, elimination on all flows is faster than iteratio
 CHEAP_FLOWS = 512  # elimination takes a millisecond
 LAST_RESORT_FLOWS = 8192  # above, elimination would take minutes and gigabytes for each Q
 FEWEST_CYCLES = 8  # after which iteration may give way to elimination
-CYCLES = 16  # passes over a law until it has converged, about
+CYCLES = 16  # passes over a distribution until it has converged, about
 TOLERANCE = 1e-13  # relative error of the word shares; sums of positive terms lose no more than this
 LEAKS = (1e-3, 1e-6, 1e-9, 1e-12)
 RARE = 1e-4  # a word that is heard less
@@ -31,7 +31,7 @@ ONE_AT_A_TIME = 4096  # flows; a chain of them takes 0.13 GB, and for more, thre
 class StationaryLaw:
     """Stationary distribution p(Q) of the kernel A(Q) on a closed class of memories, for one policy and many Q at once.
 
-    The law of the full memories is p[flow, heard] = f[flow] Q[heard], in groups with P(heard | said) for Q, where f is
+    The distribution of full memories is p[flow, heard] = f[flow] Q[heard], with P(heard | said) for Q in groups. f is
     the stationary distribution of the chain of flows (see `flow_successors`), W^{2H-1} unknowns. Power iteration would
     need up to 1e16 steps on policies in which an agent hardly ever changes its habit, so its steps alternate with an
     exact solution of the chain between aggregates of flows (iterative aggregation and disaggregation; Stewart,
@@ -39,11 +39,11 @@ class StationaryLaw:
     to interaction, so long memory resides in own words: the aggregates are the own words, together with the sets of
     flows that agents hardly ever leave.
 
-    Laws that have not converged after about the cost of elimination on all flows are solved by elimination without
-    subtraction. That bounds the cost for any policy: with 512 flows (W = 2, H = 5) elimination takes a millisecond,
-    since it leaves most of the chain sparse. For more than two words, and where some words are never said, elimination
-    also solves laws for which a word is hardly ever heard, since sets may be left by that alone. Memory O(S) for each
-    Q, and O(S²) for each thread that eliminates.
+    Distributions that have not converged after about the cost of elimination on all flows are solved by elimination
+    without subtraction. That bounds the cost for any policy: with 512 flows (W = 2, H = 5) elimination takes a
+    millisecond, since it leaves most of the chain sparse. For more than two words, and where some words are never said,
+    elimination also solves those for which a word is hardly ever heard, since sets may be left by that alone. Memory
+    O(S) for each Q, and O(S²) for each thread that eliminates.
 
     Parameters
     ----------
@@ -115,14 +115,14 @@ class StationaryLaw:
         return laws
 
     def _heard(self, Q: Float[np.ndarray, "laws words"]) -> Float[np.ndarray, "laws words words"]:
-        """P(b | a), in groups at least so much where all words are said that products of H of them are numbers."""
+        """P(b | a); in groups where all words are said, large enough that products of H of them do not underflow."""
         if self._heard_from is Mixture.heard_from:
             return np.ascontiguousarray(self._heard_from(Q))
         said = (Q.min(1) > 0)[:, None, None]
         return np.maximum(self._heard_from(Q), said * RAREST ** (1 / self.space.memory_length))
 
     def _eliminate(self, Q: np.ndarray, laws: np.ndarray) -> None:
-        """Write the laws by elimination on all flows of the class, O(M³) for each Q."""
+        """Write the distributions by elimination on all flows of the class, O(M³) for each Q."""
         heard, n = self._heard(Q), len(self._class)
 
         def solve(rows: slice) -> None:

@@ -54,7 +54,7 @@ def polished(path: Path, ends: Ends, decay: float) -> Path | None:
 
 
 def followed(way: Way, ends: Ends) -> Path | None:
-    """The exact path of a way out, or None if it is not found."""
+    """The exact path of an exit, or None if it is not found."""
     d, ending = ends.tangent.shape[1], ends.ending
     left, base = ending.left @ ends.tangent, ending.base @ ends.tangent
     whole = _reversed(way, ends)

@@ -45,7 +45,7 @@ METHODS = "instantons and their prefactors", "exact chain of N agents up to N = 
 
 
 class Escape(NamedTuple):
-    """A way out of an attractor, with its path, and the prefactor of the time that it takes."""
+    """An exit from an attractor, with its path, and the prefactor of the time that it takes."""
 
     way: Way
     path: Path | None
@@ -71,7 +71,7 @@ class Escape(NamedTuple):
 
 
 def escape(ground: Landscape, way: Way, *, with_prefactor: bool) -> Escape:
-    """The path of this way out: from fields, or directly where there are few states and fields lead to none."""
+    """The path of this exit: from fields, or directly where there are few states and fields lead to none."""
     if way.obstacle:
         return Escape(way, None, None, way.obstacle)
     directions = int(way.face.sum()) - np.unique(way.model.classes[way.face]).size
@@ -106,7 +106,7 @@ def escape(ground: Landscape, way: Way, *, with_prefactor: bool) -> Escape:
 
 
 def lowest(found: list[Escape]) -> Escape | None:
-    """The way of the lowest barrier, of equal ones the first; None where one is unknown."""
+    """The exit with the lowest barrier, the first of equal ones; None where a barrier is unknown."""
     height = min(one.barrier for one in found)
     known = all(one.path for one in found)
     return next(one for one in found if one.barrier <= height * (1 + SAME)) if known else None
@@ -120,7 +120,7 @@ def added(logarithms: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Escapes:
-    """The ways out of each attractor with their prefactors, and how often N agents take them."""
+    """The exits from each attractor with their prefactors, and how often N agents take them."""
 
     ground: Landscape
     sizes: Int[np.ndarray, " sizes"]
@@ -128,7 +128,7 @@ class Escapes:
     exact: ExactRates | None
     per_unit: float  # units of the model's time in a reported one
     unit: str
-    leaving: Float[np.ndarray, "attractors sizes"]  # log of the rates over all ways out; NaN where one is unknown
+    leaving: Float[np.ndarray, "attractors sizes"]  # log of the rates over all exits; NaN where one is unknown
 
     @property
     def lifetime(self) -> tuple:
@@ -158,7 +158,7 @@ class Escapes:
 
 
 def escapes(policy: Game, n_agents: Any, masses: Sequence[float] | np.ndarray | None, progress: bool) -> Escapes:
-    """The ways out of all attractors; InputError unless `n_agents` are sizes."""
+    """The exits from all attractors; InputError unless `n_agents` are sizes."""
     sizes = validate_sizes(n_agents)
     ground = landscape(policy, masses)
     ways = [ground.ways_out(number) for number in ground.attractors]

@@ -77,7 +77,7 @@ def escape_path(
 
     See Also
     --------
-    meanfield.core.action : derivatives of the action by parameters of your own
+    meanfield.core.action : derivatives of the action with respect to parameters of your own
     meanfield.core.log_lifetime : derivatives of the lifetime, with its prefactor
     lifetime : how long it takes until this happens
     transition_rates : how often it happens over each saddle

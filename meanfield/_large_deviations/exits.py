@@ -1,4 +1,4 @@
-"""Ways out of an attractor: over the saddles from which the rate equation leads to it, and by extinctions."""
+"""Exits from an attractor: over the saddles from which the rate equation leads to it, and by extinctions."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ LONGEST = 1e5  # relaxation, in units of the fastest rate
 
 
 class Way(NamedTuple):
-    """A way out of an attractor, in the states of a reaction model.
+    """An exit from an attractor, in the states of a reaction model.
 
-    Where agents die out they leave states for good, though the rate equation leads back to them.
+    Agents who die out leave states for good, though the rate equation leads back to these states.
     """
 
     model: ReactionModel
@@ -91,7 +91,7 @@ def all_weights(time: Nodes, decay: float, growth: float) -> Nodes:
 
 
 class NoExit(NamedTuple):
-    """Why there is no way out; the lifetime is infinite where nothing ever leaves the attractor."""
+    """Why there is no exit; the lifetime is infinite where nothing ever leaves the attractor."""
 
     reason: str
     forever: bool = False
@@ -151,7 +151,7 @@ class Landscape:
         return leading / np.abs(leading).max()
 
     def ways_out(self, number: int) -> list[Way] | NoExit:
-        """The ways out of the attractor with this number: over each saddle next to it, and by each extinction."""
+        """The exits from the attractor with this number: over each saddle next to it, and by each extinction."""
         model, points, status = self.model, self.compositions, self.points["stability"].values.tolist()
         if len(model.changes) and model.n_states - model.n_classes > MOST_POLISHED:
             return NoExit(WITHOUT_FIELDS)

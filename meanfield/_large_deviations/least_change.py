@@ -50,7 +50,7 @@ class Slope(NamedTuple):
 
     @property
     def derivative(self) -> np.ndarray:
-        """The derivative by what a word gains and the others lose in equal parts; of two words by the first's."""
+        """The derivative in what a word gains while all others lose equal parts; for two words, in the first's."""
         n_words = self.gradient.shape[1]
         gained = (self.gradient - self.gradient.mean(1, keepdims=True)) * n_words / (n_words - 1)
         return gained[:, 0] if n_words == 2 else gained

@@ -37,7 +37,7 @@ class Flow(NamedTuple):
 
 
 class Curvature(NamedTuple):
-    """Second derivatives of H along directions, rows by the first name."""
+    """Second derivatives of H along directions; rows belong to the first letter of the name."""
 
     xx: Matrices
     xp: Matrices

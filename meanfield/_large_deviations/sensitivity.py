@@ -53,30 +53,31 @@ def sensitivity(
     fixed_point: int | xr.DataArray | np.ndarray | None = None,
     word: str | None = None,
 ) -> xr.Dataset:
-    """The derivative of a collective quantity by the choice probabilities in each memory, or by rates of moves.
+    """The derivative of a collective quantity with respect to the probabilities in each memory, or to rates of moves.
 
     dq(i) raises the probability of the first word in memory i by dq and lowers the second's by as much. With more
     than two words, dq(i, w) raises that probability and lowers all others by equal parts. Derivatives are exact
-    (`jax.grad` of functions of `meanfield.core`, which differentiate by parameters of your own as well). A memory
-    with an exact 0 or 1 has a one-sided derivative; for κ it is taken at 1e-14 instead of 0. In a reaction model the
-    derivative is by the logarithm of the rate of each move of one agent: dx/dθ = -J⁻¹ ∂F/∂θ on perturbations that keep
-    the mass of each class.
+    (`jax.grad` of functions of `meanfield.core`, which can also differentiate with respect to parameters of your own).
+    In a memory with a probability of exactly 0 or 1 the derivative is one-sided; for κ it is taken at 1e-14 instead of
+    0. In a reaction model the derivative is with respect to the logarithm of the rate of each move of one agent: dx/dθ
+    = -J⁻¹ ∂F/∂θ on perturbations that keep the mass of each class.
 
     Parameters
     ----------
     policy
         One policy, a stack over model and pair (a result for each), a population, or a reaction model.
     of
-        - 'kappa': κ of the group-size law of two attractors, ≥ 0 whichever word is strong (derivatives to about 1e-4 of
-          the largest);
+        - 'kappa': κ of the group-size law of two attractors, ≥ 0 whichever word is strong (the errors of the
+          derivatives are about 1e-4 of the largest one);
         - 'eigenvalue': real part of the leading eigenvalue of a fixed point, which moves with the policy;
         - 'word_share': share of the first word at a fixed point;
         - 'barrier': least action out of an attractor, over its only saddle, as in `lifetime`;
-        - 'critical_mass': fraction of agents committed to `word` at which the old state vanishes in a fold;
+        - 'critical_mass': fraction of agents committed to `word` at which the old state (see `critical_mass`) vanishes
+          in a fold;
         - 'composition' (reaction models, which have 'eigenvalue' besides): the fraction of agents in each state.
     fixed_point
         Number of the fixed point, as in `fixed_points(policy)`; for 'eigenvalue', 'word_share' and 'barrier'. For a
-        reaction model the composition there, with the masses that it keeps.
+        reaction model, the composition of the fixed point, which also sets the mass of each conserved class.
     word
         Word of the committed agents; for 'critical_mass'.
 
@@ -87,8 +88,8 @@ def sensitivity(
     - `derivative` with respect to q(i) (for more than two words also over `word`), and `memory`, a label as 'a/b b/b':
       own/partner's word, oldest first;
     - `weight`, the fraction of agents in the memory: at the fixed point; among the uncommitted at the fold; for κ
-      and barriers averaged over the path of least action, with times weighted by their part of the action;
-    - for 'eigenvalue' `direct`, the derivative at an unmoved fixed point;
+      and barriers averaged over the path of least action, with each time weighted by its part of the action;
+    - for 'eigenvalue' `direct`, the derivative with the fixed point held in place;
     - for 'kappa' `bias`, half of q(first | i) - q(second | i with the words exchanged), and `contribution` = derivative
       · bias. A policy that treats both words alike has κ = 0, so contributions sum to κ up to bias³; for the eleven
       strongly biased pairs of GPT-4o the sum is within 14 % of κ.
@@ -97,7 +98,7 @@ def sensitivity(
 
     For a reaction model: Dataset over `move` with `derivative` (move), for 'composition' (move, state), and
     `composition`; the coordinates `source`, `target`, `side` ('first', 'second' or 'spontaneous') and `channel` (-1 for
-    none) tell the move. attrs["value"] is the eigenvalue.
+    none) identify the move. attrs["value"] is the eigenvalue.
 
     Raises
     ------
@@ -121,7 +122,8 @@ def sensitivity(
     >>> top["memory"].item(), top["derivative"].round(4).item()  # "his" here raises its share most
     ('his/his his/his his/his his/his his/his', 0.0028)
 
-    In an epidemic with the recovery rate 0.5 half of the agents are ill; x = 1 - recovery / infection, per logarithm:
+    In an epidemic with infection rate 1 and recovery rate 0.5, half of the agents are ill: x = 1 - recovery/infection.
+    The derivatives are with respect to the logarithms of the two rates:
 
     >>> infect, recover = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 0], [0.5, 0]])
     >>> model = meanfield.ReactionModel(["S", "I"], [[1, 0]], [[0, 1]], [infect], None, recover)
@@ -154,7 +156,7 @@ def sensitivity(
 
 
 def validate_options(of: str, fixed_point: object, word: str | None, n_words: int) -> None:
-    """InputError where a quantity, or what it needs, is none of those of `sensitivity`."""
+    """InputError unless the quantity is one of those of `sensitivity`, with the argument that it needs."""
     one_of("of", of, NEEDS)
     for name, value in (("fixed_point", fixed_point), ("word", word)):
         needed = NEEDS[of] == name
@@ -217,7 +219,10 @@ def slope_of_critical_mass(games: Games, word: str) -> list[tuple[float, Arrays]
 
 
 def _derivative(gradient: np.ndarray) -> np.ndarray:
-    """The derivative by what a word gains and the others lose in equal parts; of two words by what the first gains."""
+    """The derivative with respect to what a word gains while all others lose equal parts.
+
+    For two words it is with respect to what the first word gains.
+    """
     n_words = gradient.shape[-1]
     gained = gradient - (gradient.sum(-1, keepdims=True) - gradient) / (n_words - 1)
     return gained[..., 0] if n_words == 2 else gained
@@ -267,7 +272,7 @@ def _barrier(model: xr.Dataset | Population, name: str, number: int) -> tuple[fl
 
 
 class Barrier(NamedTuple):
-    """A barrier, its error, its derivative by q of the first word of two, and x weighted by its part of the action."""
+    """A barrier, its error, its derivative in q of the first of two words, and x weighted by its part of the action."""
 
     value: float
     error: float

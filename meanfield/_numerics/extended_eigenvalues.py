@@ -27,7 +27,7 @@ Numbers = Any  # numpy.ndarray of flint.arb
 
 
 class Ritz(NamedTuple):
-    """The result of the iteration: the first k eigenvalues by falling real part, or as many as there are."""
+    """The result of the iteration: the first k eigenvalues by decreasing real part, or as many as there are."""
 
     values: np.ndarray  # eigenvalues, complex
     errors: np.ndarray  # a bound of the distance of each to an eigenvalue of the matrix

@@ -31,7 +31,7 @@ Response = Callable[[np.ndarray], np.ndarray]
 class SimplexRoots(NamedTuple):
     """The result of `simplex_roots`."""
 
-    roots: Float[np.ndarray, "roots words"]  # by falling shares, to full relative accuracy
+    roots: Float[np.ndarray, "roots words"]  # by decreasing shares, to full relative accuracy
     indices: Int[np.ndarray, " roots"]  # sign of det(1 - f') along the face of the root; 0 if it is too close to zero
     continuum: Float[np.ndarray, "points words"]  # points on curves or areas of roots, not among `roots`
     closest: float  # smallest misfit of a log-ratio where another start came to rest, a near miss; inf if none did

@@ -97,7 +97,7 @@ def ends_of(part: xr.Dataset) -> xr.DataArray:
 
 
 def each_end(part: xr.Dataset, colours: dict[str, str]) -> list[End]:
-    """The ends that are possible, as far as the result tells; the last one is no consensus."""
+    """The ends that are possible, as far as the result tells; the last one is not a consensus."""
     ends = ends_of(part)
     known = ends.notnull().values
     names = words_in(part) or tuple(sorted({str(name) for name in ends.values[known]}))

@@ -54,7 +54,7 @@ def _use(families: list[str], axes: Iterable[Axes], theirs: set[Text]) -> None:
 
 
 def _read_numbers(axes: Iterable[Axes]) -> None:
-    """Powers of ten at the ticks of scales that are no words."""
+    """Powers of ten at the ticks of scales that are not words."""
     for axis in (axis for one in axes for axis in (one.xaxis, one.yaxis)):
         for formatter, ticks in (
             (axis.get_major_formatter(), axis.get_major_ticks()),

@@ -55,8 +55,8 @@ def plot(
     ------
     InputError
         If `result` is of no known kind, lacks what the view draws (all of it is named), `view` is not one of its views,
-        `ax` does not fit its panels, `figsize` is no pair of positive numbers or comes with `ax`, or matplotlib refuses
-        a style.
+        `ax` does not fit its panels, `figsize` is not a pair of positive numbers or comes with `ax`, or matplotlib
+        refuses a style.
 
     See Also
     --------

@@ -83,7 +83,7 @@ def draws(
     by: tuple[str, ...] = ("model", "pair"),
     needs: Mapping[str, str] | None = None,
 ) -> Callable[[Draw], Draw]:
-    """Decorator: the function draws this view of results of these kinds, which stand with spaces between them.
+    """Decorator: the function draws this view of results of these kinds, separated by spaces.
 
     The default of a result is the first view of its kind whose needs it meets, in the order of the modules. `reads` is
     what it draws, in the form of `signature`: variables come with these dims, in this order.

@@ -57,7 +57,7 @@ class Changes:
         return values_at(self.rates, x) if len(self) else np.empty((len(x), 0))
 
     def slopes(self, x: Float[np.ndarray, " states"]) -> Float[np.ndarray, "rates states"]:
-        """The derivatives of the rates by the fractions; InputError where one is not finite."""
+        """The derivatives of the rates with respect to the fractions; InputError where one is not finite."""
         slopes = rates_at(self.rates, x[None])[1][0] if len(self) else np.empty((0, len(x)))
         wrong = np.flatnonzero(~np.isfinite(slopes).all(1))
         if wrong.size:
@@ -66,7 +66,7 @@ class Changes:
         return slopes
 
     def checked(self, x: Float[np.ndarray, "batch states"]) -> Float[np.ndarray, "batch rates"]:
-        """The rates at compositions; InputError where one is no finite number of at least 0."""
+        """The rates at compositions; InputError where one is not a finite number of at least 0."""
         values = self.values(x)
         least = -ROUNDING * np.abs(values).max(where=np.isfinite(values), initial=0.0)
         wrong = ~(np.isfinite(values) & (values >= least))
@@ -109,7 +109,7 @@ def _trials(size: int) -> Float[np.ndarray, "trials states"]:
 
 
 def _complaint(k: int, source: Any, target: Any, rate: Any, states: tuple[Any, ...]) -> str:
-    """Why a move is none, or nothing."""
+    """What is wrong with a move, or ''."""
     if source == target or source not in states or target not in states:
         return (
             f"changes[{k}] goes from {source!r} to {target!r}: expected two different states of {shown(list(states))}"
@@ -118,7 +118,7 @@ def _complaint(k: int, source: Any, target: Any, rate: Any, states: tuple[Any, .
 
 
 def _watched(rate: Rate, rule: str, complaints: list[str]) -> Rate:
-    """The same function, which tells why its value is no number."""
+    """The same function, which tells why its value is not a number."""
 
     def watched(at: Mapping[str, Any]) -> Any:
         expected = "expected a function of {state: fraction}, in jax.numpy, that returns a number"

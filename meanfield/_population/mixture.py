@@ -89,11 +89,6 @@ class Blocks(NamedTuple):
     committed: Float[np.ndarray, "kinds words"]  # share of agents who always say a word, and meet like each kind
     meets: Float[np.ndarray, "kinds kinds"]  # rates at which two agents meet, 1 on average over all pairs
 
-    @property
-    def present(self) -> Float[np.ndarray, " kinds"]:
-        """Share of each kind among all agents, with committed ones."""
-        return self.share + self.committed.sum(1)
-
 
 class Groups(NamedTuple):
     """The arrays of a population that meets in groups, as `core.WordGame` has them, and `core.Hearing`."""

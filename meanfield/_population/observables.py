@@ -60,7 +60,7 @@ def convention(word_share: np.ndarray | xr.DataArray, words: Sequence[str]) -> s
 def label_of(word_share: np.ndarray, words: Sequence[str], *, committed: bool = False) -> str:
     """The word of a convention, else 'mostly A (0.97)'; without a majority 'mixed (A 0.50)'.
 
-    Beside committed agents the share is one of the others, and says so.
+    Where some agents are committed, the share is of the other agents, and the text says so.
     """
     if (found := convention(word_share, words)) != MIXED:
         return found

@@ -127,10 +127,12 @@ class Population:
     ) -> None:
         if not isinstance(policies, (xr.Dataset, Sequence)) or isinstance(policies, str):
             raise InputError(f"policies is a {type(policies).__name__}: expected an xarray.Dataset or several")
-        given = [policies] if isinstance(policies, xr.Dataset) else list(policies)
+        given = {"policy": policies}
+        if not isinstance(policies, xr.Dataset):
+            given = {f"policies[{m}]": policy for m, policy in enumerate(policies)}
         if not given:
             raise InputError("policies is empty: expected at least one policy")
-        self.policies = tuple(single_policy(policy, f"policies[{m}]") for m, policy in enumerate(given))
+        self.policies = tuple(single_policy(policy, name) for name, policy in given.items())
         self.words = words_of(self.policies[0])
         self.space: MemorySpace = space_of(self.policies[0])
         for m, policy in enumerate(self.policies):
@@ -399,7 +401,9 @@ class Population:
 
 def as_population(policy: xr.Dataset | Population) -> Population:
     """The population itself, or a population of a single policy."""
-    return policy if isinstance(policy, Population) else Population(single_policy(policy))
+    if isinstance(policy, Population):
+        return policy
+    return Population(policy if isinstance(policy, xr.Dataset) else single_policy(policy))  # which refuses all else
 
 
 def without_component(result: xr.Dataset, policy: xr.Dataset | Population) -> xr.Dataset:

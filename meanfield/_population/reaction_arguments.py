@@ -78,7 +78,7 @@ def _stochastic(name: str, matrix: Any, names: tuple[str, ...]) -> csr_array:
 
 
 def transition_rates(name: str, matrix: Any, names: tuple[str, ...]) -> csr_array:
-    """Rates of moves between different states, sparse; None is none."""
+    """Rates of moves between different states, sparse; None stands for no moves."""
     if matrix is None:
         return csr_array((len(names), len(names)), dtype=np.float64)
     checked = _nonnegative(name, matrix, names)

@@ -270,7 +270,7 @@ class ReactionModel:
         return self.generator(x) + self.through_partners(x, x)
 
     def through_partners(self, x: Any, z: Any) -> Float[np.ndarray, "states states"]:
-        """The derivative of G(y) z by x, for agents of the composition z whose partners have the composition x."""
+        """The derivative of G(y) z in x, for agents of the composition z whose partners have the composition x."""
         x, z, moves = self._composition(x), self._composition(z), self.moves
         slopes = np.vstack([moves.fields, self.changes.slopes(x)])
         flux = moves.rate * z[moves.source]

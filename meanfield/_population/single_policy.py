@@ -85,7 +85,7 @@ def words_of(policy: xr.Dataset) -> tuple[str, ...]:
     Raises
     ------
     InputError
-        If `policy` is no Dataset with words.
+        If `policy` is not a Dataset with words.
 
     Examples
     --------

@@ -132,7 +132,7 @@ def _without_component(dims: tuple[str, ...], values: Any, *label: str) -> tuple
 def as_games(
     policy: xr.Dataset | Population, name: str = "policy", *, in_groups: bool = False, on_graph: bool = False
 ) -> Games:
-    """The arrays of one policy, a stack of policies or a population; InputError if it is none.
+    """The arrays of one policy, a stack of policies or a population; InputError if it is none of these.
 
     A population in groups is refused unless `in_groups`, and one on a graph unless `on_graph`: then its arrays leave
     out the graph.

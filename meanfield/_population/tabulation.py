@@ -113,7 +113,7 @@ def _rows(keys: list[Any], memories: list[NamedMemory], space: MemorySpace, word
 
 
 def _distributions(values: list[Any], memories: list[NamedMemory], words: Sequence[str], progress: bool) -> np.ndarray:
-    """A row of probabilities for each memory; InputError names the first that is none, and how many others are none."""
+    """A row of probabilities for each memory; InputError names the first row that is wrong, and counts the others."""
     if len(words) == 2 and all(type(value) is float for value in values):
         first = np.array(values)
         if ((first >= 0) & (first <= 1)).all():
@@ -168,7 +168,7 @@ def _columns(table: pd.DataFrame, words: Sequence[str]) -> tuple[list[Any], np.n
 
 
 def _check_cells(table: pd.DataFrame, missing: np.ndarray) -> None:
-    """InputError with the first cell that is no number, and how many others are none."""
+    """InputError that names the first cell that is not a number, and counts the others."""
     if missing.any():
         row, column = np.argwhere(missing)[0]
         cell = table.iloc[row, column]

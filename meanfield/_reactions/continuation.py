@@ -43,7 +43,7 @@ MOST_POINTS = 3000  # of a branch
 SAME = 1e-6  # as in `search`
 EMPTY = 1e-9  # fraction of agents below which nobody is in a state
 NEAR_BORDER = 1e-4  # of z; at the border of a face the equations of two branches are solved
-FEW = 1e-3  # fraction of agents from which on a branch goes straight to the border
+FEW = 1e-3  # fraction of agents below which a branch goes straight to the border
 LEFT = 1e-6  # part of the fewest agents that a step which leaves the face keeps
 AT_BORDER = 1e-2  # eigenvalue where a branch reaches it, and the error of the place
 FINEST = 1e-3  # step in units of the largest within which several bifurcations are one
@@ -89,7 +89,7 @@ class Family:
         return self.at(s).drift(x) / self.typical.fastest
 
     def jacobian(self, x: np.ndarray, s: float) -> Float[np.ndarray, "states states"]:
-        """The derivative of the drift by x."""
+        """The derivative of the drift with respect to x."""
         return self.at(s).jacobian(x) / self.typical.fastest
 
 
@@ -227,7 +227,7 @@ class _Curve:
     ) -> tuple[_Stop, float, list[tuple[_Stop, str]], bool] | None:
         """The next point, the step, what lies between, and whether it is the last one; steps part bifurcations."""
         fewest = self.fewest(here.z)
-        # At the border Newton's method may end at the branch of the smaller face; rounding is no border
+        # At the border Newton's method may end at the branch of the smaller face; rounding is not a border
         least = LEFT * fewest if fewest > ROUNDING else -ROUNDING
         while step > LEAST_STEP * spacing:
             there = self._next(here, step)

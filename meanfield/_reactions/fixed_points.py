@@ -55,7 +55,7 @@ def reaction_fixed_points(
 
 
 def validated_masses(model: ReactionModel, masses: Sequence[float] | np.ndarray | None) -> np.ndarray:
-    """The fractions of agents in the conserved classes, as an array; InputError where they are none."""
+    """The fractions of agents in the conserved classes, as an array; InputError unless they are fractions."""
     if masses is None:
         if model.n_classes > 1:
             raise InputError(f"masses = None: expected the fractions of agents in {model.n_classes} conserved classes")

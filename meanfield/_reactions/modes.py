@@ -16,7 +16,7 @@ TRIALS = 2  # random changes of the matrix within rounding
 
 
 class Modes(NamedTuple):
-    """Eigenvalues by falling real part, in units of the fastest rate, a bound of the error of each, and eigenvectors.
+    """Eigenvalues by decreasing real part, in units of the fastest rate, with bounds of their errors, and eigenvectors.
 
     `reduced` is the matrix, in the orthonormal basis `tangent`.
     """

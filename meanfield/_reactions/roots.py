@@ -25,7 +25,7 @@ MAX_COMBINATIONS = 10_000
 
 
 class ClosedFaces(NamedTuple):
-    """Closed faces that hold all of the given masses: the whole simplex first, then others by falling size.
+    """Closed faces that hold all of the given masses: the whole simplex first, then others by decreasing size.
 
     `complete` says that the list has the smallest closed face for every choice of one state in each class.
     """

@@ -1,4 +1,4 @@
-"""Derivatives of a fixed point of a reaction model, and of its leading eigenvalue, by the rates of its moves."""
+"""Derivatives of a fixed point of a reaction model, and of its leading eigenvalue, with respect to rates of moves."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reaction_sensitivity(model: ReactionModel, of: str, fixed_point: object) -> 
         raise InputError(f"fixed_point has {found}: expected one that moves smoothly with the model")
     moves, channels = model.moves, len(model.alpha)
     by_state, by_eigenvalue = reaction_gradients(model.game, x, *_eigenvectors(modes, of))
-    label = "derivative by the logarithm of the rate of the move"
+    label = "derivative with respect to the logarithm of the rate of the move"
     derivative = {
         "composition": (("move", "state"), by_state.T, label, "1"),
         "eigenvalue": (("move",), by_eigenvalue, label, f"1/{model.time_unit}"),

@@ -26,8 +26,8 @@ from meanfield._population.stacks import as_games
 from meanfield.toolbox._arguments import one_or_several
 from meanfield.toolbox._errors import InputError
 
-# True consensus states of the published policies leave [π]^2H with probability 4e-5 at most, the two that are none with
-# 0.06 and 0.14.
+# True consensus states of the published policies leave [π]^2H with probability 4e-5 at most; the two candidates that
+# are not consensus states leave it with 0.06 and 0.14.
 CANDIDATE_TOLERANCE = 1e-3
 NOT_FIXED = "not fixed"
 
@@ -69,13 +69,13 @@ def stability_table(
     - `policy`, the number of the policy, from 0; `model`; `pair`; `row` (candidate or fixed_point);
     - `word`, the candidate or the word with the largest share at the fixed point, and `word_share`, its share;
     - `eigenvalue`, the real part of the leading eigenvalue of the reduced Jacobian ([004] Eq. 38) per unit of time,
-      with `stability` (stable, unstable, marginal; 'not fixed' for a candidate that is no fixed point), `stable`,
+      with `stability` (stable, unstable, marginal; 'not fixed' for a candidate that is not a fixed point), `stable`,
       `eigenvalue_error` and `eigenvalue_floor_shift` (see `fixed_points`);
     - `residual`: max|dx/dt| of a fixed point; 1 - Q of a candidate, for a single policy 1 - q(word | [π]^2H), which is
       0 at a fixed point ([004] Eq. 30);
     - `is_fixed_point`, for a candidate whether its residual is at most 1e-3;
     - `kind` (consensus, or mixed with a success rate below 0.98);
-    - `strong`, the strong word by the trajectory, 'mostly A (0.97)' where its end is no consensus.
+    - `strong`, the strong word by the trajectory, 'mostly A (0.97)' where its end is not a consensus.
 
     With 'basin' the columns `strong_by_basin`, in the same form ('' for a tie), and `basin`, the fraction of the
     family, are added; with 'law' `strong_by_law` ('' if there is no law) and `kappa`; with either `disagreement`,

@@ -31,7 +31,7 @@ RECORDS = {"Mechanism1": "theory.flag_game.mechanism1:APPENDIX_E"}
 
 
 class Argument(NamedTuple):
-    """`annotation` is as it is written; `default` is None where it is no literal."""
+    """`annotation` is as it is written; `default` is None where it is not a literal."""
 
     name: str
     annotation: str

@@ -30,7 +30,7 @@ Form = Annotated[str | None, typer.Option("--format", help="nc, csv, json or tex
 class Output:
     """A place for results, checked before long work starts.
 
-    With - for stdout all messages go to stderr; None is no place.
+    With - for stdout all messages go to stderr; None is not a place.
     """
 
     def __init__(self, path: Path | None, form: str | None = None, forms: Sequence[str] = (*DATASET, *TABLE)) -> None:

@@ -1,4 +1,4 @@
-"""Derivatives of the action of a path by the game."""
+"""Derivatives of the action of a path with respect to the game."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from meanfield.core._path_search import filled
 
 
 def action(game: Game, path: Any) -> Float[Array, ""]:
-    """The action S of a path that `meanfield.escape_path` found for this game, with its exact derivatives by the game.
+    """The action S of a path that `meanfield.escape_path` found for this game, with exact derivatives in the game.
 
-    A path of least action is stationary. So dS/dθ = -∫ ∂H/∂θ dt along it: the path stays as it is, and no search is
-    differentiated. Its second derivatives are not the least action's.
+    A path of least action is stationary, so dS/dθ = -∫ ∂H/∂θ dt along it: the path counts as fixed, and the search for
+    it is not differentiated. Second derivatives of the result are not those of the least action.
 
     Parameters
     ----------
     game
         The game of the path: a `WordGame`, whose species are the components of a population, or a `ReactionGame`.
     path
-        As `meanfield.escape_path` returns it. κ = √(2S) of a path from empty memories; a mean lifetime of N agents has
-        the logarithm N·S but for its prefactor, which is in `log_lifetime`.
+        As `meanfield.escape_path` returns it. κ = √(2S) of a path from empty memories; the logarithm of a mean lifetime
+        of N agents is N·S, apart from its prefactor, which is in `log_lifetime`.
 
     Examples
     --------

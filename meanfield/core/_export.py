@@ -25,7 +25,7 @@ from jax.tree_util import Partial
 
 from meanfield.toolbox._cache_folder import cache_folder
 
-LOADER = b"cpu_aot_loader"  # whose complaints about tuning flags of the processor are no errors
+LOADER = b"cpu_aot_loader"  # whose complaints about tuning flags of the processor are not errors
 # Each program takes 100 to 300 of the 65,530 mappings that Linux allows a process, and one that needs more crashes
 KEPT_IN_MEMORY = 64
 _lock = threading.RLock()  # of what is compiled, which changes settings of Equinox

@@ -1,4 +1,4 @@
-"""Agents who meet in groups and hear a majority of voices, a vote, or one who speaks to all."""
+"""Agents who meet in groups and hear the majority of the others, a vote, or one member who speaks to all."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ROUNDING = 1e-9  # of shares that sum to 1
 
 
 class Hearing(NamedTuple):
-    """Outcomes of a meeting: how many agents say each word, and what those hear who say it.
+    """Outcomes of a meeting: how many agents say each word, and what the agents who say it hear.
 
-    If each says word a with probability Q_a, outcome r has the probability weight[r] Π_a Q_a^said[r, a]. A member who
-    says a hears b with probability heard[r, a, b], independently of the others.
+    If each agent says word a with probability Q_a, outcome r has the probability weight[r] Π_a Q_a^said[r, a]. A member
+    who says a hears b with probability heard[r, a, b], independently of the others.
 
     Examples
     --------
-    A vote among three, who hear the word of two of them or of all:
+    A vote among three agents, who all hear the word that at least two of them say:
 
     >>> from meanfield import core
     >>> outcomes = core.Hearing.of(3, 2, "vote")
@@ -45,8 +45,7 @@ class Hearing(NamedTuple):
         `group` may also be the shares of meetings by size, which sum to 1.
 
         'majority': each hears the most frequent word of the others. 'vote': all hear the most frequent word of the
-        group. 'speaker': all hear the word of one of the group, at random. Of equally frequent words it is one at
-        random.
+        group. 'speaker': all hear the word of a random member. Of equally frequent words a random one is heard.
         """
         if isinstance(group, Mapping):
             if abs((total := sum(group.values())) - 1) > ROUNDING:
@@ -76,7 +75,7 @@ class Hearing(NamedTuple):
     def heard_from(self, Q: Shaped[Array, "*batch words"]) -> Shaped[Array, "*batch words words"]:
         """P(b | a), the probability that a member who says a hears b, where the others say words with probabilities Q.
 
-        Each has full relative accuracy. Rows sum to 1. Arrays of numbers of any kind.
+        Each probability has full relative accuracy, and rows sum to 1. Q may hold numbers of any type.
         """
         ways = self.weight[..., None] * self.said * _said_by(Q[..., None, None, :], self._others())
         heard = (jnp if isinstance(ways, jax.Array) else np).einsum("...ra,...rab->...ab", ways, self.heard)
@@ -97,7 +96,7 @@ class Hearing(NamedTuple):
 
 
 def _said_by(Q: Shaped[Array, "*batch words"], many: Int[Array, "*outcomes words"]) -> Shaped[Array, ...]:
-    """The probability that so many say each word, of none where a number is negative, in one order."""
+    """The probability of one order in which `many` agents say each word; a negative number counts as none."""
     return (Q ** (many * (many > 0))).prod(-1)
 
 

@@ -351,7 +351,7 @@ def branching(
 def curvature(
     arrays: tuple[Array, ...], x: Float[Array, ...], p: Float[Array, ...]
 ) -> tuple[Float[Array, "states states"], ...]:
-    """Second derivatives of H: by x and x, by x and p, by p and p."""
+    """Second derivatives of H: in x and x, in x and p, in p and p."""
     found = curvatures(arrays, jnp.eye(x.size), x[None], p[None])
     return tuple(one[0] for one in found)
 

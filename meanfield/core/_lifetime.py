@@ -1,4 +1,4 @@
-"""The logarithm of a mean lifetime, with its derivatives by the game.
+"""The logarithm of a mean lifetime, with its derivatives with respect to the game.
 
 Perturbations of a path z(t) = (x, p) obey the linearised Hamilton equations. With V the momenta of a basis of all that
 leave the attractor, and H₁ since agents do not meet themselves, a lifetime's prefactor (`meanfield.lifetime`) becomes

@@ -155,7 +155,7 @@ class Instanton(NamedTuple):
 
 
 class Interaction(NamedTuple):
-    """The interaction of agents: `basis` are combinations of fields, and `pairing` the second derivatives by them.
+    """The interaction of agents: `basis` are combinations of fields, and `pairing` the second derivatives in them.
 
     Fields of a reaction model that depend on each other, or have no partners, do not count.
     """
@@ -359,7 +359,7 @@ def fields_along(arrays: Arrays, x: Courses, p: Courses) -> Logarithms:
 def action_slope(
     arrays: Arrays, x: Courses, p: Courses, weights: Vector, decay: float, growth: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives of the action by q of words, and ∫ x dS, each composition weighted by its part of the action.
+    """Derivatives of the action with respect to q, and ∫ x dS, each composition weighted by its part of the action.
 
     Integrals over time have `weights` at the nodes. Outside the path p grows with the rate `decay` and falls with the
     rate `growth`, and the action twice as fast.

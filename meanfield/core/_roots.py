@@ -60,9 +60,9 @@ def fixed_point(game: WordGame, word_share: Float[Array, "*apart words"], *, max
 
 @eqx.filter_jit
 def fixed_points(game: WordGame, *, size: int = 7) -> FixedPoint:
-    """Fixed points of two words, by falling share of the first: one for each sign change on a grid of 128 log-odds.
+    """Fixed points of two words, by decreasing share of the first: one for each sign change on a grid of 128 log-odds.
 
-    The result has ``size + 2`` points, so that the function can be jitted and batched; entries that are no fixed
+    The result has ``size + 2`` points, so that the function can be jitted and batched; entries that are not fixed
     points are NaN and not `successful`. The first and the last entry are the exact consensus states, in which nobody
     ever says the other word. `meanfield.fixed_points` finds all fixed points; this function may miss pairs closer than
     a step of the grid, and takes a chain with several closed classes for one.
@@ -109,7 +109,7 @@ def critical_mass(game: WordGame, word: SupportsIndex) -> Float[Array, ""]:
 
     With a fraction c of committed agents, all to `word` (0 or 1), and v the other word, c(Q) = 1 - Q_v / F_v(Q) at a
     fixed point. (Agents of the game who are committed already count, too.) The critical mass is the first maximum of c
-    as the word becomes commoner. Since c is stationary there, its derivative by the policy is the partial derivative.
+    as the word becomes commoner. Since c is stationary there, its derivative in the policy is the partial derivative.
     Two words. It is resolved on a grid of 128 log-odds; `meanfield.critical_mass` also tells continuous transitions
     from folds.
 
@@ -161,15 +161,15 @@ def committed_at(game: WordGame, logit: Float[Array, ""], word: int) -> Float[Ar
 
 @one_program
 def implicit_fixed_point(game: Game, x: Float[Array, ...]) -> Float[Array, ...]:
-    """The fixed point x of any game, with the derivatives by the game's parameters of the fixed point it moves with.
+    """The fixed point x of any game, with its derivatives with respect to the parameters of the game.
 
     x must be a fixed point, from `fixed_points` or `meanfield.fixed_points`; it is returned as it is. The derivative
     solves J dx = -∂F on perturbations that keep each class's mass, by LU of a matrix with a row for each state. It is
-    meaningless where J is singular. Class masses stay what they are in x: for derivatives by `share` or `committed`
-    take `fixed_point`.
+    meaningless where J is singular. Class masses stay what they are in x: for derivatives with respect to `share` or
+    `committed` use `fixed_point`.
 
-    The word share at a fixed point by the probability of the first word in the empty memory, which nobody has any more,
-    and after both said it:
+    The derivatives of the word share at a fixed point with respect to two probabilities of the first word: in the empty
+    memory, which nobody has any more, and after both said it:
 
     Examples
     --------

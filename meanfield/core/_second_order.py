@@ -63,7 +63,7 @@ def meeting(game: PairGame, x: Array, p: Array, constants: Array | float) -> Arr
 
 
 def _alone(game: PairGame) -> tuple[Array, Array]:
-    """First and second derivatives by p of ½ ∂²H/∂x_i², an agent in i who meets itself, for each i."""
+    """First and second derivatives in p of ½ ∂²H/∂x_i², an agent in i who meets itself, for each i."""
 
     def itself(unit: Array) -> tuple[Array, Array]:
         def met(p: Array) -> Array:
@@ -108,7 +108,7 @@ def cumulant_rates(game: Game, pause: Float[Array, ""]) -> Callable[[Cumulants],
         return meeting(pairs, x, p, pairs.constants)
 
     def jumps(energy: Callable[[Array, Array], Array], order: int) -> Function:
-        """The derivatives of this order by p at p = 0."""
+        """The derivatives of this order in p at p = 0."""
         derivative = jax.grad(energy, argnums=1)
         for _ in range(order - 1):
             derivative = jax.jacfwd(derivative, argnums=1)

@@ -72,7 +72,7 @@ def reaction_gradients(
     left: Float[Array, "two states"],
     right: Float[Array, "two states"],
 ) -> tuple[Float[Array, "states moves"], Float[Array, " moves"]]:
-    """The derivatives of the fixed point x, and of Re λ there, by the logarithm of the rate of each move.
+    """The derivatives of the fixed point x, and of Re λ there, in the logarithm of the rate of each move.
 
     `arrays` are the fields of a `ReactionGame`.
     """

@@ -1,4 +1,7 @@
-"""Leading eigenvalues of the linearised rate equation of any game, and their derivatives."""
+"""Leading eigenvalues of the linearised rate equation of any game, and their derivatives.
+
+Those that `meanfield.spectrum` and `fixed_points` report for policies come from `meanfield._fixed_points.spectrum`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ NEARBY, REFINED = 1e-9, 3  # shift from an eigenvalue in inverse iteration, and 
 
 
 class Eigenvalues(NamedTuple):
-    """Eigenvalues by falling real part, with left and right eigenvectors in the shape of x and l·r = 1.
+    """Eigenvalues by decreasing real part, with left and right eigenvectors in the shape of x and l·r = 1.
 
     See Also
     --------
@@ -39,7 +42,7 @@ def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenva
     """The k eigenvalues of J = ∂F/∂x with the largest real parts, on perturbations that keep every class's mass.
 
     k is at most the number of states minus the number of classes, else ValueError. ConvergenceError where Arnoldi
-    iteration does not tell the leading eigenvalues from others close to them.
+    iteration can't separate the leading eigenvalues from others close to them.
 
     LAPACK for small games, else Arnoldi iteration on products with J and Jᵀ (scipy). Runs on the host; `eigenvalue` is
     its differentiable part. In 64 bits eigenvalues of a naming game near -1 may err by 1e-3, since J is almost
@@ -124,11 +127,12 @@ def _classes(game: Game, x: Array) -> tuple[Array, Array]:
 
 
 def eigenvalue(game: Game, x: Float[Array, ...], left: Float[Array, ...], right: Float[Array, ...]) -> Float[Array, ""]:
-    """l·J(x)r, the eigenvalue that belongs to these eigenvectors, with its derivative by the game and by x.
+    """The eigenvalue l·J(x)r that belongs to these eigenvectors; it has derivatives with respect to the game and x.
 
-    By perturbation theory dλ = l·dJ r for a simple eigenvalue with l·r = 1: vectors are constants. Vectors are real;
-    for a complex pair Re λ is the value for the real parts of both minus that for their imaginary parts. Put x =
-    `fixed_point` (…) inside the differentiated function for the total derivative at a fixed point that moves.
+    By perturbation theory dλ = l·dJ r for a simple eigenvalue with l·r = 1, so the eigenvectors count as constants.
+    `left` and `right` are real: for a complex pair Re λ is the value for the two real parts minus the value for the two
+    imaginary parts. For the total derivative at a fixed point that moves, compute x = `fixed_point` (…) inside the
+    function that you differentiate.
 
     Examples
     --------

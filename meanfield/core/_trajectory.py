@@ -25,11 +25,11 @@ class Trajectory(NamedTuple):
     Attributes
     ----------
     observed
-        `observe(x)` at each of the times; later times repeat the end.
+        `observe(x)` at each of the times; after `end_time` it repeats the value at the end.
     end
         The composition at the end.
     end_time
-        When the trajectory came to rest, or the last time asked for.
+        Time at which the trajectory came to rest, or else the last time of the integration.
     speed
         max|dx/dt| at the end, with each fraction divided by the mass of its class.
     steps
@@ -75,15 +75,15 @@ def trajectory(
     game, x
         The game, and the composition at time 0.
     times
-        Times at which to observe, rising.
+        Increasing times at which to observe.
     max_time
-        Time to go on to, at least the last of `times`, which is the default.
+        Time at which the integration ends, at least the last of `times`, which is the default.
     observe
         Function of x; its values at `times` are returned. Default: x itself. Each new function is compiled anew.
     rtol, atol
         Tolerances of the step size control.
     rest
-        Ends where max|dx/dt| is smaller, in the units of x divided by the mass of its class.
+        The integration ends where max|dx/dt| is smaller, with each fraction divided by the mass of its class.
     first_step
         Length of the first step that is tried.
     stiff

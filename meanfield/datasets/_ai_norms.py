@@ -102,7 +102,7 @@ def ai_norms(
     Raises
     ------
     InputError
-        If nothing is found, a download differs from the published file, a table is no CSV file of at most 16 MiB
+        If nothing is found, a download differs from the published file, a table is not a CSV file of at most 16 MiB
         unpacked or lacks a column, or an archive is damaged or holds no run.
 
     See Also

@@ -58,7 +58,7 @@ class Archive(NamedTuple):
 def read_archive(path: Path, found: Archive) -> None:
     """Adds the runs and tests in an archive, whatever their files are called; the model has the archive's name.
 
-    InputError if it is no zip archive, or holds no run.
+    InputError if it is not a zip archive, or holds no run.
     """
     model, before = path.stem.removesuffix("_data"), len(found.runs)
     for name, content in members(path, PICKLE, LARGEST_MEMBER):

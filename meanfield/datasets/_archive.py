@@ -23,7 +23,7 @@ LITTLE_ENDIAN = (3, "<", None, None, None, -1, -1, 0)  # the state of a numpy.dt
 def members(path: Path, pattern: re.Pattern[str], largest: int) -> Iterator[tuple[str, bytes]]:
     """Names and contents of the files in a zip archive whose names, without folders, match `pattern`.
 
-    InputError if `path` is no zip archive, is damaged, encrypted or too large, holds a name twice, uses another
+    InputError if `path` is not a zip archive, is damaged, encrypted or too large, holds a name twice, uses another
     compression than deflate, or has a member of more than `largest` bytes, which is checked before it is read.
     """
     if path.stat().st_size > LARGEST_ARCHIVE:

@@ -123,7 +123,7 @@ def flag_game(table: str, path: str | os.PathLike[str] | None = None) -> pd.Data
     ------
     InputError
         If there is no such table, the file is not found, a download differs from the published file (SHA-256), the file
-        is no CSV file of at most 16 MiB, or a required column is missing.
+        is not a CSV file of at most 16 MiB, or a required column is missing.
 
     See Also
     --------

@@ -128,8 +128,8 @@ def from_events(
     InputError
         If the file can't be read, or a column is missing or there twice. Cells and meetings are checked first, then the
         words of committed agents, then memories. Each check tells all it finds, with the numbers of rows from 0 after
-        the header: a cell is no name, number or word, an agent meets itself or is in two pairs of a step, a committed
-        agent says another word, or a memory in the table differs from the events before.
+        the header: a cell is not a name, number or word, an agent meets itself or is in two pairs of a step, a
+        committed agent says another word, or a memory in the table differs from the events before.
 
     Warns
     -----

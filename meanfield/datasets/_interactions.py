@@ -54,8 +54,8 @@ def interactions(
     ------
     InputError
         If the file can't be read or a column is missing. Cells are checked first, then pairs, then `heard`; each check
-        tells all it finds, with the numbers of rows from 0: a cell is no name or number, more than two messages belong
-        together, one agent wrote both, they name other partners, or `heard` differs.
+        tells all it finds, with the numbers of rows from 0: a cell is not a name or number, more than two messages
+        belong together, one agent wrote both, they name other partners, or `heard` differs.
 
     See Also
     --------

@@ -75,7 +75,7 @@ def read_table(given: Table, name: str, sep: str | None, encoding: str) -> pd.Da
     path = existing_file(given, name)
     ending = next((end for end in (s.lower() for s in reversed(path.suffixes)) if end != ".gz"), "")
     if ending not in ENDINGS:
-        others = "; of other files pandas makes a table"
+        others = "; pandas reads other files into a table"
         raise InputError(f"{name} = {path}: expected a file that ends in {', '.join(ENDINGS)}, also with .gz{others}")
     try:
         with open_text(path, encoding) as file:
@@ -151,7 +151,7 @@ def _dotted(record: dict[str, Any], before: str = "") -> Iterator[str]:
 
 
 def checked_columns(columns: Mapping[str, str | None] | None) -> Mapping[str, str | None]:
-    """The argument `columns`, none if it is None; InputError if it is no mapping."""
+    """The argument `columns`, none if it is None; InputError if it is not a mapping."""
     columns = {} if columns is None else columns
     if not isinstance(columns, Mapping) or not all(isinstance(label, Hashable) for label in columns.values()):
         raise InputError(f"columns = {shown(columns)}: expected a mapping, as in {{'said': 'answer'}}")

@@ -55,7 +55,7 @@ def read_messages(path: str | os.PathLike[str], *, answer: str | None = None) ->
     DataFrame with a row for each message, in the order of the file: `run`, `step`, `agent`, `partner` and `said`, None
     without an answer. The text of a list has its blocks, one a line, and a whole number is a text. Where no
     partner is told, the two agents of a run that has only two are partners; else it is None, and to be filled in from
-    elsewhere. `attrs["left_out"]` counts the records that are no messages or have no text, by type.
+    elsewhere. `attrs["left_out"]` counts the records that are not messages or have no text, by type.
 
     Raises
     ------

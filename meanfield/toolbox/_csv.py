@@ -104,7 +104,7 @@ def column_whole_numbers(table: pd.DataFrame, name: str, least: int = 0, where: 
 
 
 def number_hint(cell: Any) -> str:
-    """The end of a message about a cell that is no number, where people write a number so."""
+    """The end of a message about a cell that is not a number, where people write a number so."""
     text = str(cell).strip()
     if text.endswith("%"):
         return ", as 0.5 for 50 %"

@@ -108,7 +108,7 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, 
     Raises
     ------
     InputError
-        If `dataset` is none, `path` can't be written, or NetCDF can't hold the attributes or values.
+        If `dataset` is not a Dataset, `path` can't be written, or NetCDF can't hold the attributes or values.
 
     See Also
     --------

@@ -151,7 +151,7 @@ def values_in_order(values: Any, labels: Mapping[str, Sequence[Hashable]], name:
 def real_numbers(values: Any, name: str) -> np.ndarray:
     """`values` as a float64 array in C order.
 
-    InputError if some are no integers or floating-point numbers, or masked, or they come from pandas or a Dataset.
+    InputError if some are not integers or floating-point numbers, or masked, or they come from pandas or a Dataset.
     """
     if isinstance(values, (pd.Series, pd.DataFrame, xr.Dataset)):
         library = type(values).__module__.partition(".")[0]

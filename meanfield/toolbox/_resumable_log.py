@@ -26,8 +26,8 @@ class ResumableLog:
 
     A `path` of None keeps nothing. The first name in `key` holds the kind and number of the format; `what` is the kind
     of game, for messages. `lines` are those that the file held after the first. InputError if the file holds another
-    game or a line that is no JSON object, or something else has written to it since. StorageError if it can't be read
-    and written; no part of a new line is then in it.
+    game or a line that is not a JSON object, or something else has written to it since. StorageError if it can't be
+    read and written; no part of a new line is then in it.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, key: Line, what: str) -> None:

@@ -80,7 +80,7 @@ def _minority(study: Study, real: RealPopulations, model: str, old: str) -> xr.D
 
 
 def smallest(flipped: xr.DataArray) -> float:
-    """The smallest number of committed agents from which on half of the runs or more flip; NaN if there is none."""
+    """The smallest number of committed agents from which half of the runs or more flip; NaN if there is none."""
     known = flipped.dropna("n_committed")
     enough = known.values >= 0.5
     first = len(enough) - int(np.argmin(enough[::-1])) if not enough.all() else 0
@@ -94,7 +94,7 @@ def draw_minorities(found: xr.Dataset) -> Figure:
     The share of the minority's word by time for several sizes of the minority, from a consensus on either word, and the
     critical mass of each model: 6 and 1 of 48, 10 and 0, 5 and 5, 16 and 11 of 24.
 
-    The models at hand. Measured is the smallest tried number from which on half or more of the real runs flip; the
+    The models at hand. Measured is the smallest tried number from which half or more of the real runs flip; the
     paper does not say what fraction it asks for. A flip counts within 30 rounds, as in [001] Methods; runs of Llama 3
     were cut after 21. Simulated: 200 populations of the estimated policy for each number, equally long. For large N the
     critical mass is the fold of the rate equation; the policy estimated for Llama 3.1 has one attractor and no fold.

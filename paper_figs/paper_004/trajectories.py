@@ -197,7 +197,7 @@ def against_print(table: xr.Dataset) -> pd.DataFrame:
     The first eigenvalue at consensus on each word for four models, to three significant digits; the strong word in
     bold.
 
-    Printed and computed values side by side; a note marks misprints and candidates that are no fixed points.
+    Printed and computed values side by side; a note marks misprints and candidates that are not fixed points.
     """
     rows = published_against_computed(table)
     rows["word"] = rows["word"] + rows["strong"].map({1: " (strong)", 0: ""})

@@ -130,8 +130,8 @@ def live_population(
     full = [((words[0], words[-1]),) * memory_length, ((words[-1], words[0]),) * memory_length]
     backend.check([template.prompt(words, memory, payoffs) for memory in full], words)
 
-    # Everything that determines the interactions. The number of rounds is no part of it, so that a finished game can be
-    # made longer.
+    # Everything that determines the interactions. The number of rounds is not part of it, so that a finished game can
+    # be made longer.
     key = {
         "interactions": FORMAT,
         "model": backend.name,

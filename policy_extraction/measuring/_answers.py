@@ -238,10 +238,15 @@ def decided(log_p: np.ndarray, censored: np.ndarray, sampling: Sampling, name: s
 
 def _remove_damaged(file: sqlite3.Connection, table: str) -> int:
     """Remove the rows whose checksum is another one; their number."""
-    columns = [name for _, name, *_ in file.execute(f"PRAGMA table_info({table})")][:4]
-    kinds, values = (", ".join(form.format(name) for name in columns) for form in ("typeof({})", "{}"))
+    columns = [name for _, name, *_ in file.execute(f"PRAGMA table_info({table})")]
+    kinds, values = (", ".join(form.format(name) for name in columns[:4]) for form in ("typeof({})", "{}"))
     # No column has texts, and those that damage makes of bytes can't be decoded: they agree with no checksum.
     sound = f"CASE WHEN 'text' IN ({kinds}) THEN checksum(random()) ELSE checksum({values}) END"
+    if len(columns) == 4:  # of release 0.2.0, which had no checksums
+        file.execute(f"ALTER TABLE {table} ADD COLUMN checksum")
+        file.execute(f"UPDATE {table} SET checksum = {sound}")
+        if table == "answers":
+            file.execute("UPDATE answers SET checksum = NULL WHERE length(log_probability) IS NOT 8 * length(censored)")
     damaged = f"FROM {table} WHERE checksum IS NOT {sound}"
     if number := file.execute(f"SELECT COUNT(*) {damaged}").fetchone()[0]:
         file.execute(f"DELETE {damaged}")

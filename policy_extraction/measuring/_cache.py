@@ -70,7 +70,7 @@ class RecordCache:
         return Answers(None if self.folder is None else self._path(key, ".sqlite"))
 
     def _clear(self, key: dict[str, object]) -> None:
-        """Remove all but the record: answers, and half-written files of killed processes."""
+        """Remove all but the record: answers, half-written files of killed processes, stores of earlier releases."""
         record = self._path(key)
         for path in record.parent.glob(f"*{record.stem}*"):
             if path.is_dir():

@@ -157,7 +157,7 @@ class LazyExtraction:
         memories = [tuple((int(own), int(partner)) for own, partner in memory) for memory in memories]
         space = MemorySpace(len(self.words), self.memory_length)
         for memory in memories:
-            space.state(memory)  # InputError if it is no memory
+            space.state(memory)  # InputError if it is not a memory
         unique = list(dict.fromkeys(memories))
         q = decided(*self._measured(unique), self._sampling, self.name).q.mean(0)
         where = {memory: i for i, memory in enumerate(unique)}

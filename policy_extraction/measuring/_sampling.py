@@ -98,7 +98,7 @@ def choose(log_p: np.ndarray, censored: np.ndarray | None, sampling: Sampling) -
     """Probabilities of choice from log-probabilities (…, word) at temperature 1, without a mean over orders.
 
     `censored` has the same shape, None for nowhere. `Sampling.order` and `undecided` are left to the caller. Raises
-    InputError if a log-probability is no number below 0, or all words of a prompt are impossible.
+    InputError if a log-probability is not a number below 0, or all words of a prompt are impossible.
     """
     n_words = log_p.shape[-1]
     if sampling.floor * n_words >= 1:
@@ -134,7 +134,7 @@ def _kept(
     surely, possibly = np.ones(upper.shape, dtype=bool), np.ones(upper.shape, dtype=bool)
     if not sampling.filters:
         return surely, possibly
-    # The tokens that are no words share at most this probability in any way.
+    # The tokens that are not words share at most this probability in any way.
     rest = (1 - np.exp(lower).sum(-1)).clip(0) * (sampling.over == "vocabulary")
 
     def number_above(log_p: np.ndarray) -> np.ndarray:

@@ -209,7 +209,7 @@ def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset) -> xr.Data
     Raises
     ------
     InputError
-        If `probes` are no probes, or `unprobed` lacks an operation.
+        If `probes` are not probes, or `unprobed` lacks an operation.
 
     See Also
     --------

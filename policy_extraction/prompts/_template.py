@@ -34,7 +34,7 @@ class Payoffs:
     Raises
     ------
     InputError
-        If one is no finite number, or larger than 10^12.
+        If one is not a finite number, or larger than 10^12.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Template:
         Name and version, part of a policy's provenance.
     system
         System message, with slots ``$options``, ``$success``, ``$failure``, ``$history``, ``$round`` and ``$score``.
-        The history is empty, or one line a remembered round and then an empty line.
+        The history is empty, or one line for each remembered round and then an empty line.
     user
         User message, with the same slots. The two messages together need ``$options`` and ``$history``.
     answer_prefix

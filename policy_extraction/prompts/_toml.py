@@ -26,7 +26,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
-    """The content of the file; `InputError` if it can't be read or is no TOML. `what` names the expected content."""
+    """The content of the file; `InputError` if it can't be read or is not TOML. `what` names the expected content."""
     path = path_of(path)
     try:
         with path.open("rb") as file:

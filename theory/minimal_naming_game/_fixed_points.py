@@ -64,7 +64,7 @@ def fixed_points(
 
     Returns
     -------
-    Dataset over `fixed_point`, by falling share of A, with
+    Dataset over `fixed_point`, by decreasing share of A, with
 
     - `composition` (species), fractions of all agents, and `word_share` (word), which includes the committed;
     - `eigenvalue` to `oscillatory`, the leading eigenvalue of the reduced Jacobian and the stability, as in

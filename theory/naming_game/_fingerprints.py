@@ -77,7 +77,7 @@ def fingerprints(policies: xr.Dataset, *, progress: bool | None = None) -> xr.Da
     Raises
     ------
     InputError
-        If a policy has more than two words, or it is none.
+        If a policy has more than two words or is not valid.
 
     See Also
     --------

@@ -165,7 +165,7 @@ class Group(NamedTuple):
 
 @partial(jax.jit, static_argnames=("rule", "memory_length", "rounds"))
 def _moments(point: jax.Array, rule: str, memory_length: int, rounds: int) -> tuple:
-    """Moments of the shares and their derivatives by the coordinates, with these along the first axis."""
+    """Moments of the shares and their derivatives in the coordinates, which are the first axis."""
     memories = Memories.of(MemorySpace(2, memory_length))
 
     def moments(point: jax.Array) -> tuple:

@@ -42,7 +42,7 @@ def run_moments(
 ) -> tuple[Float[Array, " rounds"], Float[Array, " rounds"], Float[Array, "rounds rounds"]]:
     """Q, V and C of the share of the first word among those said in each of the first rounds.
 
-    The mean is Q + V/N and the covariance C/N. All have derivatives by the policy.
+    The mean is Q + V/N and the covariance C/N. All have derivatives with respect to the policy.
     """
     game, n = Counted(q), len(q) + 1
     unit, step, start = jnp.eye(n), TIME_PER_ROUND / STEPS, jnp.zeros(n).at[0].set(1.0)

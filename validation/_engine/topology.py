@@ -81,7 +81,7 @@ class Topology:
         meeting: np.ndarray = PAIRWISE,
         ordered: bool = False,
     ) -> Topology:
-        """From arguments of `simulate`; InputError where they are none."""
+        """From arguments of `simulate`; InputError where they are not as it expects."""
         one_of("pick", pick, PICKS)
         if committed_nodes is not None:
             committed_nodes = checked_nodes("committed_nodes", committed_nodes)
@@ -201,7 +201,7 @@ def places_of(name: str, nodes: Sequence[Any] | str, graph: Graph, number: int, 
 
 
 def graph_of(topology: Any, pick: str, meeting: np.ndarray = PAIRWISE, ordered: bool = False) -> Graph:
-    """The graph of an argument; InputError where it is none, or where some agents can't reach others.
+    """The graph of an argument; InputError where it is not a graph, or where some agents can't reach others.
 
     With `ordered` there are aliases for 2E pairs: 2e has the ends of the edge e in their order, 2e + 1 the second one
     first. The first of a pair is the agent that is picked.
@@ -236,7 +236,7 @@ def graph_of(topology: Any, pick: str, meeting: np.ndarray = PAIRWISE, ordered: 
 
 
 def _hyperedges(topology: Any) -> tuple[list[Any], list[Any] | None] | None:
-    """Hyperedges of an argument and names of their nodes, None for numbers; None where it is no hypergraph."""
+    """Hyperedges of an argument and names of their nodes, None for numbers; None where it is not a hypergraph."""
     if hasattr(getattr(topology, "edges", None), "members"):
         return list(topology.edges.members()), list(topology.nodes)
     if isinstance(topology, Sequence) and len(topology) and all(isinstance(one, Set) for one in topology):

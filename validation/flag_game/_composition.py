@@ -93,7 +93,7 @@ def predict_composition(
 ) -> xr.Dataset:
     """Predict the accuracy of teams of two models that differ only in γ, for every number of the second: [002] Fig. 4a.
 
-    All agents see their crops as an ideal observer does, so γ alone makes compositions differ. Nothing is fitted here:
+    All agents see their crops as an ideal observer does, so compositions differ by γ alone. Nothing is fitted here:
     γ comes from `theory.flag_game.mechanism2.fit`, α from the prompt. All teams play the same trials. The default map
     is the fit's, σ = 1, which the probe rejects where evidence is strong.
 
@@ -125,7 +125,7 @@ def predict_composition(
 
     See Also
     --------
-    compare_composition : beside the measured sweep
+    compare_composition : with the measured sweep
 
     Examples
     --------
@@ -163,17 +163,18 @@ def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str]
     Parameters
     ----------
     prediction
-        Result of `predict_composition`, with GPT-5.4, which the table counts, as the second model.
+        Result of `predict_composition` whose second model is GPT-5.4, the model that the table counts.
     measured
         The table `broadcast_alpha_composition.csv`, or its path, with all compositions at each α. It has no errors, so
-        binomial ones are used, sqrt(A(1 - A)/n) with A = (nA + 1)/(n + 2): no accuracy between 0 and 1 scatters more
-        between trials. All compositions were run on the same trials, so differences between them are more certain.
+        binomial ones are used, sqrt(A(1 - A)/n) with A replaced by (nA + 1)/(n + 2). This is the largest scatter
+        between trials that an accuracy between 0 and 1 can have. All compositions were run on the same trials, so
+        differences between them are more certain.
 
     Returns
     -------
-    `prediction` at the measured points with `measured`, `measured_se`, `measured_initial`, `trials` and `z`, the
-    difference over its error, over (uptake, number); and over `uptake` the gain of mixed teams, the mean over all mixed
-    compositions minus the mean of the two pure ones: `mixed_gain`, `measured_mixed_gain` and their `_se`.
+    `prediction` at the measured points with, over (uptake, number), `measured`, `measured_se`, `measured_initial`,
+    `trials` and `z`, the difference divided by its error. Over `uptake`, `mixed_gain` and `measured_mixed_gain`, each
+    with `_se`, are the gain of mixed teams: the mean over all mixed compositions minus the mean of the two pure ones.
 
     Raises
     ------

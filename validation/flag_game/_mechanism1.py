@@ -1,4 +1,4 @@
-"""Mechanism 1 of [002] in finite populations, and its endpoints beside measured ones."""
+"""Mechanism 1 of [002] in finite populations, and its endpoints compared with measured ones."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def simulate(
 
     See Also
     --------
-    compare : beside measured endpoints
+    compare : with measured endpoints
     theory.fit_mechanism1 : parameters from endpoints
 
     Examples
@@ -141,10 +141,10 @@ def compare(
     -------
     Dataset over `n_agents` and `quantity`, the four classes of endpoints and 'accuracy', with
 
-    - `measured` and its `interval` (bound), Wilson's for fractions; for the accuracy the given 95 % interval if
-      `level` is 0.95, else a normal one;
+    - `measured` and its `interval` (bound). The interval of a fraction is Wilson's; that of the accuracy is the given
+      95 % interval if `level` is 0.95, else a normal one;
     - `simulated` with its Monte-Carlo `simulated_error`;
-    - `inside`, 1 or 0, whether the simulated value is in the interval, NaN without a measurement.
+    - `inside`: 1 if the simulated value is in the interval, 0 if not, NaN without a measurement.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def compare(
 
     Examples
     --------
-    Forty published runs of eight agents, beside the parameters of the paper:
+    Forty published runs of eight agents, compared with simulations for the parameters of the paper:
 
     >>> measured = pd.DataFrame({"N": [8], "seeds": 40, "correct_consensus_count": 17, "wrong_consensus_count": 3})
     >>> measured = measured.assign(polarization_count=20, fragmentation_count=0)

@@ -14,7 +14,7 @@ ROUNDS_AVERAGED = 3
 
 @dataclass(frozen=True)
 class Convention:
-    """The success rate from which on a run has converged, at the end of a round.
+    """The success rate at which a run counts as converged, tested at the end of each round.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class LazyPolicy:
     Raises
     ------
     InputError
-        If an argument is out of range. `simulate` raises it if an answer is no array of probabilities that sum to 1
+        If an argument is out of range. `simulate` raises it if an answer is not an array of probabilities that sum to 1
         within 1e-9, or if more than `cache` memories occur.
 
     Examples

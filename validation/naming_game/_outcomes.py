@@ -1,4 +1,4 @@
-"""Results of ensembles of runs: consensus times by the word that wins, and the size from which on one word wins."""
+"""Results of ensembles of runs: consensus times by the word that wins, and the size from which one word wins."""
 
 from __future__ import annotations
 
@@ -222,9 +222,9 @@ def simulated_bias(simulation: xr.Dataset, *, level: float = 0.99) -> xr.Dataset
 
 
 def critical_size_from_simulation(bias: xr.Dataset, *, level: float = 0.99) -> xr.Dataset:
-    """N_c, the smallest group from which on nearly all simulated runs end at the strong word.
+    """N_c, the smallest group from which nearly all simulated runs end at the strong word.
 
-    It is the smallest size in `bias` from which on the lower Wilson bound of the fraction of runs that end at the
+    It is the smallest size in `bias` from which the lower Wilson bound of the fraction of runs that end at the
     strong word exceeds `level`, there and at all larger sizes. Runs without consensus count against it. Few runs can't
     show it, since that bound is at most 1/(1 + z²/runs). Source: [004] Results, The role of population size; 'fully
     deterministic' there means that no run ends elsewhere.

@@ -41,7 +41,7 @@ class _Plan(NamedTuple):
     sizes: list[int]
     runs: int
     options: dict[str, Any]
-    topologies: dict[str, Any]  # none where everybody meets everybody, which is no dimension of a store
+    topologies: dict[str, Any]  # none where everybody meets everybody, which is not a dimension of a store
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -90,8 +90,8 @@ def sweep(
 ) -> xr.Dataset:
     """Simulate every combination of policy, committed agents, seed and size, into a Zarr store that can be resumed.
 
-    Each finished combination is written and then marked as done. After any interruption the same call does the missing
-    ones, and ends with the same bytes as a sweep without interruption.
+    Each finished combination is written and then marked as done. After any interruption the same call simulates the
+    missing combinations, and ends with the same bytes as a sweep without interruption.
 
     Parameters
     ----------
@@ -106,10 +106,10 @@ def sweep(
         Different seeds, each an ensemble of its own.
     committed
         Cases: each a mapping of at most one word to a number of agents committed to it. A policy without the word is
-        passed over. Populations with committed fractions allow no case but ``{}``, nobody.
+        skipped. Populations with committed fractions allow no case but ``{}``, nobody.
     topologies
-        Who meets whom: a mapping of names to what `simulate` takes as `topology`, or None for everybody. One more
-        dimension of the result. A store is continued where graphs have the same edges, and functions make the same
+        Who meets whom: a mapping of names to what `simulate` takes as `topology`, or None for everybody. The result has
+        one more dim for it. A store is continued where graphs have the same edges, and functions make the same
         first graph for each size and seed.
     client
         A `distributed.Client`, whose workers simulate combinations; this process writes them. Default: one after the
@@ -184,8 +184,8 @@ def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
     Dataset over (policy, case, seed, n_agents, run) with `consensus_word` and `consensus_round` as `simulate` has them,
     and `done` (policy, case, seed, n_agents), whether the combination is finished; with the coordinates `model`,
     `pair` (policy), `word_label` (policy, word), `committed_word` and `committed_agents` (case). Combinations that are
-    not finished, or whose policy does not have the word, have no consensus. After n_agents there is the dim `topology`,
-    the names of graphs, where the sweep has `topologies`.
+    not finished, or whose policy does not have the word, have no consensus. A sweep with `topologies` has the further
+    dim `topology` after n_agents, with the names of the graphs.
 
     Raises
     ------

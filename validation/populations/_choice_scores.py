@@ -143,7 +143,7 @@ def last_interaction_law(known: Choices) -> Law | None:
 
 
 def law_with_errors(certain: Callable[[Choices], np.ndarray], known: Choices) -> Law:
-    """With probability ε any word, else as is certain; ε is the one that is most likely in the known choices."""
+    """The distribution `certain`, but any word with probability ε, which is the likeliest for the known choices."""
     given = certain(known)
 
     def cost(error: float) -> float:

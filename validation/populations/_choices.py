@@ -94,7 +94,7 @@ def memory_array(memories: Iterable[Sequence[tuple[int, int]]], memory_length: i
 
 
 def _memory_of(text: object, index: dict[str, int], memory_length: int) -> list[tuple[int, int]]:
-    """Pairs of the numbers of own and partner's words, oldest first; InputError if the text is no memory."""
+    """Pairs of the numbers of own and partner's words, oldest first; InputError if the text is not a memory."""
     if not isinstance(text, str):
         raise InputError(f"state = {text!r}: expected text such as 'A,B|B,B', '' for the empty memory")
     memory = [tuple(interaction.split(",")) for interaction in text.split("|")] if text else []

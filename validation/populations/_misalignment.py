@@ -41,7 +41,7 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
 
     See Also
     --------
-    misalignment : beside collective bias
+    misalignment : compares it with collective bias
 
     Examples
     --------

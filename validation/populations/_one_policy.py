@@ -178,7 +178,7 @@ def _tests(experiment: Experiment) -> dict[str, dict[tuple[str, str], Measure]]:
 def _row(
     null: str, compared: str, direction: str, real: Departure, others: np.ndarray, level: float, note: str = ""
 ) -> dict:
-    """`others` are the statistics of imitations; one that is undefined is no departure."""
+    """`others` are the statistics of imitations; one that is undefined is not a departure."""
     told = {"compared": compared, "direction": direction, "null": null, "number": real.number}
     if np.isnan(real.statistic):
         unknown = dict.fromkeys(("effect", "z", "p_value"), np.nan)

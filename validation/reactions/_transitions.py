@@ -53,7 +53,7 @@ def outcomes_of_rows(
     names = list(states)
     for i, j in np.argwhere(total > 1 + ROUNDING):
         raise InputError(f"transitions of ({names[i]!r}, {names[j]!r}) have the sum {total[i, j]}: expected at most 1")
-    # Less than the rounding of a sum of probabilities is no outcome of its own.
+    # Less than the rounding of a sum of probabilities is not an outcome of its own.
     rest = np.argwhere(total < 1 - ROUNDING)
     known += [Transition((i, j), (i, j), 1 - total[i, j]) for i, j in rest.tolist()]
     before, after, probability, marked = map(np.array, zip(*known, strict=True))

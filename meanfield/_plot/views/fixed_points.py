@@ -20,7 +20,7 @@ FILLS = {"stable": "full", "unstable": "none", "marginal": "left"}
 LEAST_GAP = 0.04  # between neighbours on the line, for an arrow
 MOST_STATES = 12  # in a legend
 NOTHING = 1e-9
-LONG = 4  # attractors, from which on names are slanted
+LONG = 4  # attractors, from which names are slanted
 ON_A_LINE = "fixed_point: stability convention label? branch?; fixed_point word!: word_share"
 
 
@@ -93,8 +93,8 @@ def draw_points(axes: Axes, x: np.ndarray, y: np.ndarray, stability: np.ndarray,
 def _arrows(axes: Axes, row: int, share: np.ndarray, stability: np.ndarray) -> None:
     """Arrows from unstable to stable neighbours.
 
-    The flow also leaves an end of the line that is no fixed point. Where neighbours are alike, as on both sides of an
-    unstable focus, or one is marginal, they don't tell the direction.
+    The flow also leaves an end of the line that is not a fixed point. Where neighbours are alike, as on both sides of
+    an unstable focus, or one is marginal, they don't tell the direction.
     """
     order = np.argsort(share)
     places, status = [0.0, *share[order], 1.0], ["unstable", *stability[order], "unstable"]
@@ -222,7 +222,7 @@ def _between(part: xr.Dataset, number: int, length: float) -> tuple[str, str]:
     fits = np.flatnonzero(np.abs(part["fraction"].values - length) < NOTHING)
     last = part.sizes["attractor"] - 1
     if part.sizes["boundary"] == last and last - number in fits:
-        attractor = last - number  # of equal lengths: attractors come by falling share of the first word
+        attractor = last - number  # of equal lengths: attractors come by decreasing share of the first word
     elif len(fits) == 1:
         attractor = int(fits[0])
     else:

@@ -141,7 +141,7 @@ def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     coupling, m, stable = part["J"].values, part["m"].values, part["stable"].values.astype(bool)
     pitchfork, most = float(part["pitchfork_J"]), part.attrs["option_max_J"]
     full, dashed = ({"color": PALETTE[0], "linestyle": line, **style} for line in ("-", "--"))
-    if not np.isnan(pitchfork):  # the solution m = 0 of a symmetric law is stable below the pitchfork
+    if not np.isnan(pitchfork):  # the solution m = 0 of a symmetric distribution is stable below the pitchfork
         end = min(pitchfork, most)
         axes.plot([0, end], [0, 0], **full)
         axes.plot([end, most], [0, 0], **dashed)

@@ -22,7 +22,7 @@ from meanfield.toolbox._errors import InputError
 # κ is ordered, so the colours are too; yellow, hard to see on white, is left out, and black is the theory.
 KAPPAS = mpl.colormaps["viridis_r"]
 FIRST_COLOUR = 0.12
-MANY = 6  # policies, from which on the legend stands beside the axes
+MANY = 6  # policies, from which the legend stands beside the axes
 POINTS = 300  # of a line
 CLIPPED = (1e-300, 1 - 1e-16)  # probabilities, whose quantiles are finite
 WIDTH = 36  # letters of a line in a legend
@@ -170,7 +170,7 @@ def bias_collapse(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style
 
 
 def _each(part: xr.Dataset) -> Iterator[Bias]:
-    """The policies by falling κ; those without a line come last and are grey."""
+    """The policies by decreasing κ; those without a line come last and are grey."""
     kappa = part["kappa"].values
     has_line = np.isfinite(kappa) & part["applies"].values
     several = len(set(part["model"].values.tolist())) > 1

@@ -21,7 +21,7 @@ from meanfield.toolbox._errors import InputError
 CATEGORIES = {"Rules": PALETTE[0], "Time": PALETTE[1], "State": PALETTE[2]}
 P_VALUES = np.linspace(0, 1, 21)  # an alarm is the first bin
 DEVIATIONS = 4.0  # that a histogram shows at least
-SEEN = 1e-3  # a narrower part is no bar
+SEEN = 1e-3  # a narrower part is not a bar
 
 
 @draws("comprehension", "accuracy", "question!: category accuracy standard_error; question agent: malformed")

@@ -20,7 +20,7 @@ EDGE = 0.1  # decades
 LONGEST = 1e15  # lifetime that is drawn; beyond, the barrier in the legend tells enough
 WIDTH = 36  # letters of a line in a legend, or beside a row
 PLACES = "fixed_point word: word_share?; word: word?; fixed_point ...: composition?"
-WIDE = 5  # ratio of probabilities, from which on their axis is logarithmic
+WIDE = 5  # ratio of probabilities, from which their axis is logarithmic
 
 
 def _told(*lines: str) -> str:

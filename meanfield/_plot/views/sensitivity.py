@@ -57,7 +57,7 @@ def change(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int
 
 @draws("reaction_sensitivity", "derivative", "move: source target side channel; move ...: derivative", by=())
 def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
-    """The moves whose rates count most, with the derivative by the logarithm of each; of a composition, by state."""
+    """The moves whose rates count most, with derivatives in the logarithm of each; of a composition, by state."""
     values = part["derivative"].values.reshape(part.sizes["move"], -1)
     shown = np.argsort(-np.abs(values).max(1), kind="stable")[: whole_number("number", number, 1)]
     named = [str(state) for state in part["state"].values] if "state" in part["derivative"].dims else []

@@ -27,7 +27,7 @@ LETTERS = 7  # of a word beside its candidate
 APART = 0.15  # between the words of a variant, whose eigenvalues may be equal
 ROOM = 0.28  # of the width, on both sides, for the words
 POINTS = 72  # of an inch
-LEAST_BLOCK = 4  # policies of a model, from which on it is named beside them
+LEAST_BLOCK = 4  # policies of a model, from which it is named beside them
 MOST_ROWS = 24
 ZERO = {"color": "0.4", "linestyle": "--", "linewidth": 1, "zorder": 1}
 
@@ -89,8 +89,8 @@ def states(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
 def eigenvalues(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The leading eigenvalues of each policy, unstable ones right of the line at 0.
 
-    Circles are candidates, in which all agents remember one word; they are open where that is no fixed point. Diamonds
-    are fixed points. The word of each candidate stands beside it, the strong word in bold.
+    Circles are candidates, in which all agents remember one word; they are open where that is not a fixed point.
+    Diamonds are fixed points. The word of each candidate stands beside it, the strong word in bold.
     """
     policies, row = np.unique(part["policy"].values, return_inverse=True)
     value, error, true = (part[name].values for name in ("eigenvalue", "eigenvalue_error", "is_fixed_point"))
@@ -169,7 +169,7 @@ def _name_policies(axes: Axes, part: xr.Dataset, policies: np.ndarray, above: fl
 
 @draws("variant_table", "eigenvalue", "variant!: strong_word; variant word!+: eigenvalue is_fixed_point")
 def of_variants(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """Leading eigenvalue at the candidate of each word by variant, open where it is no fixed point."""
+    """Leading eigenvalue at the candidate of each word by variant, open where it is not a fixed point."""
     axes.axvline(0, **ZERO)
     words = words_in(part)
     for number, word in enumerate(words):

@@ -121,7 +121,7 @@ async def _lines(client: Any, file: str) -> AsyncIterator[dict[str, Any]]:
     try:
         async with client.files.with_streaming_response.content(file) as response:
             async for line in response.iter_lines():
-                with suppress(UnusableReplyError):  # of a line that is no JSON object
+                with suppress(UnusableReplyError):  # of a line that is not a JSON object
                     yield parsed(line.encode("utf-8", "surrogateescape"))
     except openai.NotFoundError:
         return

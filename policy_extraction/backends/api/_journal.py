@@ -1,4 +1,4 @@
-"""Which requests are in which batch of a server; it outlives the process that submitted them."""
+"""A record of which requests are in which batch of a server; it outlives the process that submitted them."""
 
 from __future__ import annotations
 

@@ -26,11 +26,11 @@ REST = r"(?:[\w.~+/=%-]|\\{1,8}u00[0-9a-f]{2})*"
 
 
 def checked_address(base_url: str) -> str:
-    """The address without a slash at its end; InputError, which hides possible secrets, if it is none."""
+    """The address without a slash at its end; InputError, which hides possible secrets, if it is not one."""
     if isinstance(base_url, str) and can_be_kept(base_url) and re.fullmatch(r"https?://[^\s\0-\x20\x7f]+", base_url):
         try:
             parts = urlsplit(base_url)
-            _ = parts.port  # ValueError if it is no number
+            _ = parts.port  # ValueError if it is not a number
             if parts.hostname and "?" not in base_url and "#" not in base_url:
                 return base_url.rstrip("/")
         except ValueError:

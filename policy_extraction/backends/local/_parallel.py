@@ -13,7 +13,7 @@ from typing import Any
 
 
 def in_order(work: Callable[[Any], Any], items: Iterable[Any], workers: int) -> Generator[Any, None, None]:
-    """work(item) of each item in the order of the items, by `workers` threads; after Ctrl-C those begun are ended."""
+    """work(item) of each item in the order of the items, by `workers` threads; Ctrl-C waits for those that run."""
     import torch
 
     if workers == 1:

@@ -145,7 +145,7 @@ def dtype_name(dtype: object, device_map: object) -> str:
 def load(source: Source, dtype: str, device_map: Any = None, quantization_config: Any = None) -> LanguageModel:
     """The model at `source`, ready to run; the options go to transformers' `from_pretrained`.
 
-    Raises InputError if `dtype` is no floating-point type of PyTorch, or transformers can't load the model.
+    Raises InputError if `dtype` is not a floating-point type of PyTorch, or transformers can't load the model.
     """
     require_libraries()
     import torch

@@ -48,8 +48,8 @@ class TransformersBackend:
     Raises
     ------
     InputError
-        If `memory_budget` is no whole number above 0. The methods raise it if the tokenizer can't tell the words apart
-        or a prompt is too long.
+        If `memory_budget` is not a whole number above 0. The methods raise it if the tokenizer can't tell the words
+        apart or a prompt is too long.
 
     See Also
     --------

@@ -1,6 +1,6 @@
 """The memories whose measurement is expected to tell most about a goal.
 
-Let g be the derivatives of the goal by the first word's probability q = Φ(z). To first order in the Gaussian errors δ
+Let g be the derivatives of the goal in the first word's probability q = Φ(z). To first order in the Gaussian errors δ
 of the probits z, of mean m and variance v, memory i adds d_i δ_i to the goal, with d = g Cov(q, δ)/v, so measuring it
 is expected to take (Σd)_i²/Σ_ii off the variance of the goal, besides what of q is not linear. Memories are taken one
 after the other, each given the choice of the ones before.

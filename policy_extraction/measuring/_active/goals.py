@@ -18,7 +18,7 @@ class Quantity(NamedTuple):
     """A collective quantity.
 
     `strong` is the word that is more frequent where large populations with empty memories come to; with a single
-    attractor 'mixed' if it is no consensus; '' if it is not known.
+    attractor 'mixed' if it is not a consensus; '' if it is not known.
     """
 
     name: str  # 'kappa', 'eigenvalue', 'critical_mass' or 'word_share'; '' if the policy has none
@@ -83,7 +83,7 @@ class Goal:
         return Quantity("word_share", share[at].item(), strong, at)
 
     def derivatives(self, policy: xr.Dataset, quantity: Quantity) -> np.ndarray | None:
-        """Derivatives by the first word's probability in each memory, shape (S,); None without them."""
+        """Derivatives with respect to the first word's probability in each memory, shape (S,); None without them."""
         if not quantity.name:
             return None
         at = {"kappa": {}, "critical_mass": {"word": self.word}}.get(quantity.name, {"fixed_point": quantity.at})

@@ -270,7 +270,7 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     Raises
     ------
     InputError
-        If `policy` is no result of `measure`, or a number is out of range.
+        If `policy` is not a result of `measure`, or a number is out of range.
 
     See Also
     --------

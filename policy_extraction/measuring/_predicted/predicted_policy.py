@@ -55,22 +55,22 @@ def predicted_policy(
 ) -> PredictedPolicy:
     """The policy of a language model with 2 to 50 words, from a small part of its prompts.
 
-    A Gaussian process predicts the logits of all memories. The places in a memory where a word was said and heard
-    decide most, for all words alike; each word has a lean and a response of its own, and memories alike in all words
-    are alike. The parameters of the kernel have the largest posterior density. Answers below a probability of 1e-6
-    count as 1e-6 in predictions.
+    A Gaussian process predicts the logits of all memories. The largest part of a word's logit depends on the places in
+    the memory where the word was said and heard, and this part is the same for all words. Each word also has a lean and
+    a response of its own, and memories that share interactions have similar logits. The parameters of the kernel have
+    the largest posterior density. Answers below a probability of 1e-6 count as 1e-6 in predictions.
 
     Memories are asked in batches until the word shares of a population are known: of `n_agents` agents who begin with
     empty memories and play `rounds` rounds of as many interactions, the probability that a random agent says each word
-    at the end. The memories from which agents speak are found by games of the present prediction and of random ones
-    that agree with the answers. Three quarters of a batch are drawn from them in proportion to their
-    visits. They test the model: their answers were predicted before. The rest is drawn in proportion to visits and
-    variance.
+    at the end. Simulated games, with the present prediction and with random policies that agree with the answers, show
+    from which memories agents speak. Three quarters of a batch are drawn from these memories in proportion to their
+    visits. Their answers test the model, which predicted them before they were asked. The rest is drawn in proportion
+    to visits and variance.
 
-    The interval of a share comes from 16 random policies, which are as wide as the latest 59 tests turned out to need.
-    It is wider where the shares moved more from batch to batch than expected. There are at least 59 tests: a
-    rule for memories that make up a twentieth of the visits and differ from all others is met with probability 95 %. A
-    rarer one can stay unseen.
+    The interval of a share comes from 16 random policies, whose spread is as large as the latest 59 tests turned out to
+    need. The interval is wider where the shares moved more from batch to batch than expected. There are at least 59
+    tests: if memories that make up a twentieth of the visits follow a rule of their own, the tests meet one of them
+    with probability 95 %. A rarer rule can stay unseen.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def predicted_policy(
     tolerance
         Half the width of the 95 % interval of each share at the end, 0.02 to 0.5.
     budget
-        Largest number of prompts, those with kept answers included. None for as many as the posterior takes,
+        Largest number of prompts, including those with kept answers. None for as many as the posterior takes,
         6000/(W - 1) memories. Intervals take about 90 memories, and a measurement that ends by its tolerance 106.
     orders
         Number of presentation orders in which each memory is asked, a multiple of W. None for the smallest number
@@ -236,14 +236,14 @@ class PredictedPolicy:
         """
         space = MemorySpace(len(self.words), self.memory_length)
         for memory in memories:
-            space.state(memory)  # InputError if it is no memory
+            space.state(memory)  # InputError if it is not a memory
         return self._function(codes_of(memories, len(self.words), self.memory_length))
 
     def draw(self, n: int, seed: int) -> list[PredictedPolicy]:
         """`n` random policies that agree with the answers; the first 10 of 100 are the 10.
 
-        Intervals of any quantity come from them. They are as wide as predictions of visited memories turned out to
-        need.
+        They give intervals of any quantity. Their spread is as large as the predictions of visited memories turned
+        out to need.
         """
         n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)
         drawn = (self._exploration.draw(np.random.default_rng((seed, k))) for k in range(n))

@@ -267,6 +267,21 @@ def test_no_flipped_bit_changes_an_answer(tmp_path):
     assert told >= len(places)
 
 
+def test_answers_of_a_release_without_checksums_are_kept(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with sqlite3.connect(path) as file:
+        columns = "memory BLOB, place INTEGER, log_probability BLOB, censored BLOB, PRIMARY KEY (memory, place)"
+        file.execute(f"CREATE TABLE answers ({columns}) WITHOUT ROWID")
+        row = b"\0\1", 0, np.array([-1.0, -2.0]).tobytes(), b"\0\1"
+        file.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", row)
+        file.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", (b"\0\0", 0, b"\0\1\2", b"\0\1"))
+    with pytest.warns(UserWarning, match="1 damaged"):
+        answers = Answers(path)
+    assert answers.get(ASKED[:1], 2)[0].tolist() == [[-1.0, -2.0]] and len(answers) == 1
+    answers.put(ASKED[1:2], np.full((1, 2), -3.0), np.zeros((1, 2), bool))
+    assert len(Answers(path)) == 2
+
+
 def test_a_file_that_another_process_removed_is_made_anew(tmp_path):
     answers = filled(tmp_path / "a.sqlite")
     (tmp_path / "a.sqlite").unlink()

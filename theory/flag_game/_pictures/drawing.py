@@ -26,9 +26,9 @@ PALETTE = np.array(list(COLOURS.values()), dtype=np.uint8)
 def draw(flag: Flag, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
     """The flag as an array of colour numbers: a cell has the colour of the point at its centre.
 
-    With n stripes over L cells, cell i belongs to stripe ⌊(2i + 1) n / 2L⌋: if L is no multiple of n, stripes differ by
-    a cell and three of them are symmetric (5, 6, 5 on 16 rows). A centre on a border belongs to the later stripe, a
-    centre in the triangle or on its edge to the triangle.
+    With n stripes over L cells, cell i belongs to stripe ⌊(2i + 1) n / 2L⌋: if L is not a multiple of n, widths differ
+    by one cell, and three stripes are symmetric (5, 6, 5 on 16 rows). A centre on a border belongs to the later stripe;
+    a centre in the triangle or on its edge belongs to the triangle.
 
     Parameters
     ----------

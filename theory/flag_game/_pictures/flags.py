@@ -104,7 +104,7 @@ def flag_of(country: str, flags: Sequence[Flag] | None = None) -> Flag:
 
     See Also
     --------
-    draw : its colours
+    draw : the colours of its cells
 
     Examples
     --------

@@ -39,8 +39,8 @@ def probe_counts(table: pd.DataFrame, truth: str, rival: str) -> xr.DataArray:
     Raises
     ------
     InputError
-        If a column is missing, a count is no whole number ≥ 0, the two do not add up to `B_valid`, a crop occurs twice,
-        crops differ in size, or truth and rival are the same.
+        If a column is missing, a count is not a whole number ≥ 0, the two do not add up to `B_valid`, a crop occurs
+        twice, crops differ in size, or truth and rival are the same.
 
     See Also
     --------
@@ -111,8 +111,8 @@ def measured_compatibility(counts: xr.DataArray, pseudo_count: float = PSEUDO_CO
     Raises
     ------
     InputError
-        If `counts` has other dims, a count is no whole number ≥ 0, the pseudo-count is negative, or it is 0 and a crop
-        has no answer.
+        If `counts` has other dims, a count is not a whole number ≥ 0, the pseudo-count is negative, or it is 0 and a
+        crop has no answer.
 
     See Also
     --------
@@ -245,7 +245,7 @@ def _checked(counts: xr.DataArray) -> xr.DataArray:
 
 
 def _whole(values: np.ndarray, name: str) -> np.ndarray:
-    """The values as integers; InputError names the first that is no whole number ≥ 0."""
+    """The values as integers; InputError names the first that is not a whole number ≥ 0."""
     numbers = np.asarray(pd.to_numeric(np.ravel(values), errors="coerce"), dtype=float)
     good = np.isfinite(numbers)
     good[good] = (numbers[good] >= 0) & (numbers[good] % 1 == 0)

@@ -158,7 +158,7 @@ def phase_boundaries(anchored: float, bias: float = 0.0) -> xr.Dataset:
     Returns
     -------
     Dataset over `boundary` (0 to 3) with `truth_share` y, `evidence` e(y), and the endpoints `below` and `above` it in
-    evidence. An e below 0 or above 1 is no boundary: no evidence leads across it.
+    evidence. An e below 0 or above 1 is not a boundary: no evidence leads across it.
 
     Raises
     ------

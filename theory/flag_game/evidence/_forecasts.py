@@ -49,8 +49,8 @@ def forecast(
     Parameters
     ----------
     train, test, crops
-        As for `read_runs`, with all outcomes of `train`. Runs of `test` without an outcome get no score; they may
-        differ in N.
+        As for `read_runs`; every run of `train` needs an outcome. Runs of `test` without an outcome get no score. Runs
+        may differ in N.
     models
         Names of the models that `fit` describes.
 
@@ -58,7 +58,8 @@ def forecast(
     -------
     Dataset over (model, run) with `probability` (endpoint), `log_score`, the natural logarithm of the probability of
     the observed endpoint, and `brier` = Σ (probability - 1 if observed)², from 0 to 2; NaN without an outcome.
-    Coordinates over `run`: `n_agents`, `seed`, `evidence`, the rival's share of all answers, and `outcome`.
+    Coordinates over `run`: `n_agents`, `seed`, `evidence` (the share of all answers that name the rival country), and
+    `outcome`.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def cross_validate(runs: Source | Runs, models: Sequence[str] = MODELS, *, crops
     Parameters
     ----------
     runs
-        As for `read_runs`, two or more, with all outcomes.
+        As for `read_runs`: two runs or more, each with an outcome.
     models, crops
         As for `forecast`.
 
@@ -222,7 +223,7 @@ def against_evidence(
     Parameters
     ----------
     train, crops
-        As for `read_runs`, with all outcomes; all runs have the same `crops`.
+        As for `read_runs`; every run needs an outcome. `crops` is the same for all runs.
     n_agents
         Population sizes N, each once.
     evidence

@@ -91,8 +91,8 @@ def read_runs(table: Source | Runs, *, crops: str = "decided") -> Runs:
     Raises
     ------
     InputError
-        If a column is missing, a count is no whole number or larger than the valid answers, an agent is there twice or
-        beyond N, or an outcome is unknown.
+        If a column is missing, a count is not a whole number or larger than the valid answers, an agent is there twice
+        or beyond N, or an outcome is unknown.
 
     See Also
     --------

@@ -103,9 +103,9 @@ def fixation(
     """The probability that the favoured of two labels takes over, to leading order in a weak bias and in 1/N.
 
     The group's mean belief y in the label hardly moves while each agent listens a few times, and the agents' own
-    heterozygosity b settles at 2m(1 - α)/(2m(1 - α) + α) of a = 2y(1 - y). On longer times y diffuses with a drift and
-    a variance both proportional to y(1 - y), so the probability is (1 - exp(-S y))/(1 - exp(-S)) with S =
-    2·drift/variance [Kimura 1962]. The bias h is a log-odds ratio, and acts on
+    heterozygosity b settles at the fraction 2m(1 - α)/(2m(1 - α) + α) of a = 2y(1 - y). On longer times y diffuses
+    with a drift and a variance both proportional to y(1 - y), so the probability is (1 - exp(-S y))/(1 - exp(-S)) with
+    S = 2·drift/variance [Kimura 1962]. The bias h is a log-odds ratio, and acts on
 
     - the speaker, who draws labels from x_k exp(h_k), normalised: drift ∝ αh, S = 2 m N h (1 - α)/α;
     - the listener, who weights the shares of a message by exp(h_k), as in [002] Eq. 10 with γ = 1 and a diagonal C.

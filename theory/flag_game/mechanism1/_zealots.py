@@ -7,7 +7,7 @@ beta-binomial distribution
 
     P(k) = C(N, k) B(k + z_T, N - k + z_R)/B(z_T, z_R),
 
-also for z_T and z_R that are no whole numbers. Source: Mobilia, Petersen and Redner 2007, J. Stat. Mech. P08029.
+also for z_T and z_R that are not whole numbers. Source: Mobilia, Petersen and Redner 2007, J. Stat. Mech. P08029.
 
 In an interaction one of the N hears one of all others, so the rates over N (N + z - 1), with z = z_T + z_R, are
 probabilities, and E k relaxes in N (N + z - 1)/z interactions. With the 3.1 zealots of a fit to GPT-4o at N = 128 these

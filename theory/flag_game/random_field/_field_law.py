@@ -31,7 +31,7 @@ class FieldLaw:
     Raises
     ------
     InputError
-        If the shapes differ, the weights are no probabilities, or a number is out of range.
+        If the shapes differ, the weights are not probabilities, or a number is out of range.
 
     Examples
     --------
