@@ -115,9 +115,8 @@ def loads_changed_policies(random):
     """A policy with variables, coordinates, dims or attributes of another kind, as it is, and saved and loaded."""
     changed = random_policy(0, int(random.integers(2, 4)), int(random.integers(1, 3)))
     for _ in range(random.integers(1, 4)):
-        change = one_change(random, changed)
         try:
-            changed = change()
+            changed = one_change(random, changed)
             content = meanfield.save(changed, "made.nc").read_bytes()
         except UNMADE:  # not all can be made, and xarray can't write all of them
             Path("made.nc").unlink(missing_ok=True)
@@ -130,12 +129,6 @@ def loads_changed_policies(random):
         raise
     for one in meanfield.each_policy(meanfield.load_policy(given("policy.nc", content))):
         meanfield.Population(one)
-
-
-DIMS = ("state", "word", "state word", "word state", "pair", "run state")
-VALUES = (0, 1, 0.5, -1.0, np.nan, np.inf, 1e300, True, "a", "", "\0")
-ATTRS = (0, 3, -1, 0.5, np.nan, "text", "", [1, 2], np.zeros(3))
-ENCODED = ("_FillValue", "missing_value", "scale_factor", "add_offset", "units", "dtype", "coordinates")
 
 
 def one_change(random, good):
@@ -156,7 +149,7 @@ def one_change(random, good):
         lambda: good.assign(q=good["q"].assign_attrs({str(random.choice(ENCODED)): attribute})),
         lambda: xr.concat([good, good], str(random.choice(["pair", "model", "run"])), coords="minimal"),
     ]
-    return changes[random.integers(len(changes))]
+    return changes[random.integers(len(changes))]()
 
 
 def declares_too_much(random):
