@@ -27,7 +27,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from meanfield.toolbox._hidden import warn_of_hidden_packages
-from meanfield.toolbox._lazy_door import lazy_door
+from meanfield.toolbox._lazy_package import lazy_package
 
 __version__ = version("meanfield-llm")
 warn_of_hidden_packages("policy_extraction", "theory", "validation", "paper_figs")
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from meanfield.toolbox._files import load as load
     from meanfield.toolbox._files import save as save
 else:
-    __getattr__, __dir__, __all__ = lazy_door(
+    __getattr__, __dir__, __all__ = lazy_package(
         __name__,
         __file__,
         former=(

@@ -10,7 +10,7 @@ variants, sampling), `checks` (comprehension, generation, live populations), `fl
 import os
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox import lazy_door
+from meanfield.toolbox import lazy_package
 
 # Spinning OpenMP threads beside another busy process slow each other 15-fold. The setting is read when PyTorch loads.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -39,4 +39,4 @@ if TYPE_CHECKING:
     from policy_extraction.measuring import sample_policies as sample_policies
     from policy_extraction.prompts import load_template as load_template
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_package(__name__, __file__)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox import lazy_door
+from meanfield.toolbox import lazy_package
 
 if TYPE_CHECKING:
     from theory import flag_game as flag_game
@@ -11,4 +11,4 @@ if TYPE_CHECKING:
     from theory import norms as norms
     from theory.flag_game.mechanism1 import fit as fit_mechanism1  # noqa: F401 - another name on purpose
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_package(__name__, __file__)

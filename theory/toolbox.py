@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox import lazy_door
+from meanfield.toolbox import lazy_package
 
 if TYPE_CHECKING:
     from theory.flag_game._pictures.flags import check_pool as check_pool
@@ -24,4 +24,4 @@ if TYPE_CHECKING:
     from theory.norms._society import behaviours_of as behaviours_of
     from theory.norms._states import NormState as NormState
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_package(__name__, __file__)

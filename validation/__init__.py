@@ -6,7 +6,7 @@ were really run) and `comparison`. The naming game's five main functions are als
 
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox import lazy_door, require_packages
+from meanfield.toolbox import lazy_package, require_packages
 
 require_packages("theory")
 
@@ -23,4 +23,4 @@ if TYPE_CHECKING:
     from validation.naming_game._simulate import simulate as simulate
     from validation.naming_game._sweep import sweep as sweep
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_package(__name__, __file__)

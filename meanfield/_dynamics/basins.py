@@ -23,7 +23,7 @@ from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.stacks import as_games
-from meanfield._population.trajectories import MAX_TIME, STEADY_RESIDUAL, Tolerances, courses
+from meanfield._population.trajectories import MAX_TIME, STEADY_RESIDUAL, Tolerances, trajectories
 from meanfield._reactions.fixed_points import validated_masses
 from meanfield._reactions.modes import modes_at
 from meanfield._reactions.solve import state_coords
@@ -256,9 +256,9 @@ def _reached(some: list[_WordAttractors], starts: list[np.ndarray], max_time: fl
     """The number of the attractor of each population that is reached from each of its starts, as many for each."""
     mixtures = Mixture.stacked([one.mixture for one in some])
     times = np.array([0.0, min(1.0, max_time)])
-    courses, outcome, _ = follow(mixtures, np.stack(starts), times, max_time, Tolerances())
+    trajectories, outcome, _ = follow(mixtures, np.stack(starts), times, max_time, Tolerances())
     bar.update(outcome.size)
-    return [one.number(*ends) for one, *ends in zip(some, courses.composition, outcome, strict=True)]
+    return [one.number(*ends) for one, *ends in zip(some, trajectories.composition, outcome, strict=True)]
 
 
 def _by_consensus(some: list[_WordAttractors], max_time: float, bar: tqdm) -> list[_Basins]:
@@ -339,12 +339,12 @@ def _reaction_basins(
         x = np.empty((size, model.n_states))
         for mass, states in zip(masses, members, strict=True):
             x[:, states] = mass * random.dirichlet(np.full(len(states), drawn["concentration"]), size)
-        x, speed = (values[:, -1] for values in courses(model, x, np.array([0.0, max_time]), STRICT))
+        x, speed = (values[:, -1] for values in trajectories(model, x, np.array([0.0, max_time]), STRICT))
         outcome = np.full(size, STEADY, dtype=object)
         (moving,) = np.nonzero(speed > STEADY_RESIDUAL * model.fastest)
         if moving.size:
             times = WINDOWS[0]
-            seen, _ = courses(model, x[moving], times / model.fastest, Tolerances())
+            seen, _ = trajectories(model, x[moving], times / model.fastest, Tolerances())
             outcome[moving] = [recurrence(times, one)[0] for one in seen]
         bar.update(size)
         return [attractors.number(x, outcome)]

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from meanfield._population.mixture import Blocks, Edges, Groups, Mixture
-from meanfield._population.trajectories import STEADY_RESIDUAL, Courses, Tolerances, integrate
+from meanfield._population.trajectories import STEADY_RESIDUAL, Tolerances, Trajectories, integrate
 
 STEADY = "steady"
 LIMIT_CYCLE = "limit cycle"
@@ -26,17 +26,17 @@ def follow(
     times: Float[np.ndarray, " times"],
     max_time: float,
     tolerances: Tolerances,
-) -> tuple[Courses, np.ndarray, np.ndarray]:
+) -> tuple[Trajectories, np.ndarray, np.ndarray]:
     """The solutions, as `integrate` has them, their outcomes, and periods of limit cycles (else NaN)."""
-    courses = integrate(mixtures, starts, times, max_time, tolerances)
-    moving = courses.residual >= STEADY_RESIDUAL
+    trajectories = integrate(mixtures, starts, times, max_time, tolerances)
+    moving = trajectories.residual >= STEADY_RESIDUAL
     outcome = np.full(moving.shape, STEADY, dtype=object)
     period = np.full(moving.shape, np.nan)
     for p in np.flatnonzero(moving.any(1)):
         alone = type(mixtures)(*(values[p : p + 1] for values in mixtures))
-        compositions = courses.composition[p : p + 1, moving[p]]
+        compositions = trajectories.composition[p : p + 1, moving[p]]
         outcome[p, moving[p]], period[p, moving[p]] = _watch(alone, compositions, tolerances)
-    return courses, outcome, period
+    return trajectories, outcome, period
 
 
 def _watch(

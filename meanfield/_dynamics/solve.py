@@ -17,7 +17,7 @@ from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.single_policy import space_of
-from meanfield._population.trajectories import MAX_TIME, Courses, Tolerances
+from meanfield._population.trajectories import MAX_TIME, Tolerances, Trajectories
 from meanfield._reactions.solve import solve_reactions
 from meanfield.toolbox._arguments import increasing_times, real_number
 from meanfield.toolbox._errors import InputError
@@ -142,11 +142,11 @@ def solve(
     x0 = starts.values.reshape(len(measured), -1, *stack.shape)[measured]
     on_graph = isinstance(mixtures, Edges)
     x0 = mixtures.independent(x0) if on_graph else x0
-    courses, outcome, period = follow(mixtures, x0, saved, max_time, tolerances)
+    trajectories, outcome, period = follow(mixtures, x0, saved, max_time, tolerances)
     if on_graph:
-        ends = courses.composition.sum(-1)[:, :, None]
-        courses = courses._replace(composition=ends / ends.sum(-1, keepdims=True))
-    solution = _label(stack, starts, saved, courses, outcome, period)
+        ends = trajectories.composition.sum(-1)[:, :, None]
+        trajectories = trajectories._replace(composition=ends / ends.sum(-1, keepdims=True))
+    solution = _label(stack, starts, saved, trajectories, outcome, period)
     start, method = "empty memories" if initial is None else "given", "pair approximation" if on_graph else "mean field"
     options = {"max_time": max_time, "rtol": rtol, "atol": atol}
     return stamp(solution, "solution", policies, initial=start, **options).assign_attrs(method=method)
@@ -223,9 +223,14 @@ def _check_memory(n_policies: int, n_starts: int, n_times: int, stack: _Stack) -
 
 
 def _label(
-    stack: _Stack, starts: xr.DataArray, times: np.ndarray, courses: Courses, outcome: np.ndarray, period: np.ndarray
+    stack: _Stack,
+    starts: xr.DataArray,
+    times: np.ndarray,
+    trajectories: Trajectories,
+    outcome: np.ndarray,
+    period: np.ndarray,
 ) -> xr.Dataset:
-    x, committed = courses.composition, stack.mixtures.committed[stack.measured]
+    x, committed = trajectories.composition, stack.mixtures.committed[stack.measured]
     committed = committed.reshape(len(committed), -1, committed.shape[-1]).sum(1)  # of all kinds
     said = np.einsum("pims,pmsw->pimw", x, stack.mixtures.q[stack.measured])
     final = np.einsum("pm,pimw->piw", stack.mixtures.share[stack.measured], said)
@@ -235,14 +240,14 @@ def _label(
         beside = {"label": {"committed": bool(committed[p].any())}}
         for name, (of, _) in NAMES.items():
             names[name][p] = [of(share, words, **beside.get(name, {})) for share in final[p]]
-    shares = courses.word_share
+    shares = trajectories.word_share
     columns = {
         "word_share": (("time", "word"), shares, "word share", "1"),
         "success_rate": (("time",), success_rate(shares), "success rate", "1"),
         "entropy": (("time",), entropy(shares), "entropy of the word share", "nat"),
         "composition": (COMPOSITION_DIMS, x, "fraction of agents in each state at the end", "1"),
-        "residual": ((), courses.residual, "max |dx/dt| at the end", "1/time"),
-        "end_time": ((), courses.time, "time at the end", "half rounds"),
+        "residual": ((), trajectories.residual, "max |dx/dt| at the end", "1/time"),
+        "end_time": ((), trajectories.time, "time at the end", "half rounds"),
         "outcome": ((), outcome, "how the trajectory ends", "1"),
         "steady": ((), (outcome == STEADY).astype(float), "whether the trajectory ends there", "1"),
         "period": ((), period, "period of the limit cycle", "half rounds"),

@@ -32,7 +32,7 @@ from meanfield.core._path_search import (
 )
 
 Kinds = Float[np.ndarray, "kinds states"]
-Course = Float[np.ndarray, "nodes kinds states"]
+Trajectory = Float[np.ndarray, "nodes kinds states"]
 
 MAX_NUMBERS = 2**24  # nodes times states: 0.13 GB for each of two trajectories
 BALANCED = 1e-3  # scale of κ where the rate equation leads to the saddle
@@ -65,8 +65,8 @@ EASY = 150  # evaluations, below which the ratio grows
 class LeastActionPath(NamedTuple):
     """A path and its momentum at nodes."""
 
-    u: Course  # x exp(-p)
-    v: Course  # exp(p)
+    u: Trajectory  # x exp(-p)
+    v: Trajectory  # exp(p)
     logarithms: Logarithms  # of the fields
     kappa: float  # √(2 · action); negative where noise acts backwards
     error: float  # relative error of κ
@@ -75,12 +75,12 @@ class LeastActionPath(NamedTuple):
     ends: Ending  # p decays with the saddle's positive eigenvalue after the last node
 
     @property
-    def x(self) -> Course:
+    def x(self) -> Trajectory:
         """Compositions."""
         return self.u * self.v
 
     @property
-    def p(self) -> Course:
+    def p(self) -> Trajectory:
         """Momenta."""
         return np.log(self.v)
 
@@ -197,7 +197,7 @@ class _Search(NamedTuple):
         if self.curve is not None:
             _, v, rate = self.curve.at(s)
             p, change = np.log(np.maximum(v, LEAST)), rate * self.curve.slope(s) / v
-        u, v = problem.courses(found)
+        u, v = problem.trajectories(found)
         _, _, by_x = flow(tuple(self.mixture), (u[-1] * v[-1])[None], p[None])
         off = float(np.ptp(change + by_x[0], axis=-1).max())
         return np.sqrt(ends.width) * off / (size * ends.growth * float(np.ptp(ends.left, axis=-1).max()))
@@ -257,7 +257,7 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
         found, problem, until, parts, end = better, another, time, fine, search.end_error(another, better)
     if found.kappa <= -SMALLEST and search.scale == 0:
         return NO_PATH
-    u, v = problem.courses(found)
+    u, v = problem.trajectories(found)
     error, mixture = max(end**2, change), search.answering(search.least)
     path = LeastActionPath(u, v, found.logarithms, found.kappa, error, mixture, problem.mesh, ends)
     return path if search.curve is None else _with_tail(path, search.curve, found.strength)

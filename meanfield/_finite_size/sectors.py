@@ -165,8 +165,8 @@ def _noise(mixture: Mixture, summit: Summit, start: Kinds, corners: Compositions
             break
         if np.abs(off).sum() < NEAR:
             weights = quadrature(np.full(NODES, time[1]))
-            courses = zip(solved(time).T.reshape(NODES, *start.shape), momenta, strict=True)
-            along = [_products(_along(mixture, x, p)[2], p) for x, p in courses]
+            trajectories = zip(solved(time).T.reshape(NODES, *start.shape), momenta, strict=True)
+            along = [_products(_along(mixture, x, p)[2], p) for x, p in trajectories]
             covariance = width + np.tensordot(weights, along, 1)
             if np.linalg.eigvalsh(covariance)[0] <= 0:
                 return "noise does not act in all directions in which basins differ"

@@ -13,7 +13,7 @@ from scipy.special import expit
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.response import MAX_LOGIT, Response, responses, supports
 from meanfield._fixed_points.spectrum import Eigenvalues, leading_eigenvalues, leading_of_each
-from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
+from meanfield._fixed_points.stationary_distribution import TOLERANCE, StationaryDistribution
 from meanfield._numerics.blas import one_blas_thread
 from meanfield._numerics.roots import Roots, roots_of_each
 from meanfield._numerics.simplex_roots import simplex_roots
@@ -254,7 +254,7 @@ def exact_corners(mixture: Mixture | Groups) -> list[Root]:
             # Kinds of share 0 may slip: they follow the others, who don't notice.
             for m in np.flatnonzero(slips):
                 flows = closed_classes(mixture.q[m], space, heard=mixture.hearable((word,)))[0]
-                law = StationaryLaw(mixture.q[m], space, flows, mixture.heard_from)
+                law = StationaryDistribution(mixture.q[m], space, flows, mixture.heard_from)
                 x[m] = law.composition(np.eye(space.n_words)[word])
             found.append(Root(-1, x))
     return found

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from meanfield._fixed_points.closed_classes import closed_classes
-from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
+from meanfield._fixed_points.stationary_distribution import TOLERANCE, StationaryDistribution
 from meanfield._population.mixture import Groups, Mixture
 from meanfield.toolbox._errors import InputError
 
@@ -21,7 +21,7 @@ class Response:
     `laws` are the stationary distributions of the kinds, each on one closed class of memories.
     """
 
-    def __init__(self, mixture: Mixture | Groups, laws: tuple[StationaryLaw, ...]) -> None:
+    def __init__(self, mixture: Mixture | Groups, laws: tuple[StationaryDistribution, ...]) -> None:
         self._laws = laws
         self._mixture = mixture
 
@@ -67,7 +67,7 @@ def responses(mixture: Mixture | Groups, support: tuple[int, ...] | None = None)
         classes = closed_classes(q, space, heard=mixture.hearable(words))
         if share == 0:
             classes = classes[:1]  # nobody is there: its classes make no fixed points
-        each_kind.append([StationaryLaw(q, space, flows, mixture.heard_from) for flows in classes])
+        each_kind.append([StationaryDistribution(q, space, flows, mixture.heard_from) for flows in classes])
     return [Response(mixture, laws) for laws in itertools.product(*each_kind)]
 
 

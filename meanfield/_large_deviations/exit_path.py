@@ -198,7 +198,7 @@ def _path(way: Way, agents: Agents, problem: Departure, found: Instanton, change
 
 def _along(problem: Departure, found: Instanton) -> tuple[np.ndarray, ...]:
     """x, p, p·dx/dt - H, and H, which is 0 on the exact path."""
-    u, v = problem.courses(found)
+    u, v = problem.trajectories(found)
     x, p = u * v, np.log(v)
     return x, p, *action_rates(problem.arrays, x, p)
 
@@ -295,7 +295,7 @@ def path_prefactor(solved: Solved, way: Way, agents: Agents) -> Prefactor | None
             if agents.end is None:
                 best = saddle_prefactor(fluctuations, *rates) or best
             else:
-                strengths = agents.end.strengths(np.log(problem.courses(found)[1]))
+                strengths = agents.end.strengths(np.log(problem.trajectories(found)[1]))
                 best = extinction_prefactor(fluctuations, *rates, agents.end.weight, strengths) or best
             if best is not None and best.step_error < KNOWN:
                 return best

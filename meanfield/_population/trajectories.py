@@ -34,7 +34,7 @@ class Tolerances(NamedTuple):
     atol: float = 1e-11
 
 
-class Courses(NamedTuple):
+class Trajectories(NamedTuple):
     """Solutions of P populations from I compositions each."""
 
     word_share: Float[np.ndarray, "populations starts times words"]  # at the requested times
@@ -49,7 +49,7 @@ def integrate(
     times: Float[np.ndarray, " times"],
     max_time: float,
     tolerances: Tolerances,
-) -> Courses:
+) -> Trajectories:
     """Solve for each population from each of its starts, up to a steady state, where the solution stays.
 
     `mixtures` are P populations stacked along a first axis, `max_time` is the longest time to wait for a steady state,
@@ -68,10 +68,10 @@ def integrate(
     _check_steps(successful, max_time)
     parts = ((shares[:, : len(times)], (len(times), -1)), (time, ()), (speed, ()))
     shares, time, speed = (values.reshape(P, n_starts, *shape) for values, shape in parts)
-    return Courses(shares, end.reshape(starts.shape), time, speed)
+    return Trajectories(shares, end.reshape(starts.shape), time, speed)
 
 
-def courses(
+def trajectories(
     model: ReactionModel, starts: Float[np.ndarray, "starts states"], times: np.ndarray, tolerances: Tolerances
 ) -> tuple[Float[np.ndarray, "starts times states"], Float[np.ndarray, "starts times"]]:
     """Solutions of a reaction model from each start at each time, and max|dx/dt| there.

@@ -370,7 +370,7 @@ def branches_of(family: Family, spacing: float, starts: int, seed: int, progress
     for s in SLICES:
         model, masses = family.at(float(s)), family.masses_at(float(s))
         faces = closed_faces(model, masses, rng)
-        roots = search(model, masses, faces, np.empty((0, model.n_states)), starts, rng, False, courses=0).roots
+        roots = search(model, masses, faces, np.empty((0, model.n_states)), starts, rng, False, trajectories=0).roots
         continua += sum(root.continuum for root in roots)
         waiting += [(root.x, float(s)) for root in roots if not root.continuum]
     curves: list[tuple[_Curve, list[Point]]] = []

@@ -19,9 +19,9 @@ from meanfield._reactions.roots import MAX_RESIDUAL, ClosedFaces, on_face, polis
 
 SAME = 1e-6  # fixed points whose compositions differ by less are one
 MARGINAL_SAME = 1e-3  # marginal ones; where the drift has a cubic zero its size tells little of the distance
-COURSE_LENGTH = 1e10  # in units of the fastest rate
+TRAJECTORY_LENGTH = 1e10  # in units of the fastest rate
 MOST_STEPS = 1000  # until a solution is given up, which may oscillate
-RANDOM_COURSES = 15  # of the random starts those from which solutions are followed
+RANDOM_TRAJECTORIES = 15  # of the random starts those from which solutions are followed
 MAX_PAIRS = 64  # of fixed points between which others are looked for
 # A fixed point belongs to a continuum where another one lies about this far along a direction in which it is marginal.
 ASIDE = 1e-2
@@ -66,17 +66,17 @@ def search(
     number: int,
     rng: np.random.Generator,
     progress: bool,
-    courses: int = RANDOM_COURSES,
+    trajectories: int = RANDOM_TRAJECTORIES,
 ) -> Found:
     """Fixed points from `initial` and `number` random starts, from unstable ones downhill, and from between them.
 
-    Solutions are followed from `courses` of the starts. With 0 courses the search does not go downhill either.
+    Solutions are followed from `trajectories` of the starts; with 0 of them the search does not go downhill either.
     """
-    starts = [*_starts(model, mass, faces, initial, number, rng, courses)]
+    starts = [*_starts(model, mass, faces, initial, number, rng, trajectories)]
     found, converged = _polished(model, mass, starts, [], progress)
     roots = distinct(model, mass, found, [])
     pairs = [(a, b) for a, b in itertools.combinations(roots, 2) if not a.continuum & b.continuum]
-    more = [*(_downhill(model, mass, faces, roots) if courses else ()), *_between(pairs[:MAX_PAIRS])]
+    more = [*(_downhill(model, mass, faces, roots) if trajectories else ()), *_between(pairs[:MAX_PAIRS])]
     new, converged_too = _polished(model, mass, more, found, progress)
     roots = distinct(model, mass, new, roots)
     merged = len(found) + len(new) - len(roots)
@@ -90,14 +90,14 @@ def _starts(
     initial: np.ndarray,
     number: int,
     rng: np.random.Generator,
-    courses: int,
+    trajectories: int,
 ) -> Iterator[np.ndarray]:
     """Starts of the search; ends of solutions come first, so that a continuum is listed with a point they reach."""
     whole, *others = faces.faces
     centre = on_face(model, mass, whole, np.ones(model.n_states))
     spread = [on_face(model, mass, whole, _weights(model, rng)) for _ in range(number)]
-    if courses:
-        yield from _rests(model, mass, whole, [*initial, centre, *spread[:courses]])
+    if trajectories:
+        yield from _rests(model, mass, whole, [*initial, centre, *spread[:trajectories]])
     yield from (centre, *spread)
     for face in others:
         yield on_face(model, mass, face, np.ones(model.n_states))
@@ -147,7 +147,7 @@ def _rests(model: ReactionModel, mass: np.ndarray, face: np.ndarray, starts: lis
     """Where solutions come to rest, or are given up."""
     rate, slope = (lambda _, x, f=f: f(x) / model.fastest for f in (model.drift, model.jacobian))
     for start in starts:
-        solver = BDF(rate, 0.0, start, COURSE_LENGTH, jac=slope, rtol=1e-5, atol=1e-11, first_step=0.1)
+        solver = BDF(rate, 0.0, start, TRAJECTORY_LENGTH, jac=slope, rtol=1e-5, atol=1e-11, first_step=0.1)
         for _ in range(MOST_STEPS):
             if solver.status == "running":
                 solver.step()

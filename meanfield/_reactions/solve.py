@@ -11,7 +11,7 @@ from jaxtyping import Float
 from meanfield._population.compositions import validate_fractions
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
-from meanfield._population.trajectories import Tolerances, courses
+from meanfield._population.trajectories import Tolerances, trajectories
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import in_order, real_numbers
@@ -26,7 +26,7 @@ def solve_reactions(
     """The result of `solve` for a reaction model."""
     starts = initial_compositions(model, initial)
     x0 = starts.values.reshape(-1, model.n_states)
-    x, residual = courses(model, x0, times, tolerances)
+    x, residual = trajectories(model, x0, times, tolerances)
     outer = {str(dim): size for dim, size in starts.sizes.items() if dim != "state"}
     unit = model.time_unit
     x, residual = (values.reshape(*outer.values(), *values.shape[1:]) for values in (x, residual))

@@ -16,7 +16,7 @@ nothing but shapes and compute in the precision of their arguments: switch on 64
 
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox._lazy_door import lazy_door
+from meanfield.toolbox._lazy_package import lazy_package
 
 if TYPE_CHECKING:
     from meanfield.core._action import action as action
@@ -49,4 +49,4 @@ if TYPE_CHECKING:
     from meanfield.core._trajectory import Trajectory as Trajectory
     from meanfield.core._trajectory import trajectory as trajectory
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_package(__name__, __file__)

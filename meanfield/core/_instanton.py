@@ -64,10 +64,10 @@ def sweep(
     base, left, level, width, bend = ending
     points = _response(game, logarithms, pace, start.sum())
     onwards, backwards = _rates(game)
-    u = _course(onwards, start, points, n_steps)
+    u = _trajectory(onwards, start, points, n_steps)
     found = _strength(game, u[n_steps], start, left, level, width, bend)
     strength = jnp.where(jnp.isnan(strength), found, strength)
-    v = _course_back(backwards, jnp.exp(base + _momentum(left, bend, strength)), points, n_steps)
+    v = _trajectory_back(backwards, jnp.exp(base + _momentum(left, bend, strength)), points, n_steps)
     means = game.masses(start * v[0]) / _positive(game.masses(start))
     action = -jnp.vdot(start, jnp.log(_positive(means))) + _at_end(strength, level, width, bend)
     u = u / _positive(means)
@@ -91,8 +91,8 @@ def departure(
     base, left, level, width, bend = ending
     points = _response(game, logarithms, pace, start.sum())
     onwards, backwards = _rates(game)
-    v = _course_back(backwards, jnp.exp(base + _momentum(left, bend, strength)), points, n_steps)
-    u = _course(onwards, start / v[0], points, n_steps)
+    v = _trajectory_back(backwards, jnp.exp(base + _momentum(left, bend, strength)), points, n_steps)
+    u = _trajectory(onwards, start / v[0], points, n_steps)
     passed = (level - jnp.vdot(left, u[n_steps] * v[n_steps])) / width
     action = -jnp.vdot(start, jnp.log(v[0])) + _at_end(strength, level, width, bend)
     return _new_fields(game, n_steps, u, v), passed, action, u, v
@@ -152,21 +152,21 @@ def _step(rate: Rate, y: Array, response: Array, loss: Array, pace: Array) -> Ar
     return y + (one + 2 * (two + three) + four) / 6
 
 
-def _course(rate: Rate, y: Array, points: tuple[Array, ...], n_steps: Array) -> Array:
+def _trajectory(rate: Rate, y: Array, points: tuple[Array, ...], n_steps: Array) -> Array:
     """y at the nodes."""
 
-    def step(n: Array, course: Array) -> Array:
-        return course.at[n + 1].set(_step(rate, course[n], *(values[n] for values in points)))
+    def step(n: Array, trajectory: Array) -> Array:
+        return trajectory.at[n + 1].set(_step(rate, trajectory[n], *(values[n] for values in points)))
 
     return jax.lax.fori_loop(0, n_steps, step, _rows(y, points).at[0].set(y))
 
 
-def _course_back(rate: Rate, y: Array, points: tuple[Array, ...], n_steps: Array) -> Array:
+def _trajectory_back(rate: Rate, y: Array, points: tuple[Array, ...], n_steps: Array) -> Array:
     """y at the nodes from the last one back, by the transposed steps, so that Σuv is conserved."""
 
-    def step(k: Array, course: Array) -> Array:
+    def step(k: Array, trajectory: Array) -> Array:
         n = n_steps - k
-        return course.at[n - 1].set(_step(rate, course[n], *(values[n - 1, ::-1] for values in points)))
+        return trajectory.at[n - 1].set(_step(rate, trajectory[n], *(values[n - 1, ::-1] for values in points)))
 
     return jax.lax.fori_loop(0, n_steps, step, _rows(y, points).at[n_steps].set(y))
 
@@ -175,13 +175,13 @@ def _rows(y: Array, points: tuple[Array, ...]) -> Array:
     return jnp.zeros((len(points[0]) + 1, *y.shape), y.dtype)
 
 
-def _at_nodes(function: Callable[..., Any], n_steps: Array, *courses: Array) -> Any:
+def _at_nodes(function: Callable[..., Any], n_steps: Array, *trajectories: Array) -> Any:
     """Its values at the first n_steps + 1 nodes, and 0 after them."""
-    shapes = jax.eval_shape(function, *(course[0] for course in courses))
-    rows = jax.tree.map(lambda one: jnp.zeros((len(courses[0]), *one.shape), one.dtype), shapes)
+    shapes = jax.eval_shape(function, *(trajectory[0] for trajectory in trajectories))
+    rows = jax.tree.map(lambda one: jnp.zeros((len(trajectories[0]), *one.shape), one.dtype), shapes)
 
     def fill(n: Array, rows: Any) -> Any:
-        values = function(*(course[n] for course in courses))
+        values = function(*(trajectory[n] for trajectory in trajectories))
         return jax.tree.map(lambda rows, value: rows.at[n].set(value), rows, values)
 
     return jax.lax.fori_loop(0, n_steps + 1, fill, rows)
@@ -323,7 +323,7 @@ def final_correlations(
     """Covariance of the fields of one agent at each node with l of the state where it ends, and the variance of l."""
     game: Any = game_of(arrays)
     points = _response(game, logarithms, pace, (u[0] * v[0]).sum())
-    y = _course_back(_rates(game)[1], left * v[n_steps], points, n_steps)
+    y = _trajectory_back(_rates(game)[1], left * v[n_steps], points, n_steps)
 
     def read(u: Array, v: Array, y: Array) -> Array:
         return game.fields(u, y - game.masses(u * y) / _positive(game.masses(u * v)) * v)
@@ -455,5 +455,5 @@ def adjoint(
     def one(w: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
         return _step(rate, w, *[jnp.zeros(3)] * 2, jnp.full(3, step)), (w, noise_product(game, x, w))
 
-    w, (course, pushed) = jax.lax.scan(one, w, None, length=n_steps)
-    return course, pushed, w
+    w, (trajectory, pushed) = jax.lax.scan(one, w, None, length=n_steps)
+    return trajectory, pushed, w

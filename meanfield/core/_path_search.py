@@ -47,7 +47,7 @@ BLOCK = 8  # steps between which changes are combined
 FINER = 1e-6  # changes that are left out, of negligible correlations
 
 Logarithms = Float[np.ndarray, "nodes fields"]
-Courses = Float[np.ndarray, "nodes ..."]
+Trajectories = Float[np.ndarray, "nodes ..."]
 Arrays = tuple[Any, ...]  # of a game: three of a `WordGame`, seven of a `ReactionGame`
 
 
@@ -204,7 +204,7 @@ class PathProblem:
         known = np.isfinite(again).all() and np.isfinite(action) and np.isfinite(strength)
         return Instanton(logarithms, again, float(strength), float(action)) if known else None
 
-    def courses(self, found: Instanton) -> tuple[Courses, Courses]:
+    def trajectories(self, found: Instanton) -> tuple[Trajectories, Trajectories]:
         """u and v at the nodes, v up to a factor that makes p·x at time 0 the action."""
         u, v = self._uv(found)
         n_nodes = self.mesh.n_nodes
@@ -224,15 +224,15 @@ class PathProblem:
         points, pace, _ = self._padded(found.logarithms)
         u, v = self._uv(found)
         mass, fresh = (u[0] * v[0]).sum(), n_parts * BLOCK
-        u, v = (np.pad(course[:n_nodes], [(0, BLOCK)] + [(0, 0)] * (u.ndim - 1), "edge") for course in (u, v))
+        u, v = (np.pad(trajectory[:n_nodes], [(0, BLOCK)] + [(0, 0)] * (u.ndim - 1), "edge") for trajectory in (u, v))
         points, pace = np.pad(points, ((0, 2 * BLOCK), (0, 0)), "edge"), np.pad(pace, ((0, BLOCK), (0, 0)))
         result = np.zeros((n_nodes, n_nodes, n_parts, n_parts))
         y, parts, oldest = np.zeros((0, *u.shape[1:])), np.zeros((0, 0)), 0  # changes, and each node's parts of them
         for first in range(0, n_nodes, BLOCK):
             now, last, rank = slice(first, first + BLOCK), min(first + BLOCK, n_nodes), len(y)
             y = np.pad(y, [(0, -rank % fresh + fresh)] + [(0, 0)] * (u.ndim - 1))
-            course = points[2 * first : 2 * (first + BLOCK) + 1], pace[now], u[now], v[now]
-            y, seen = influences(self.arrays, *course, interaction.basis, mass, np.int64(rank), y)
+            trajectory = points[2 * first : 2 * (first + BLOCK) + 1], pace[now], u[now], v[now]
+            y, seen = influences(self.arrays, *trajectory, interaction.basis, mass, np.int64(rank), y)
             parts = block_diag(parts, np.eye(fresh))
             made = np.tensordot(seen[:, : len(parts)], parts, (1, 0)).reshape(BLOCK, n_parts, -1, n_parts)
             result[first:last, oldest:last] = made.transpose(0, 2, 1, 3)[: last - first, : last - oldest]
@@ -346,18 +346,18 @@ class Departure(PathProblem):
         return found and found._replace(logarithms=found.logarithms[:-1], again=found.again[:-1])
 
 
-def resting(arrays: Arrays, x: Courses) -> Logarithms:
+def resting(arrays: Arrays, x: Trajectories) -> Logarithms:
     """Logarithms of the fields of compositions x without momentum."""
     return fields_along(arrays, x, np.zeros_like(x))
 
 
-def fields_along(arrays: Arrays, x: Courses, p: Courses) -> Logarithms:
+def fields_along(arrays: Arrays, x: Trajectories, p: Trajectories) -> Logarithms:
     """Logarithms of the fields at the nodes of a path; those that vanish are -690."""
     return path_fields(arrays, filled(x), filled(p), np.int64(len(x) - 1))[: len(x)]
 
 
 def action_slope(
-    arrays: Arrays, x: Courses, p: Courses, weights: Vector, decay: float, growth: float
+    arrays: Arrays, x: Trajectories, p: Trajectories, weights: Vector, decay: float, growth: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Derivatives of the action with respect to q, and ∫ x dS, each composition weighted by its part of the action.
 
@@ -371,15 +371,15 @@ def action_slope(
     return by_q, np.tensordot(parts, x, 1)
 
 
-def action_rates(arrays: Arrays, x: Courses, p: Courses) -> tuple[Vector, Vector]:
+def action_rates(arrays: Arrays, x: Trajectories, p: Trajectories) -> tuple[Vector, Vector]:
     """p·dx/dt - H and H at the nodes of a path."""
     work, energy = path_rates(arrays, filled(x), filled(p), np.int64(len(x) - 1))
     return work[: len(x)], energy[: len(x)]
 
 
-def filled(course: np.ndarray, mode: Literal["constant", "edge"] = "constant") -> np.ndarray:
+def filled(trajectory: np.ndarray, mode: Literal["constant", "edge"] = "constant") -> np.ndarray:
     """Rows of zeros after the last, or more of the last, up to a number for which programs are kept."""
-    return np.pad(course, [(0, _size(len(course)) - len(course))] + [(0, 0)] * (course.ndim - 1), mode)
+    return np.pad(trajectory, [(0, _size(len(trajectory)) - len(trajectory))] + [(0, 0)] * (trajectory.ndim - 1), mode)
 
 
 def _size(n_nodes: int) -> int:

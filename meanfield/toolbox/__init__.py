@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from meanfield.toolbox._hidden import require_packages as require_packages
-from meanfield.toolbox._lazy_door import lazy_door as lazy_door
+from meanfield.toolbox._lazy_package import lazy_package as lazy_package
 
 if TYPE_CHECKING:
     from meanfield._finite_size.law_path import signed_kappa as signed_kappa
@@ -67,4 +67,4 @@ if TYPE_CHECKING:
     from meanfield.toolbox._renamed import renamed as renamed
     from meanfield.toolbox._resumable_log import ResumableLog as ResumableLog
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_package(__name__, __file__)

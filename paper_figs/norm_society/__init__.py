@@ -5,11 +5,11 @@
 
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox import lazy_door
+from meanfield.toolbox import lazy_package
 
 if TYPE_CHECKING:
     from paper_figs.norm_society._language_model import NormOperations as NormOperations
     from paper_figs.norm_society._society import simulate_society as simulate_society
     from paper_figs.norm_society._table import TableOperations as TableOperations
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_package(__name__, __file__)

@@ -26,7 +26,7 @@ import policy_extraction
 import theory
 import validation
 from _fuzz import Fault, fuzz
-from _public_names import DOORS, things
+from _public_names import PUBLIC, things
 from _refusals import refused
 from meanfield import MeanfieldError
 
@@ -38,7 +38,7 @@ AWKWARD = ["-1", "2**31", "2**63", "10**400", "1e-300", "np.nan", "np.inf", "Tru
 AWKWARD += ["[10**400]", "'x'", "'\\0'", "'x' * 300", "[]", "['x', 1]", "object()", "iter('x')"]
 
 # Arrays in, arrays out, under jax.jit.
-ELSEWHERE = tuple(door for door in DOORS if door.startswith("meanfield.core"))
+ELSEWHERE = tuple(package for package in PUBLIC if package.startswith("meanfield.core"))
 # As many rounds, interactions or encounters are played as were asked for.
 LONG_GAMES = ("max_rounds", "rounds", "interactions", "interactions_per_agent", "encounters", "kappa")
 LONG = {(name, "2**31") for name in LONG_GAMES}
@@ -52,13 +52,13 @@ class Recorded(BaseException):
 class Public(NamedTuple):
     """A public function, class or method, by its names."""
 
-    door: str
+    package: str
     names: str
 
     @property
     def owner(self) -> Any:
         *outer, _ = self.names.split(".")
-        return getattr(import_module(self.door), outer[0]) if outer else import_module(self.door)
+        return getattr(import_module(self.package), outer[0]) if outer else import_module(self.package)
 
     @property
     def name(self) -> str:
@@ -68,15 +68,15 @@ class Public(NamedTuple):
 def public() -> Iterator[Public]:
     """All public functions, classes and methods, each where it is found first."""
     seen = set()
-    for door in DOORS:
-        for name, thing in things(door):
+    for package in PUBLIC:
+        for name, thing in things(package):
             if thing in seen or (isinstance(thing, type) and issubclass(thing, BaseException)):
                 continue
             seen.add(thing)
-            yield Public(door, name)
+            yield Public(package, name)
             if isinstance(thing, type):
                 inner = (one for one, value in vars(thing).items() if inspect.isfunction(value))
-                yield from (Public(door, f"{name}.{one}") for one in inner if not one.startswith("_"))
+                yield from (Public(package, f"{name}.{one}") for one in inner if not one.startswith("_"))
 
 
 @cache
@@ -90,7 +90,7 @@ def example(one: Public) -> tuple[Callable[..., Any], inspect.BoundArguments]:
 
     texts = [inspect.getdoc(thing), *([inspect.getdoc(one.owner)] if "." in one.names else [])]
     for text in filter(None, texts):
-        names = {**KNOWN, "_public": import_module(one.door)}
+        names = {**KNOWN, "_public": import_module(one.package)}
         with mock.patch.object(one.owner, one.name, record):
             for part in doctest.DocTestParser().get_examples(text):
                 try:
@@ -152,14 +152,14 @@ NAMED = [
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize(("door", "names", "parameter", "value"), NAMED)
-def test_refused_before_anything_is_spent(door: str, names: str, parameter: str, value: str) -> None:
+@pytest.mark.parametrize(("package", "names", "parameter", "value"), NAMED)
+def test_refused_before_anything_is_spent(package: str, names: str, parameter: str, value: str) -> None:
     with refused():
-        calls(Public(door, names), parameter, value, None)
+        calls(Public(package, names), parameter, value, None)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("one", [one for one in public() if one.door not in ELSEWHERE], ids=".".join)
+@pytest.mark.parametrize("one", [one for one in public() if one.package not in ELSEWHERE], ids=".".join)
 def test_every_parameter(one: Public) -> None:
     if fuzz(partial(make_example, one), 1, allowed=(), deadline=200, memory=5, may_write=True):
         pytest.skip("not called in its example")
@@ -167,7 +167,7 @@ def test_every_parameter(one: Public) -> None:
 
 
 def faults(one: Public) -> list[Fault]:
-    name = f"{one.door}.{one.names}"
+    name = f"{one.package}.{one.names}"
     given = product(parameters(one), AWKWARD)
     tried = (partial(calls, one, *each) for each in given if not {each, (name, *each)} & LONG)
     return [fault for case in tried for fault in fuzz(case, 1, allowed=(MeanfieldError,), may_write=True)]

@@ -18,7 +18,7 @@ import meanfield
 import policy_extraction
 import theory
 import validation
-from _public_names import DOORS, things
+from _public_names import PUBLIC, things
 
 KNOWN = {"np": np, "pd": pd, "xr": xr}
 KNOWN |= {one.__name__: one for one in (meanfield, policy_extraction, theory, validation)}
@@ -54,7 +54,7 @@ def untrue(name: str, thing: Any) -> list[str]:
     return report
 
 
-@pytest.mark.parametrize("package", DOORS)
+@pytest.mark.parametrize("package", PUBLIC)
 def test_every_function_and_class_has_an_example(package: str) -> None:
     assert [name for name in lacking(things(package)) if f"{package}.{name}" not in WITHOUT_EXAMPLE] == []
 
@@ -67,7 +67,7 @@ def test_what_needs_no_example_is_there_and_has_none() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize("package", DOORS)
+@pytest.mark.parametrize("package", PUBLIC)
 def test_the_examples_are_true(package: str, tmp_path, monkeypatch) -> None:
     """With nothing but the package: no published measurements, and nothing kept from earlier."""
     monkeypatch.chdir(tmp_path)

@@ -22,7 +22,7 @@ from rich.table import Table
 
 import meanfield
 from _labelled_calls import CALLS, COLLECTIONS, COMPILED, INPUTS, LOOKED_AT, ROUNDED, SPACES, TWO_WORDS_ONLY, Given
-from _public_names import DOORS, things
+from _public_names import PUBLIC, things
 from meanfield import InputError
 from meanfield.toolbox import stamp
 
@@ -40,7 +40,7 @@ UNLABELLED = {
 def labelled_names() -> Iterator[str]:
     """Public functions that take something labelled; what two packages give out is named by the outer one."""
     seen = set()
-    for package in [*DOORS, "meanfield.toolbox"]:
+    for package in [*PUBLIC, "meanfield.toolbox"]:
         if package.startswith(("theory", "meanfield.core")):  # arrays and tables
             continue
         for name, thing in things(package):

@@ -13,7 +13,7 @@ import pytest
 
 import meanfield
 from _paths import ROOT
-from _public_names import DOORS, things
+from _public_names import PUBLIC, things
 
 PACKAGES = ("meanfield", "policy_extraction", "theory", "validation", "paper_figs")
 HEAVY = ["numba", "sympy", "optax", "pandas", "xarray", "scipy.stats", "matplotlib", "zarr"]
@@ -79,7 +79,7 @@ print(sum("Finished XLA compilation" in line for line in seen))
     assert second == 0 < min(first, control)
 
 
-@pytest.mark.parametrize("package", sorted(set(DOORS) - {"meanfield.core"}))
+@pytest.mark.parametrize("package", sorted(set(PUBLIC) - {"meanfield.core"}))
 def test_functions_name_neighbours_that_are_there(package):
     """Every function with parameters has a section See Also."""
     for name, thing in things(package):

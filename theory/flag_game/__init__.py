@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox import lazy_door
+from meanfield.toolbox import lazy_package
 
 if TYPE_CHECKING:
     from theory.flag_game import evidence as evidence
@@ -28,4 +28,4 @@ if TYPE_CHECKING:
     from theory.flag_game._pictures.probe import probe_counts as probe_counts
     from theory.flag_game._summary import summary as summary
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_package(__name__, __file__)

@@ -11,7 +11,7 @@ society of language models.
 
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox import lazy_door
+from meanfield.toolbox import lazy_package
 
 if TYPE_CHECKING:
     from theory.norms._model import EVENTS as EVENTS
@@ -25,4 +25,4 @@ if TYPE_CHECKING:
     from theory.norms._society import NormAgent as NormAgent
     from theory.norms._states import initial_composition as initial_composition
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_package(__name__, __file__)

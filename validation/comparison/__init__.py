@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox import lazy_door
+from meanfield.toolbox import lazy_package
 
 if TYPE_CHECKING:
     from meanfield.toolbox import wilson_interval as wilson_interval
@@ -10,4 +10,4 @@ if TYPE_CHECKING:
     from validation.comparison._ensembles import compare_ensembles as compare_ensembles
     from validation.comparison._report import comparison_table as comparison_table
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_package(__name__, __file__)

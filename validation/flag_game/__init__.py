@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox import lazy_door
+from meanfield.toolbox import lazy_package
 
 if TYPE_CHECKING:
     from validation.flag_game._composition import compare_composition as compare_composition
@@ -14,4 +14,4 @@ if TYPE_CHECKING:
     from validation.flag_game._mechanism1 import compare as compare
     from validation.flag_game._mechanism1 import simulate as simulate
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_package(__name__, __file__)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox import lazy_door
+from meanfield.toolbox import lazy_package
 
 if TYPE_CHECKING:
     from validation.naming_game._collective_bias import collective_bias as collective_bias
@@ -21,4 +21,4 @@ if TYPE_CHECKING:
     from validation.naming_game._sweep import open_sweep as open_sweep
     from validation.naming_game._sweep import sweep as sweep
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_package(__name__, __file__)

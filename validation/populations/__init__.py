@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox import lazy_door
+from meanfield.toolbox import lazy_package
 
 if TYPE_CHECKING:
     from validation.populations._back_off import back_off_policy as back_off_policy
@@ -23,4 +23,4 @@ if TYPE_CHECKING:
     from validation.populations._validate import validate as validate
     from validation.populations._winners import winners as winners
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_package(__name__, __file__)

@@ -15,7 +15,7 @@ import meanfield
 from _policies import random_policy
 from meanfield import core
 from meanfield._fixed_points.closed_classes import closed_classes
-from meanfield._fixed_points.stationary_law import StationaryLaw
+from meanfield._fixed_points.stationary_distribution import StationaryDistribution
 from meanfield.core._moments import moved_rows, stepped
 from meanfield.core._response import flow_chain, stationary
 from meanfield.toolbox import space_of
@@ -191,9 +191,9 @@ def test_drift_is_that_of_the_dense_tensor():
     np.testing.assert_allclose(jnp.einsum("kij,i,j->k", P, x, x) - x, core.drift(game, x), atol=1e-15)
 
 
-def laws(policy) -> StationaryLaw:
+def laws(policy) -> StationaryDistribution:
     q, space = policy["q"].values, space_of(policy)
-    return StationaryLaw(q, space, closed_classes(q, space, heard=tuple(range(space.n_words)))[0])
+    return StationaryDistribution(q, space, closed_classes(q, space, heard=tuple(range(space.n_words)))[0])
 
 
 @pytest.mark.parametrize(("size", "least"), [((3, 1), 1e-150), ((2, 4), 1e-30)])

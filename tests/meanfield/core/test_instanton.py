@@ -77,7 +77,7 @@ def path(mixture):
 def test_an_instanton_keeps_its_energy_and_its_masses_and_ends_where_it_must():
     mixture = as_population(majority(0.5, length=2)).mixture
     problem, found = path(mixture)
-    u, v = problem.courses(found)
+    u, v = problem.trajectories(found)
     x, p = u * v, np.log(v)
     game = core.WordGame(*mixture)
     energy = np.asarray(jax.vmap(game.hamiltonian)(x, p))
@@ -96,7 +96,7 @@ def test_its_derivative_is_the_partial_derivative_of_the_action():
 
     mixture = as_population(majority(0.5, length=2)).mixture
     problem, found = path(mixture)
-    u, v = problem.courses(found)
+    u, v = problem.trajectories(found)
     weights = quadrature(problem.mesh.pace[::2])
     by_q, _ = action_slope(problem.arrays, u * v, np.log(v), weights, np.inf, np.inf)
     direction = np.random.default_rng(0).standard_normal(mixture.q.shape[:2])[..., None] * np.array([1.0, -1.0])

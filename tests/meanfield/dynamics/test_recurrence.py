@@ -11,8 +11,8 @@ from meanfield._dynamics.recurrence import LIMIT_CYCLE, SLOW_TRANSIENT, WINDOWS,
 TIMES = WINDOWS[0]
 
 
-def two_words(course):
-    return np.stack([course, 1 - course], axis=1)
+def two_words(trajectory):
+    return np.stack([trajectory, 1 - trajectory], axis=1)
 
 
 def sine(period, phase=0.0):
@@ -34,7 +34,7 @@ def test_cycles_have_their_period(name):
     assert recurrence(TIMES, share) == (LIMIT_CYCLE, pytest.approx(period, rel=2e-3))
 
 
-COURSES = {
+TRAJECTORIES = {
     "drift": 0.3 + 1e-3 * TIMES,
     "decaying sine": 0.5 + 0.3 * np.exp(-TIMES / 2000) * np.sin(TIMES),
     "noise": 0.4 + 1e-7 * np.random.default_rng(0).standard_normal(len(TIMES)),
@@ -43,9 +43,9 @@ COURSES = {
 }
 
 
-@pytest.mark.parametrize("name", COURSES)
+@pytest.mark.parametrize("name", TRAJECTORIES)
 def test_what_does_not_repeat_itself_is_a_slow_transient(name):
-    assert recurrence(TIMES, two_words(COURSES[name])) == (SLOW_TRANSIENT, pytest.approx(np.nan, nan_ok=True))
+    assert recurrence(TIMES, two_words(TRAJECTORIES[name])) == (SLOW_TRANSIENT, pytest.approx(np.nan, nan_ok=True))
 
 
 def cyclic_majority(error):

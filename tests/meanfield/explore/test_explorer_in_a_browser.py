@@ -123,7 +123,7 @@ def test_a_shared_address_is_the_same_view_and_run(opened, gallery_page):
     for shown in (first, second):
         for _ in range(3):
             shown.page.click("#step")
-    for name in ("run-share", "course-200", "fixed-point-0"):
+    for name in ("run-share", "trajectory-200", "fixed-point-0"):
         assert first.number(name) == second.number(name)
     assert first.text("agents-says") == second.text("agents-says")
 
@@ -198,7 +198,7 @@ def test_what_cannot_be_computed_is_told(opened, small):
     shown.show()
     for identity in ("landscape-says", "law-says", "masses-says", "basins"):
         assert shown.text(identity) == "This could not be computed: no logarithms."
-    assert shown.number("course-40") > 0.5, "the control, which takes none"
+    assert shown.number("trajectory-40") > 0.5, "the control, which takes none"
 
 
 def test_without_workers_the_page_computes_by_itself(opened, tmp_path):

@@ -16,7 +16,7 @@ from policy_extraction import policy_from_record
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("unchecked_types")]
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
-COURSE_STEPS = (40, 200, 400)  # of 400, which the sentence tells
+TRAJECTORY_STEPS = (40, 200, 400)  # of 400, which the sentence tells
 
 
 def never_leaving() -> xr.Dataset:
@@ -89,11 +89,11 @@ def assert_fixed_points(shown, expected: meanfield.Population) -> None:
     np.testing.assert_allclose(shown.numbers("fixed-point-"), told, **CLOSE)
 
 
-def assert_courses(shown, expected: meanfield.Population, start: np.ndarray, rounds: int) -> None:
+def assert_trajectories(shown, expected: meanfield.Population, start: np.ndarray, rounds: int) -> None:
     times = np.linspace(0, 2 * rounds, 401)
     solution = meanfield.solve(expected, initial=start, times=times)["word_share"].values[:, 0]
     np.testing.assert_allclose(
-        [shown.number(f"course-{step}") for step in COURSE_STEPS], solution[list(COURSE_STEPS)], **CLOSE
+        [shown.number(f"trajectory-{step}") for step in TRAJECTORY_STEPS], solution[list(TRAJECTORY_STEPS)], **CLOSE
     )
 
 
@@ -149,7 +149,7 @@ def assert_page(shown, policy: xr.Dataset, tempered: xr.Dataset, settings: dict[
     expected = population(tempered, settings)
     start = composition(policy, settings.get("start", -1))
     assert_fixed_points(shown, expected)
-    assert_courses(shown, expected, start, 50)
+    assert_trajectories(shown, expected, start, 50)
     assert_basins(shown, expected)
     assert_masses(shown, expected)
     assert_run(shown, expected, settings, start, run_rounds)
@@ -211,7 +211,7 @@ def test_published_policies(opened, published, tmp_path):
         assert_page(shown, one, one, {"policy": number, "agents": 50})
 
 
-def test_whole_courses_and_runs_are_the_same(opened, gallery, gallery_page):
+def test_whole_trajectories_and_runs_are_the_same(opened, gallery, gallery_page):
     shown = opened(gallery_page).show()
     policy = gallery.isel(pair=0).set_index(word="word_label")
     times = np.linspace(0, 400, 401)

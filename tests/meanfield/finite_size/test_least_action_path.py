@@ -42,9 +42,9 @@ def test_weak_noise_is_that_of_the_linear_theory(fidelity, end):
         t_eval=times,
         **exactly,
     )
-    courses = list(zip(np.ascontiguousarray(way.y.T), np.ascontiguousarray(back.y.T[::-1]), strict=True))
-    spread = [w @ noise(even, x, w) for x, w in courses]
-    push = [w @ (drift(uneven, x) - drift(even, x)) for x, w in courses]
+    trajectories = list(zip(np.ascontiguousarray(way.y.T), np.ascontiguousarray(back.y.T[::-1]), strict=True))
+    spread = [w @ noise(even, x, w) for x, w in trajectories]
+    push = [w @ (drift(uneven, x) - drift(even, x)) for x, w in trajectories]
     expected = abs(simpson(push, x=times)) / np.sqrt(simpson(spread, x=times))
     assert expected > lean / 3
     assert law_path(majority(0.5 + lean, fidelity=fidelity)).path.kappa == pytest.approx(expected, rel=1e-4)

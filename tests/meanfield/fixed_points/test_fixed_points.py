@@ -13,7 +13,7 @@ from _battery import FAMILIES, memories, policy_of
 from _policies import drift, loyal_policy, majority_policy, random_policy
 from meanfield import MemorySpace, make_policy
 from meanfield._fixed_points.closed_classes import closed_classes
-from meanfield._fixed_points.stationary_law import StationaryLaw
+from meanfield._fixed_points.stationary_distribution import StationaryDistribution
 from meanfield._numerics.roots import all_roots
 from meanfield.toolbox import space_of
 
@@ -97,7 +97,7 @@ def test_stationary_law_is_that_of_the_kernel(size, concentration):
     q, space = policy["q"].values, space_of(policy)
     words = range(space.n_words)
     (flows,) = closed_classes(q, space, heard=tuple(words))
-    law = StationaryLaw(q, space, flows)
+    law = StationaryDistribution(q, space, flows)
     for share in (0.3, 1e-12):
         Q = np.array([share, *[(1 - share) / (space.n_words - 1)] * (space.n_words - 1)])
         A = np.zeros((space.n_states,) * 2)
@@ -274,7 +274,7 @@ def test_words_that_are_never_said_make_no_fixed_points_of_rounding(length, seed
     q, space = policy["q"].values, MemorySpace(2, length)
     (closed,) = closed_classes(q, space, heard=(0, 1))
     logits = np.arange(-40, 40, 0.25)
-    law, laws = StationaryLaw(q, space, closed), np.empty((len(logits), space.n_full // 2))
+    law, laws = StationaryDistribution(q, space, closed), np.empty((len(logits), space.n_full // 2))
     law._eliminate(expit(np.stack([logits, -logits], axis=1)), laws)
     g = np.log(laws[:, ::2].sum(1)) - np.log(laws[:, 1::2].sum(1)) - logits
     assert np.count_nonzero(np.diff(np.sign(g))) == np.count_nonzero(points["branch"] >= 0)

@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 import meanfield
 from _policies import loyal_policy, random_policy, relabelled
 from meanfield._fixed_points.closed_classes import closed_classes
-from meanfield._fixed_points.stationary_law import StationaryLaw
+from meanfield._fixed_points.stationary_distribution import StationaryDistribution
 from meanfield._numerics.roots import all_roots
 from meanfield._numerics.simplex_roots import _plausibility, simplex_roots
 from meanfield.toolbox import space_of
@@ -22,7 +22,7 @@ BREAKS = np.array([-46.0, -23.0, -6.0, 0.0, 6.0, 23.0, 46.0])
 def response_of(policy, support=INTERIOR):
     q, space = policy["q"].values, space_of(policy)
     (flows,) = closed_classes(q, space, heard=support)
-    return StationaryLaw(q, space, flows).word_share
+    return StationaryDistribution(q, space, flows).word_share
 
 
 def test_linear_response_has_the_stationary_law_as_its_root():

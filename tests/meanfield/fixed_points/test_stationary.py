@@ -6,10 +6,10 @@ from scipy.special import expit
 
 import meanfield
 from _battery import battery, memories
-from meanfield._fixed_points import stationary_law as _stationary
+from meanfield._fixed_points import stationary_distribution as _stationary
 from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.stationary_distribution import StationaryDistribution
 from meanfield._fixed_points.stationary_kernel import eliminate, iterate, sweep
-from meanfield._fixed_points.stationary_law import StationaryLaw
 from meanfield._population.mixture import Mixture
 from meanfield.toolbox import space_of
 
@@ -36,7 +36,7 @@ def laws_of(policy, Q=SHARES):
     """For each closed class the iterated and the eliminated distributions of flows, shape (classes, 2, laws, flows)."""
     q, space = policy["q"].values, space_of(policy)
     classes = closed_classes(q, space, heard=tuple(range(space.n_words)))
-    laws = [StationaryLaw(q, space, flows) for flows in classes]
+    laws = [StationaryDistribution(q, space, flows) for flows in classes]
     return np.array([(law.flow_law(Q), eliminated(law, Q)) for law in laws])
 
 
@@ -142,7 +142,7 @@ def test_a_long_memory_and_a_strong_bond_have_a_law():
     for b in (0.7, 3.0):
         first = expit(b * np.where(remembered, 1 - own - partner, 0).sum(1) + 0.2)
         policy = meanfield.make_policy(first, ["a", "b"])
-        law = StationaryLaw(policy["q"].values, space_of(policy), np.arange(2048))
+        law = StationaryDistribution(policy["q"].values, space_of(policy), np.arange(2048))
         laws = law.flow_law(SHARES[4:8])
         for found, Q in zip(laws, SHARES[4:8], strict=True):
             moved = found.copy()

@@ -254,8 +254,8 @@ def test_half_copying_keeps_the_mean_of_what_is_said_on_every_graph():
     start = np.array([0.0, 0.3, 0.0, 0.0, 0.7])
     uneven = np.stack([start, start[[0, 4, 2, 3, 1]]])
     network = Population.by_degree(policy, {1.0: 0.8, 16.0: 0.2})
-    course = meanfield.solve(network, initial=uneven, times=[0.0, 1.0, 20.0])["word_share"].sel(word="a")
-    np.testing.assert_allclose(course, 0.8 * 0.3 + 0.2 * 0.7, atol=1e-9)
+    trajectory = meanfield.solve(network, initial=uneven, times=[0.0, 1.0, 20.0])["word_share"].sel(word="a")
+    np.testing.assert_allclose(trajectory, 0.8 * 0.3 + 0.2 * 0.7, atol=1e-9)
     runs = 1000
     won = validation.simulate(
         policy, n_agents=40, runs=runs, seed=1, max_rounds=2000, initial=start, convention="001 strict",

@@ -59,12 +59,12 @@ def test_drift_is_the_sum_over_both_ends_of_an_edge_and_a_third_agent(n_words, l
 def test_both_ends_of_an_edge_stay_alike():
     game = core.EdgeGame(POLICY["q"].values, np.array([0.1, 0.05]), 3.0)
     x = random_edges(game)
-    courses = core.trajectory(game, x, np.linspace(0.0, 30.0, 16)).observed
-    both = courses[:, :, :21]
+    trajectories = core.trajectory(game, x, np.linspace(0.0, 30.0, 16)).observed
+    both = trajectories[:, :, :21]
     np.testing.assert_allclose(both, both.swapaxes(1, 2), atol=1e-14)
     np.testing.assert_allclose(both.sum((1, 2)), 0.85**2, atol=1e-13)
-    np.testing.assert_allclose(courses[:, :, 21:].sum(1), np.broadcast_to([0.085, 0.0425], (16, 2)), atol=1e-13)
-    assert courses.min() > -1e-12
+    np.testing.assert_allclose(trajectories[:, :, 21:].sum(1), np.broadcast_to([0.085, 0.0425], (16, 2)), atol=1e-13)
+    assert trajectories.min() > -1e-12
 
 
 def test_many_neighbours_are_everybody():
@@ -216,7 +216,7 @@ def test_the_table_of_networks(length, degree, share, by_pairs, rounds, rounds_b
     policy = follower(0.02, length=length, words="ab")
     start, n = meanfield.consensus(policy, "b"), 20_000
 
-    def courses(committed, last):
+    def trajectories(committed, last):
         runs = validation.simulate(
             policy, n_agents=n, runs=5, seed=2, max_rounds=last, record_rounds=last, initial="b",
             committed={"a": round(committed * n)},
@@ -228,13 +228,13 @@ def test_the_table_of_networks(length, degree, share, by_pairs, rounds, rounds_b
         )["word_share"].sel(word="a").values  # fmt: skip
         return runs, pairs
 
-    def reached(course, step):
-        i = np.argmax(course >= 0.9)
-        return step * (i - 1 + (0.9 - course[i - 1]) / (course[i] - course[i - 1])) if i else np.nan
+    def reached(trajectory, step):
+        i = np.argmax(trajectory >= 0.9)
+        return step * (i - 1 + (0.9 - trajectory[i - 1]) / (trajectory[i] - trajectory[i - 1])) if i else np.nan
 
-    runs, pairs = courses(0.1, 10)
+    runs, pairs = trajectories(0.1, 10)
     assert runs[:, -1].mean() == pytest.approx(share, abs=0.012)
     assert pairs[-1] == pytest.approx(by_pairs, abs=6e-4)
-    runs, pairs = courses(0.3, 60)
+    runs, pairs = trajectories(0.3, 60)
     assert np.mean([reached(run, 1) for run in runs]) == pytest.approx(rounds, abs=4 * np.sqrt(2) * 0.43)
     assert reached(pairs, 0.05) == pytest.approx(rounds_by_pairs, abs=0.06, nan_ok=True)

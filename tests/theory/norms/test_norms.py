@@ -39,7 +39,7 @@ def operations(**changes) -> xr.Dataset:
     return table(**(dict.fromkeys(OPERATIONS, 1.0) | {"false_conflict": 0, "generate_thought": 0} | changes))
 
 
-def course(table: xr.Dataset, start: xr.DataArray | np.ndarray, **rates) -> xr.Dataset:
+def trajectory(table: xr.Dataset, start: xr.DataArray | np.ndarray, **rates) -> xr.Dataset:
     """Observables of the smoking norm from `start`, and the composition."""
     model = reaction_model(table, "smoking", NormRates(**rates))
     composition = meanfield.solve(model, initial=start, times=TIMES)["composition"]
@@ -187,7 +187,9 @@ def test_masses_are_conserved_by_type_and_preference() -> None:
 def test_talk_alone_is_logistic() -> None:
     """With talk, identification and check certain, holders of A tell all others, who like and show the opposite."""
     eps, first = 4.0, 0.05
-    found = course(operations(), mixture(leading=first), encounters_per_day=eps, plans_per_day=0, syntheses_per_day=0)
+    found = trajectory(
+        operations(), mixture(leading=first), encounters_per_day=eps, plans_per_day=0, syntheses_per_day=0
+    )
     A = first / (first + (1 - first) * np.exp(-eps * TIMES))
     followed = found.sel(standard="for")
     np.testing.assert_allclose(followed["accepted"], A, atol=1e-7)
@@ -202,7 +204,7 @@ def test_reminders() -> None:
     """Only entrepreneurs talk: none → informed at λ p₁(1 - c), none → qualified at λ p₁ c, informed → at λ p₂ c."""
     eps, first, p1, p2, c = 20.0, 0.1, 0.3, 0.9, 0.25
     table = operations(decide_to_talk=[[1, 1], [0, 0]], identify_chat=[[p1, p2], [0, 0]], consistent=c)
-    found = course(table, mixture(leading=first), encounters_per_day=eps, plans_per_day=0, syntheses_per_day=0)
+    found = trajectory(table, mixture(leading=first), encounters_per_day=eps, plans_per_day=0, syntheses_per_day=0)
     gone, going = (np.exp(-eps * first * rate * TIMES) for rate in (p1, p2 * c))
     none = (1 - first) * gone
     informed = (1 - first) * p1 * (1 - c) / (p2 * c - p1) * (gone - going)
@@ -218,7 +220,7 @@ def test_plans_and_synthesis() -> None:
     k, sigma = 2.0 * 0.4, 3.0 * 0.3
     limit = 350 - BEHAVIOURS["smoking"].utility
     for other, rate in ((limit, 0.0), (limit + 0.01, sigma)):
-        found = course(
+        found = trajectory(
             table, start, plans_per_day=2.0, syntheses_per_day=3.0, other_utility_ordinary=other, encounters_per_day=1.0
         ).sel(standard="for")
         np.testing.assert_allclose(found["accepted"], np.exp(-rate * TIMES), atol=1e-7)

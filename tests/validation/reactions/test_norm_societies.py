@@ -84,14 +84,14 @@ def master_equation(operations: xr.Dataset, interactions: int) -> list[dict[tupl
                 after[tuple(sorted((int(i_new), int(j_new), other)))] += block[i_new, j_new] / 6
         return dict(after)
 
-    course = [{tuple(np.flatnonzero(TRIO.values).tolist()): 1.0}]
+    trajectory = [{tuple(np.flatnonzero(TRIO.values).tolist()): 1.0}]
     for _ in range(interactions):
         now: Counter = Counter()
-        for agents, probability in course[-1].items():
+        for agents, probability in trajectory[-1].items():
             for target, chance in step(agents).items():
                 now[target] += probability * chance
-        course.append(dict(now))
-    return course
+        trajectory.append(dict(now))
+    return trajectory
 
 
 def goodness_of_fit(expected: dict[tuple[int, ...], float], counts: np.ndarray) -> float:

@@ -19,7 +19,7 @@ const ANSWERS = {
   },
 
   /** The share of word 0 over time from the chosen start and from others. */
-  courses({ q, length, committed, start, times }) {
+  trajectories({ q, length, committed, start, times }) {
     const population = makePopulation(memorySpace(length), q, committed);
     const from = (one) => solution(population, startComposition(population.space, one), times).shares;
     return { times, chosen: from(start), fan: FAN.map(from) };

@@ -2,7 +2,7 @@
 
 import { decodedPolicy } from "../engine/policy.js";
 import { Calculator } from "./calculator.js";
-import { Courses, timesFor } from "./courses.js";
+import { Trajectories, timesFor } from "./trajectories.js";
 import { Dots } from "./dots.js";
 import { Landscape } from "./landscape.js";
 import { Law } from "./law.js";
@@ -25,7 +25,7 @@ const address = { written: -Infinity, timer: 0 };
 let played = ""; // the settings of the run being played
 
 const landscape = new Landscape(get("landscape"), get("landscape-says"), get("basins-key"));
-const courses = new Courses(get("courses"), get("courses-says"), get("basins"));
+const trajectories = new Trajectories(get("trajectories"), get("trajectories-says"), get("basins"));
 const law = new Law(get("law"), get("law-says"));
 const masses = new Masses(get("masses"), get("masses-says"));
 const dots = new Dots(get("dots"));
@@ -44,8 +44,8 @@ const card = new MemoryCard(
 const words = () => policies[settings.policy].words;
 const calculators = {
   landscape: calculator("landscape", (found) => landscape.show(words(), found)),
-  courses: calculator("courses", (found, under) => courses.show(words(), under.rounds, startText(under.start), found)),
-  basins: calculator("basins", (found) => courses.showBasins(words(), found), { impatient: true }),
+  trajectories: calculator("trajectories", (found, under) => trajectories.show(words(), under.rounds, startText(under.start), found)),
+  basins: calculator("basins", (found) => trajectories.showBasins(words(), found), { impatient: true }),
   masses: calculator("masses", (found, under) => masses.show(words(), found, under)),
   law: calculator("law", (found, under) => law.show(words(), found, under), { impatient: true }),
 };
@@ -102,7 +102,7 @@ function refresh() {
   ask("landscape", question, who);
   ask("basins", question, who);
   const times = timesFor(settings.rounds);
-  ask("courses", { ...question, start: startOf(settings), times }, [...who, "start", "rounds"]);
+  ask("trajectories", { ...question, start: startOf(settings), times }, [...who, "start", "rounds"]);
   ask("masses", { ...question, word: settings.picture }, [...who, "picture"]);
   const kappa = policy.kappas[settings.temperature + (policy.kappas.length - 1) / 2]; // measured in the middle
   ask("law", { ...question, kappa }, ["policy", "temperature"]);
@@ -127,7 +127,7 @@ function showRun(run, roundEnded) {
   get("play").textContent = player.playing ? "Pause" : "Play";
   get("play").setAttribute("aria-pressed", String(player.playing));
   if (!roundEnded) return;
-  courses.showRun(run.history);
+  trajectories.showRun(run.history);
   const share = run.history.at(-1);
   const ending = run.consensus
     ? [" They agreed on ", word(words(), run.consensus.word), ` after ${run.consensus.round} rounds.`]

@@ -28,7 +28,7 @@ RAREST = 1e-270  # many voices for rare words underflow in large groups, far fro
 ONE_AT_A_TIME = 4096  # flows; a chain of them takes 0.13 GB, and for more, threads don't eliminate together
 
 
-class StationaryLaw:
+class StationaryDistribution:
     """Stationary distribution p(Q) of the kernel A(Q) on a closed class of memories, for one policy and many Q at once.
 
     The distribution of full memories is p[flow, heard] = f[flow] Q[heard], with P(heard | said) for Q in groups. f is

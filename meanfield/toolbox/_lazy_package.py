@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 
-def lazy_door(
+def lazy_package(
     package: str, file: str, former: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package, for the names that its `file` imports for type checkers.

@@ -12,7 +12,7 @@ export function timesFor(rounds) {
   return Array.from({ length: STEPS + 1 }, (_, i) => (TIME_PER_ROUND * rounds * i) / STEPS);
 }
 
-export class Courses {
+export class Trajectories {
   constructor(element, sentence, basins) {
     this.sentence = sentence;
     this.basins = basins;
@@ -34,7 +34,7 @@ export class Courses {
     this.chart.label("rounds of N meetings", `share of ${quoted(words[0])}`);
     const told = TOLD.map((part) => {
       const step = Math.round(part * STEPS);
-      return [shown(`course-${step}`, chosen[step], percent(chosen[step])), ` after ${rounds * part}`];
+      return [shown(`trajectory-${step}`, chosen[step], percent(chosen[step])), ` after ${rounds * part}`];
     });
     say(
       this.sentence,
