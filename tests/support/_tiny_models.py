@@ -16,7 +16,8 @@ LETTERS = "abcdehiknorsty'"
 CHAT = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<a>{% endif %}"
 
 SIZES = {
-    **{"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2},
+    **{"hidden_size": 32, "intermediate_size": 48, "initializer_range": 0.25},
+    **{"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2},
     **{"max_position_embeddings": 2048, "bos_token_id": None, "eos_token_id": None, "pad_token_id": None},
 }
 
@@ -49,8 +50,7 @@ def random_model(vocabulary: int, context: int = 2048, seed: int = 0) -> LlamaFo
     """A Llama with two layers whose predictions depend visibly on what it has read."""
     torch.manual_seed(seed)
     sizes = SIZES | {"max_position_embeddings": context}
-    config = LlamaConfig(vocab_size=vocabulary, intermediate_size=48, initializer_range=0.25, **sizes)
-    return LlamaForCausalLM(config).eval()
+    return LlamaForCausalLM(LlamaConfig(vocab_size=vocabulary, **sizes)).eval()
 
 
 def tiny(chat: str = CHAT, context: int = 2048):
@@ -97,5 +97,5 @@ OTHER = {
 def architecture(name: str, vocabulary: int, seed: int = 0):
     """A random model of one of these architectures."""
     torch.manual_seed(seed)
-    sizes = {"vocab_size": vocabulary, "initializer_range": 0.25, **SIZES, **(PLAIN | OTHER)[name]}
+    sizes = {"vocab_size": vocabulary, **SIZES, **(PLAIN | OTHER)[name]}
     return AutoModelForCausalLM.from_config(AutoConfig.for_model(name, **sizes)).eval()
