@@ -40,8 +40,8 @@ exclude_patterns = ["conf.py", "pictures.py", "_build", "_extensions", "_templat
 nitpicky = True
 # Types in signatures of other packages, whose pages are elsewhere as the build is offline, and of inner modules.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(collections|diffrax|fractions|jaxtyping|matplotlib|numpy|os|pandas|pathlib|rich|scipy|sympy|xarray)\..*"),
-    (r"py:.*", r"(np|pd|typing|xr)\..*"),
+    (r"py:.*", r"(collections|fractions|jaxtyping|matplotlib|numpy|os|pandas|pathlib|rich|scipy|sympy|xarray)\..*"),
+    (r"py:.*", r"(diffrax|np|pd|typing|xr)\..*"),
     (r"py:class", r"ndarray|Array|Axes|Bool|Float|Int|.*\._.*"),
 ]
 default_role = "name"

@@ -28,6 +28,7 @@ def study(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     return Study(None, folder, quick=True)
 
 
+@pytest.mark.slow
 def test_norms_emerge_as_the_text_says(study: Study):
     """[003] Section 3.2, by the rate equation, whose findings the tests of theory.norms check."""
     found = NUMBERS["2"](study)

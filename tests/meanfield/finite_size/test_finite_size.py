@@ -124,6 +124,7 @@ def test_an_epidemic_that_hardly_grows_has_strong_noise():
         finite_size(epidemic(1.1, 1.0), n_agents=10, times=[3.0], initial=np.array([0.9, 0.1]))
 
 
+@pytest.mark.slow
 def test_populations_are_reaction_models():
     """At the times of a Poisson process C is larger by 2t FFᵀ, and V by t JF."""
     policies = [random_policy(0), random_policy(1)]
@@ -344,6 +345,7 @@ def test_epidemic_with_a_constant_source_has_the_published_correction():
     assert np.abs(V - [0.15876, -0.11907, -0.03969]).max() > 0.01, "which would be told from it"
 
 
+@pytest.mark.slow
 def test_noisy_voters_are_beta_binomial():
     """n of N voters are at A with the beta-binomial distribution of e_A (N - 1) / h and e_B (N - 1) / h."""
     errs, copies = (0.1, 0.3), 2.0

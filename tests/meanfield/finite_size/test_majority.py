@@ -118,6 +118,7 @@ def test_order_1_leaves_c_out():
     assert first["attractors"] == 1
 
 
+@pytest.mark.slow
 def test_populations_of_two_models_with_committed_agents():
     """Against simulated groups: 20,000 runs of 40 agents, 4 of them committed to B."""
     policies = [meanfield.make_policy(q, ["A", "B"]) for q in (LEANING, 1 - LEANING[[0, 4, 3, 2, 1]] / 2)]

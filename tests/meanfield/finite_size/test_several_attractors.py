@@ -94,6 +94,7 @@ def test_words_may_come_in_any_order():
     assert ours["strong_word"].item() == theirs["strong_word"].item() == "B"
 
 
+@pytest.mark.slow
 def test_words_that_are_alike_have_the_same_chance(monkeypatch):
     every = group_size_law(follow([0, 0, 0]), n_agents=[10, 1000])
     np.testing.assert_allclose(every["word_probability"], 1 / 3, rtol=1e-12)

@@ -74,6 +74,7 @@ def test_of_three_attractors_the_middle_one_is_left_to_both_sides():
     assert abs(chance - 0.5) > 0.005
 
 
+@pytest.mark.slow
 def test_an_epidemic_of_fifty():
     """From 25 infected ones, with R0 = 2, in pairs and by functions: times of a linear system of 50 equations."""
     pairs = ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [2.0, 1.0])

@@ -53,6 +53,7 @@ def cost(first, original, weight):
     return float(weight @ (rel_entr(first, original) + rel_entr(1 - first, 1 - original)))
 
 
+@pytest.mark.slow
 def test_the_barrier_is_as_asked(policy, doubled):
     before, after = doubled["value_before"].item(), doubled["value_after"].item()
     assert after - before == pytest.approx(np.log(2) / 20, rel=3e-5)
@@ -62,6 +63,7 @@ def test_the_barrier_is_as_asked(policy, doubled):
     np.testing.assert_allclose(doubled["derivative"], slope_at(policy["q"].values[:, 0]).derivative)
 
 
+@pytest.mark.slow
 def test_it_is_stationary(policy, doubled):
     """Logits change by what is proportional to the derivative over the weight."""
     q, original = doubled["q"].values[5:, 0], policy["q"].values[5:, 0]

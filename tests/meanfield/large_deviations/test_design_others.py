@@ -42,6 +42,7 @@ def test_the_value_is_reached_and_stationary(policy, asked, value):
     assert mu * (value - result["value_before"].item()) > 0
 
 
+@pytest.mark.slow
 def test_a_function_of_ones_own_and_no_policy_is_nearer():
     """The share of the second of three words at the fixed point; sequential quadratic programming over all logits."""
     policy = random_policy(5, 3, 1)

@@ -41,6 +41,7 @@ def test_it_solves_hamiltons_equations_from_end_to_end():
     assert (np.diff(path["action"]) > 0).all()
 
 
+@pytest.mark.slow
 def test_fields_of_words_and_of_channels_and_collocation_find_the_same_barrier():
     """Words for the policy, the sums of channels for the model of nine states that the same agents are."""
     policy, model = landscape(follower(ERRS), None), landscape(counting_model(ERRS), None)
@@ -108,6 +109,7 @@ def test_committed_agents_lower_the_barrier_of_the_other_word_to_nothing():
     assert abs(slopes[1] - 1.5) < abs(slopes[0] - 1.5)
 
 
+@pytest.mark.slow
 def test_kinds_that_are_alike_are_one_kind():
     policy = follower(ERRS)
     both = Population([policy, policy], fractions=[0.3, 0.7])

@@ -102,6 +102,7 @@ def test_rates_that_are_functions_end_as_their_exact_chains():
     assert off[-1] < 0.1 and off[-1] < 0.6 * off[-2]
 
 
+@pytest.mark.slow
 def test_a_word_dies_out():
     """Nobody says B who remembers only A. Of two agents who remember both words one or both say B: it spreads."""
     policy = meanfield.make_policy([0.5, 1.0, 0.1, 0.1, 0.3], ["A", "B"])

@@ -80,6 +80,7 @@ def test_policy_has_the_lifetime_of_its_exact_chain():
     assert (np.diff(off) < 0).all()
 
 
+@pytest.mark.slow
 def test_fields_of_words_and_of_channels_give_the_same_prefactor():
     """W² fields of words, and fields of the channels if the same agents are a reaction model."""
     game = Population(follower(0.05), committed={"A": 0.04})

@@ -65,6 +65,7 @@ def test_an_audience_changes_its_mind_as_its_exact_chain_does(beta, field):
     assert abs(diffusion / one["barrier"] - 1) > 1e-3, "control: a diffusion of the same drift and noise"
 
 
+@pytest.mark.slow
 def test_the_unit_of_time_changes_nothing():
     """Rates per second in place of per hour, next to where the attractors meet."""
     fast, slow = (lifetime(audience(1.02, 0.001, unit), n_agents=[200]) for unit in (1.0, 1e-5))
@@ -108,6 +109,7 @@ def test_two_opinions_and_doubt_live_as_long_as_in_the_exact_chain():
     assert abs(2 * off[-1] - off[-2]) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "game",
     [

@@ -95,6 +95,7 @@ GROUPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("group", "hears"), GROUPS)
 def test_fixed_points_are_where_the_rate_equation_ends(group, hears):
     """Attractors from many starts, and the eigenvalues of the full Jacobian, by automatic derivatives."""
@@ -213,6 +214,7 @@ def exact_moments(q, n_agents, firm, rule, n_rounds):
     return law @ share, law @ (share - law @ share) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ONE_RULE)
 def test_few_agents_are_spread_as_enumerated(rule):
     """N times the exact variance and shift of the mean, from N = 4, 8 and 12 to none of 1/N by a parabola."""

@@ -162,6 +162,7 @@ def test_arguments_of_simulations_are_checked(options, complaint, unchecked_type
         validation.simulate(apart, **{"n_agents": 6, "runs": 1, "seed": 1} | options)
 
 
+@pytest.mark.slow
 def test_response_of_kinds_that_hear_words_of_their_own():
     """Its root is a fixed point, and moves as the solution does."""
     population = blocks(length=2)

@@ -56,6 +56,7 @@ def test_drift_is_the_sum_over_both_ends_of_an_edge_and_a_third_agent(n_words, l
     np.testing.assert_allclose(core.drift(game, x), expected[:n], atol=1e-16)
 
 
+@pytest.mark.slow
 def test_both_ends_of_an_edge_stay_alike():
     game = core.EdgeGame(POLICY["q"].values, np.array([0.1, 0.05]), 3.0)
     x = random_edges(game)

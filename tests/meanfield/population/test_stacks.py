@@ -36,6 +36,7 @@ def test_stacks_have_the_results_of_their_policies(name):
     assert name == "spectrum" or whole["word_label"].values.tolist() == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_draws_and_compositions_go_to_their_policies():
     drawn = {"family": "dirichlet", "starts": 70, "concentration": 0.1, "max_time": 50.0}
     whole = meanfield.basins(STACK, **drawn)

@@ -82,6 +82,7 @@ def test_functions_of_fractions_are_the_encounters_they_describe():
     assert abs(laws[0] - laws[2])["composition_variance"].max() > 0.01
 
 
+@pytest.mark.slow
 def test_the_mean_of_agents_who_count_themselves():
     """An agent that meets others meets N/(N - 1) times as many ill ones; x = 1 - 1/k moves by k dx/dk = 1/k."""
     options = {"initial": np.array([0.5, 0.5]), "times": [20.0]}
@@ -140,6 +141,7 @@ def test_voters_lose_their_order_where_noise_is_critical(q, sudden):
     assert numbers == [3, 5 if sudden else 1]
 
 
+@pytest.mark.slow
 def test_folds_of_schloegl():
     """Autocatalysis of two molecules, X decays at the rate d = (1 - x) (a + c x²) / x."""
     a, c = 0.1, 20.0
@@ -158,6 +160,7 @@ def test_folds_of_schloegl():
     np.testing.assert_allclose(folds["parameter"], np.sort(expected[inside]), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_brusselator_oscillates_from_its_closed_form_on():
     """B = 1 + A², with the frequency A, and the coefficient of Guckenheimer and Holmes, Eq. 3.4.11, times 4/ω."""
     diagram = meanfield.bifurcation(brusselator, interval=(1.6, 2.5), starts=1, spacing=0.3)

@@ -116,6 +116,7 @@ def test_probabilities_are_those_of_the_whole_record(words, memory_length, sampl
     assert function([]).shape == (0, len(words))
 
 
+@pytest.mark.slow
 def test_letters_reach_consensus():
     model = FakeModel(portion=5000)
     function = lazy(model)

@@ -86,6 +86,7 @@ def test_populations_are_those_of_simulate():
     np.testing.assert_allclose(ours.std(0), theirs.std(0), rtol=0.1, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "n_words"),
     [(follow, 3), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((parity, 4), (follow, 10)))],

@@ -82,6 +82,7 @@ def test_labels_count_and_sizes_are_fitted_together():
     assert (widths[0] < widths[1]).all() and (widths[0] < widths[2]).all()
 
 
+@pytest.mark.slow
 def test_rounds_are_used_until_runs_spread():
     """Two conventions: runs divide between them, and shares of late rounds have two peaks."""
     parameters = {"empty": 0.0, "bias": 0.0, "strength": 6.0, "recency": 0.7}
