@@ -312,7 +312,7 @@ ONE = random_policy(1)
         ({"policies": []}, "policies is empty"),
         ({"policies": [ONE, OTHER_WORDS]}, r"policies\[1\] is over the words a, c with H = 1: expected a, b"),
         ({"policies": [ONE, random_policy(1, 2, 2)]}, r"policies\[1\] is .* with H = 2: .* with H = 1"),
-        ({"policies": xr.concat([ONE, ONE.assign_coords(model="two")], "model")}, r"policies\[0\] holds 2 models"),
+        ({"policies": xr.concat([ONE, ONE.assign_coords(model="two")], "model")}, "policy holds 2 models"),
         ({"fractions": [0.5, 0.6]}, r"fractions = \[0.5, 0.6\]: expected 2 numbers .* sum to 1, not to 1.1$"),
         ({"fractions": {"a": 0.1}}, "fractions = {'a': 0.1}: expected .* each policy, or by word committed="),
         ({"fractions": [-0.1, 1.1]}, r"fractions = \[-0.1, 1.1\]"),
