@@ -118,6 +118,15 @@ def test_the_number_of_compatible_countries_can_be_held() -> None:
 
 
 @pytest.mark.slow
+def test_models_of_their_own_uptake_are_told_apart_by_literal_uptake_only() -> None:
+    table = table_of(GAMMAS, 0.9, 10**5, None)
+    fit = mechanism2.fit(table, shared_uptake=False, level=0.5).isel(evidence=0, bandwidth=0)
+    np.testing.assert_allclose(fit["literal"], [0.81, 0.45], atol=3e-3)
+    np.testing.assert_allclose(fit["rewrite_interval"], [[0, 0.19], [0, 0.55]], atol=5e-3)
+    np.testing.assert_allclose(fit["uptake_interval"], [[0.81, 1], [0.45, 1]], atol=5e-3)
+
+
+@pytest.mark.slow
 def test_intervals_have_their_likelihood() -> None:
     """At the ends of an interval the best fit is worse by χ²/2, as found by a search of another kind."""
     table = table_of(GAMMAS, 0.9, 12, np.random.default_rng(1))

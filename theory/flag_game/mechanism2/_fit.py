@@ -55,6 +55,7 @@ def fit(
     *,
     similarity: float | None = 1.0,
     compatible: float | None = None,
+    shared_uptake: bool = True,
     level: float = 0.95,
     bootstrap: int = 0,
     seed: int = 0,
@@ -68,7 +69,8 @@ def fit(
     which belong to the crops.
 
     The counts determine the part that each model takes up literally, α(1 - γ). Only the shared α ≤ 1 separates γ from
-    it. Intervals are of the profile likelihood, all other fitted parameters free.
+    it; without `shared_uptake` the intervals of α and γ run along the ridge of constant α(1 - γ). Intervals are of the
+    profile likelihood, all other fitted parameters free.
 
     Intervals hold for the given `similarity` σ, which by default is not fitted: compare `aic` with
     `aic_similarity_fitted` before you believe one. Under strong evidence the published probe rejects σ = 1: with σ
@@ -87,6 +89,8 @@ def fit(
     compatible
         n under weak evidence, from 2 to 27, such as the mean number of countries that `crop_compatibility` leaves to
         the crops of the probe; None fits it.
+    shared_uptake
+        One α for all models in a condition, or else one for each.
     level
         Confidence of the intervals.
     bootstrap, seed
@@ -148,7 +152,7 @@ def fit(
         strength, m = rows["private_evidence_strength"].iloc[0], int(rows["m"].iloc[0])
         if set(rows["model"]) != set(models):
             raise InputError(f"probe: {strength} with m = {m} lacks a model of {', '.join(models)}")
-        condition, free = (_Condition(rows, models, one, compatible) for one in (similarity, None))
+        condition, free = (_Condition(rows, models, one, compatible, shared_uptake) for one in (similarity, None))
         one = _fitted(condition, rows, models, level, bootstrap, seed)
         aic = one["aic"].item() if similarity is None else free.aic(_maximum(free))
         parts.append(one.assign(aic_similarity_fitted=aic).expand_dims(evidence=[EVIDENCE[strength]], bandwidth=[m]))
@@ -158,7 +162,7 @@ def fit(
     for name, text in LONG_NAMES.items():
         result[name].attrs |= {"long_name": text, "units": "1"}
     held = {"similarity": similarity, "compatible": compatible}
-    options = {"level": level, "seed": seed, "bootstrap": bootstrap}
+    options = {"shared_uptake": shared_uptake, "level": level, "seed": seed, "bootstrap": bootstrap}
     result = stamp(result, "mechanism2", None, **held, **options)
     given = ", ".join(f"{name} = {value:g}, not fitted" for name, value in held.items() if value is not None)
     return result.assign_attrs(intervals="profile likelihood" + (f", given {given}" if given else ""))
@@ -171,8 +175,8 @@ def _fitted(
     values, deviance, chances = condition.parameters(best), condition.deviance(best), condition.chances(best)
     found = {name: ("model", np.array(values[name])) for name in ("uptake", "rewrite", "literal")}
     for name in list(found):
-        some = range(1 if name == "uptake" else len(models))  # all models share α
-        ends = [_profile_interval(condition, best, name, k, level) for k in some]
+        shared = name == "uptake" and condition.n_uptakes == 1
+        ends = [_profile_interval(condition, best, name, k, level) for k in range(1 if shared else len(models))]
         found[f"{name}_interval"] = (("model", "bound"), np.resize(ends, (len(models), 2)))
     single = {name: values[name] for name in ("compatible", "leak", "similarity")}
     single |= {"log_likelihood": -condition.loss(best), "deviance": deviance, "n_parameters": int(condition.free.sum())}
@@ -198,21 +202,27 @@ def _fitted(
 class _Condition:
     """The rows of one condition (strength of evidence, m), and its parameters in the order of a vector.
 
-    The parameters are α, γ of each model, log ε, log n where evidence is weak, and σ.
+    The parameters are α, or one for each model, γ of each model, log ε, log n where evidence is weak, and σ.
     """
 
     def __init__(
-        self, rows: pd.DataFrame, models: list[str], similarity: float | None, compatible: float | None
+        self,
+        rows: pd.DataFrame,
+        models: list[str],
+        similarity: float | None,
+        compatible: float | None,
+        shared_uptake: bool,
     ) -> None:
         self.weak = rows["private_evidence_strength"].iloc[0] == WEAK
-        bounds = dict.fromkeys(["uptake", *(f"rewrite {name}" for name in models)], (0.0, 1.0))
+        uptakes = ["uptake"] if shared_uptake else [f"uptake {name}" for name in models]
+        bounds = dict.fromkeys([*uptakes, *(f"rewrite {name}" for name in models)], (0.0, 1.0))
         bounds["log leak"] = (np.log(LEAST_LEAK), 0.0)
         if self.weak:
             bounds["log compatible"] = tuple(np.log([compatible or 2.0, compatible or N_COUNTRIES - 1.0]))
         bounds["similarity"] = (0.0, 1.0) if similarity is None else (similarity, similarity)
         self.names, (self.lower, self.upper) = list(bounds), np.array(list(bounds.values())).T
         self.free = self.lower < self.upper  # the fitted ones
-        self.n_models = len(models)
+        self.n_uptakes, self.n_models = len(uptakes), len(models)
         social = rows["social_memory_entries"].to_numpy(dtype=np.float64)
         self.r = social / (social + rows["target_memory_entries"].to_numpy())
         self.model = np.array([models.index(name) for name in rows["model"]])
@@ -221,7 +231,7 @@ class _Condition:
 
     def parameters(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """α, γ and α(1 - γ) by model, and the others, from a vector."""
-        alpha, gamma, rest = np.split(theta, [1, 1 + self.n_models])
+        alpha, gamma, rest = np.split(theta, [self.n_uptakes, self.n_uptakes + self.n_models])
         by_model = {"uptake": alpha * np.ones(self.n_models), "rewrite": gamma, "literal": alpha * (1 - gamma)}
         number = np.exp(rest[1] if self.weak else np.nan)
         return by_model | {"leak": np.exp(rest[0]), "compatible": number, "similarity": rest[-1]}
@@ -256,7 +266,7 @@ def _least(loss: Callable[[np.ndarray], float], start: np.ndarray, lower: np.nda
 
 def _maximum(condition: _Condition) -> np.ndarray:
     """The parameters of largest likelihood, searched from the best points of a grid."""
-    # 'rewrite' is followed by the name of a model
+    # 'uptake' and 'rewrite' may be followed by the name of a model
     grid = itertools.product(*(GRID.get(name) or GRID[name.split(" ")[0]] for name in condition.names))
     starts = np.unique(np.clip(np.array(list(grid)), condition.lower, condition.upper), axis=0)
     best = starts[np.argsort([condition.loss(start) for start in starts])[:STARTS]]
@@ -268,7 +278,7 @@ def _profile_interval(condition: _Condition, best: np.ndarray, name: str, model:
     """The values at which the likelihood, with all other parameters free, stays within the level's bound."""
     at = float(condition.parameters(best)[name][model])
     allowed = condition.loss(best) + chi2(1).ppf(level) / 2
-    alpha, gamma = 0, 1 + model
+    alpha, gamma = min(model, condition.n_uptakes - 1), condition.n_uptakes + model
     near = best
 
     def excess(value: float) -> float:
