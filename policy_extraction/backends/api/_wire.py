@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import re
+import zlib
 from collections.abc import AsyncIterator
 from ipaddress import ip_address
 from typing import Any
@@ -20,6 +21,7 @@ ADDRESS = "an address like http://127.0.0.1:8000/v1"
 HIDDEN = "***"
 SHORTEST = 8  # characters; keys of local servers are often words, which answers may contain
 MOST_BYTES = 2**25  # a list of 256,000 tokens, a whole vocabulary, has 26 MB
+GZIP = 31  # zlib's number of this format
 # A sign plain, in an address, or in JSON within JSON; bounded repeats keep matching linear.
 SIGN = r"(?:\\{{0,8}}{sign}|\\{{1,8}}u00{code:02x}|%(?:25){{0,4}}{code:02x})"
 REST = r"(?:[\w.~+/=%-]|\\{1,8}u00[0-9a-f]{2})*"
@@ -107,15 +109,15 @@ def open_client(address: str, api_key: str, timeout: float, secrets: Secrets, *,
         packed = response.headers.get("content-encoding", "identity").strip().lower()
         if packed not in ("identity", "gzip", ""):
             raise UnusableReplyError("the reply is packed in another way than gzip")
-        parts = response.aiter_bytes  # unpacks, a part at a time
+        parts = _unpacked(response.aiter_raw(), packed == "gzip")  # httpx would keep what follows a gzip without bound
 
         async def lines() -> AsyncIterator[str]:
-            async for line in _lines(parts()):
+            async for line in _lines(parts):
                 yield secrets.hide(line.decode("utf-8", "surrogateescape"))
 
         async def whole(chunk_size: int | None = None) -> AsyncIterator[bytes]:
             body = bytearray()
-            async for part in parts():
+            async for part in parts:
                 body += part
                 _check_size(body)
             yield secrets.hide(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
@@ -155,3 +157,22 @@ async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 def _check_size(body: bytearray) -> None:
     if len(body) > MOST_BYTES:
         raise UnusableReplyError(f"the reply is larger than {MOST_BYTES // 2**20} MiB")
+
+
+async def _unpacked(parts: AsyncIterator[bytes], packed: bool) -> AsyncIterator[bytes]:
+    """The parts of a body, each of at most `MOST_BYTES` and a byte; UnusableReplyError if they are no whole gzip."""
+    unpack = zlib.decompressobj(GZIP)
+    async for part in parts:
+        while part:
+            if not packed:
+                yield part
+                break
+            try:
+                yield unpack.decompress(part, MOST_BYTES + 1)
+            except zlib.error:
+                raise UnusableReplyError("the reply is no whole gzip") from None
+            part = unpack.unconsumed_tail
+        if unpack.unused_data:  # zlib would collect it without bound
+            raise UnusableReplyError("the reply goes on after its gzip")
+    if packed and not unpack.eof:
+        raise UnusableReplyError("the reply is no whole gzip")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from policy_extraction.backends.local._packed import packs, product
+from policy_extraction.backends.local._parallel import check_awaited
 from policy_extraction.backends.local._source import transformers
 
 NAME = "meanfield_tree"
@@ -77,6 +78,7 @@ def _attend(
     """An attention function as transformers calls it; arrays have the shape (1, heads, tokens, size)."""
     import torch
 
+    check_awaited()
     branches = CURRENT.get()
     window = options.get("sliding_window")
     if attention_mask is not None or (window is not None and window < branches.longest):

@@ -118,8 +118,9 @@ TOO_MUCH = {
     "an error without end": (500, {}, b" " * 2**20, ENDLESS, "larger than 32 MiB"),
     "a packed error": (400, GZIP, PACKED, 1, "larger than 32 MiB"),
     "packed twice": (200, {"Content-Encoding": "gzip, gzip"}, PACKED, 1, "packed in another way"),
-    "half a gzip": (200, GZIP, gzip.compress(b"{}")[:9], 1, "no whole JSON"),
-    "no gzip": (200, GZIP, b"{}", 1, "decompressing data"),
+    "what comes after gzip": (200, GZIP, gzip.compress(b"{}"), ENDLESS, "goes on after its gzip"),
+    "half a gzip": (200, GZIP, gzip.compress(b"{}")[:9], 1, "no whole gzip"),
+    "no gzip": (200, GZIP, b"{}", 1, "no whole gzip"),
 }
 
 

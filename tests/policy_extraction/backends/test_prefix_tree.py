@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import time
 import warnings
 
 import numpy as np
@@ -23,7 +24,7 @@ from policy_extraction.backends.local import TransformersBackend, _attention, _p
 from policy_extraction.backends.local._batches import batch_scores, repeatable
 from policy_extraction.backends.local._memory_budget import GIB, MOST_TOKENS_CPU, Footprint, footprint
 from policy_extraction.backends.local._packed import packed_linears
-from policy_extraction.backends.local._parallel import in_order
+from policy_extraction.backends.local._parallel import AbandonedError, check_awaited, in_order
 from policy_extraction.backends.local._passes import Beginning, Room, sequences_of, tree, tree_scores
 from policy_extraction.backends.local._tokens import Question, disjoint, questions
 from policy_extraction.backends.local._transformers import given
@@ -222,6 +223,39 @@ def test_passes_at_a_time_give_the_same_numbers_and_leave_all_as_it_was(monkeypa
     finally:
         torch.set_num_threads(before[1])
     assert model.config._attn_implementation == before[0]
+
+
+def test_work_at_a_time_comes_in_order_and_a_failure_is_raised():
+    def work(item: int) -> int:
+        time.sleep(0.02 * (item % 3 == 0))
+        return 1 // (item - 7) if item == 7 else item
+
+    done = in_order(work, range(7), 3)
+    assert list(done) == list(range(7))
+    seen = []
+    with pytest.raises(ZeroDivisionError):
+        for item in in_order(work, range(20), 3):
+            seen.append(item)
+    assert seen == list(range(7))
+
+
+def test_work_that_nobody_waits_for_any_more_ends():
+    ended = []
+
+    def work(item: int) -> int:
+        try:
+            for _ in range(1000 if item else 1):
+                check_awaited()
+                time.sleep(0.01)
+        except AbandonedError:
+            ended.append(item)
+            raise
+        return item
+
+    waited = in_order(work, range(4), 2)
+    assert next(waited) == 0
+    waited.close()
+    assert ended
 
 
 # --- memory --------------------------------------------------------------------------------------------------------
