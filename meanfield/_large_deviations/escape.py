@@ -132,7 +132,7 @@ class Escapes:
 
     @property
     def lifetime(self) -> tuple:
-        """How long N agents stay at each attractor, as a column."""
+        """Mean time that N agents stay at each attractor, as a column."""
         with np.errstate(over="ignore"):
             return ("fixed_point", "n_agents"), np.exp(-self.leaving), "mean lifetime", self.unit
 

@@ -109,7 +109,7 @@ def _trials(size: int) -> Float[np.ndarray, "trials states"]:
 
 
 def _complaint(k: int, source: Any, target: Any, rate: Any, states: tuple[Any, ...]) -> str:
-    """What is wrong with a move, or ''."""
+    """The fault of a move in words, or ''."""
     if source == target or source not in states or target not in states:
         return (
             f"changes[{k}] goes from {source!r} to {target!r}: expected two different states of {shown(list(states))}"

@@ -100,7 +100,7 @@ def test_numbers_are_kept_until_something_changes(study: Study, monkeypatch: pyt
         return xr.Dataset({"value": ("x", [1.0, len(made)])})
 
     def again(study: Study = study, policies: xr.Dataset = study.policies, runs: int = 3) -> int:
-        """How often it was computed: twice in a row never."""
+        """The number of computations so far; asking twice computes once."""
         first = study.kept("one", make, policies, runs, progress=False)
         assert study.kept("one", make, policies, runs, progress=True).identical(first)
         return len(made)

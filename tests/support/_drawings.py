@@ -1,4 +1,4 @@
-"""What is drawn into axes, by the labels of the legend."""
+"""Lines and points drawn into axes, by the labels of the legend."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class _Plan(NamedTuple):
         return [digest(found.graphs(size, seed, np.arange(1))[0]) for size, seed in places]
 
     def arguments(self, place: Place) -> tuple[Member, dict[str, Any]] | None:
-        """Of `simulate`; None where the policy does not have the word of the case."""
+        """The arguments of `simulate`; None where the policy does not have the word of the case."""
         policy, (word, number) = self.policies[place[0]], self.cases[place[1]]
         if word and word not in _words(policy):
             return None

@@ -188,7 +188,7 @@ class OpenAIBackend:
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """How the server is asked, and what it said and cost so far."""
+        """Address and settings of the server, and its answers and costs so far."""
         return {
             "base_url": self._server.base_url,
             "prefill": self._prefill,

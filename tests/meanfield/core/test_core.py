@@ -100,7 +100,7 @@ STEP = 1e-3
 
 @eqx.filter_jit
 def everything(game, x, v, shift, factors):
-    """What the functions of a game give, as one program."""
+    """The values of all functions of a game, from one program."""
 
     def drifts(at):
         return jax.vmap(lambda x: core.drift(game, x))(at)
@@ -450,7 +450,7 @@ def test_the_scale_of_eigenvalues_needs_no_digits():
 
 
 def test_one_step_is_of_order_five():
-    """Of moments. Halving a step makes its error 2⁶ times smaller; perturbations are differences of two solutions."""
+    """Halving a step makes the error of moments 2⁶ times smaller; perturbations are differences of two solutions."""
     game = word_game(3, 2, 2)
     x, other = (np.asarray(composition_of(game, seed)) for seed in range(2))
 

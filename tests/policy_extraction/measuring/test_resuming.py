@@ -60,7 +60,7 @@ class Breaks(TableBackend):
 
 
 def test_a_local_model_goes_on_from_an_interrupt_to_the_same_bytes(tmp_path, monkeypatch, capsys):
-    """What waits for the next write is kept, too."""
+    """Answers that wait for the next write are kept, too."""
     pytest.importorskip("torch", reason="language models need the extra llm")
     pytest.importorskip("transformers", reason="language models need the extra llm")
     from _tiny_models import SHORT, tiny

@@ -47,7 +47,7 @@ UNMEASURED: dict[str, object] = {"final_mean": None, "final_standard_error": Non
 
 @pytest.fixture(scope="module")
 def data() -> xr.Dataset:
-    """Of Appendix E; the accuracy of the smallest groups was not measured."""
+    """Runs with the parameters of Appendix E; the accuracy of the smallest groups was not measured."""
     found = flag_game.simulate(n_agents=SIZES, runs=1000, seed=5)
     found["collective_accuracy"] = found["collective_accuracy"].where(found["n_agents"] > 4)
     return found

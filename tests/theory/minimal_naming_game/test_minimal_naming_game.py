@@ -22,7 +22,7 @@ def composition(seed, size, total=1.0):
 
 
 def drift(x, p, committed=(0, 0), rule="both", accepts=(1, 0)):
-    """Of the uncommitted, from the reaction model, which does not know of the derivation with sympy."""
+    """The drift of uncommitted agents, from the reaction model, which does not know of the derivation with sympy."""
     return game.reaction_model(2, rule, p=p, accepts=accepts).drift([*x, *committed])[:3]
 
 

@@ -139,6 +139,29 @@ def test_rate_equation_is_right_for_many_agents(by_size: tuple[xr.Dataset, xr.Da
     assert "for N → ∞ simulation agrees with theory" in text
 
 
+@pytest.mark.slow
+def test_the_error_of_theory_falls_like_one_over_n(published: xr.Dataset) -> None:
+    policy = published.sel(model="gpt-4o", pair="African/White")
+    sizes = [24, 100, 400, 1600]
+    runs = validation.simulate(policy, n_agents=sizes, runs=1000, seed=5, max_rounds=15, trajectories=True)
+    comparison = validation.compare(meanfield.solve(policy), runs, level=LEVEL)
+    assert float(comparison["error_slope"]) == pytest.approx(-1.1, abs=0.25)
+    assert (np.diff(comparison["error"]) < 0).all()
+    text = " ".join(str(validation.comparison.comparison_table(comparison)).split())
+    assert "over these N the error goes as N^-1." in text
+
+
+@pytest.mark.slow
+def test_mixed_attractor(published: xr.Dataset) -> None:
+    """Llama 3.1 {more, less} stops converging at large N, as mean field says. [004] Fig. 3."""
+    policy = published.sel(model="llama31_70B", pair="more/less")
+    simulation = validation.simulate(policy, n_agents=[2, 2000], runs=40, seed=1, max_rounds=60, record_rounds=20)
+    comparison = validation.compare(meanfield.solve(policy), simulation, level=LEVEL)
+    assert (comparison["predicted_word"], comparison["predicted_end"]) == ("more", "mostly more (0.89)")
+    assert comparison["consensus_agrees"].values.tolist() == [True, True]
+    assert comparison["no_consensus"].sel(n_agents=2000) == 1
+
+
 @pytest.mark.parametrize("time_per_round", [1.0, 1.9, 2.1])
 def test_a_wrong_time_differs_for_many_agents(by_size: tuple[xr.Dataset, xr.Dataset], time_per_round: float) -> None:
     policy, runs = by_size

@@ -174,7 +174,7 @@ def law_of_holders(n: int, n_words: int, rule: str, stores: bool) -> np.ndarray:
     [(3, "both", False), (3, "listener", False), (10, "both", True), (64, "listener", True)],
 )
 def test_consensus_times_of_any_number_of_words(n_words: int, rule: str, stores: bool) -> None:
-    """Of four agents. The controls invent from fewer words, follow the other rule, or keep what they should forget."""
+    """Four agents. The controls invent from fewer words, follow the other rule, or keep what they should forget."""
     options = {"runs": 40_000, "seed": 4, "max_rounds": 10_000, "method": "agents", "stores_invented": stores}
     found = minimal_naming_game.simulate(4, n_words=n_words, rule=rule, **options)
     times = found["consensus_interaction"].values

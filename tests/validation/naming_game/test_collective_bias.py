@@ -77,7 +77,7 @@ def test_a_wrong_kappa_is_found(bias, factor):
 
 
 def test_runs_are_those_of_simulate_and_runs_without_consensus_count(monkeypatch):
-    """Of 12 rounds, so that some runs have none, and others end at the weak word."""
+    """Twelve rounds, so that some runs have none, and others end at the weak word."""
     monkeypatch.setattr(_collective_bias, "simulate", lambda *a, **k: simulate(*a, **k, max_rounds=12))
     policy, options = majority(0.53), {"n_agents": [100], "runs": 500, "seed": 1}
     short = collective_bias(policy, **options).isel(pair=0, n_agents=0)

@@ -62,7 +62,7 @@ def test_populations_are_swept_as_policies_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 def test_goes_on_where_it_was_stopped(error, finished: Path, tmp_path: Path, monkeypatch) -> None:
-    """What was done is not done again, also where a kill has left a part of a file."""
+    """Finished parts are not computed again, also where a kill has left a part of a file."""
     store, write, written = tmp_path / "stopped.zarr", _sweep._write, []
 
     def stops(*arguments):
