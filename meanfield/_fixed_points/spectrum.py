@@ -27,9 +27,11 @@ from meanfield.toolbox._arguments import whole_number
 from meanfield.toolbox._columns import Columns, labelled
 
 DENSE_SIZE = 100  # below, LAPACK is faster than Arnoldi and finds every eigenvalue
-# Restarts of Arnoldi iteration, which takes one to five where the leading eigenvalues stand apart. Where many lie close
-# together it takes hundreds: LAPACK is faster then, for matrices that are not too large.
-RESTARTS, MANY_RESTARTS, LARGEST_DENSE = 15, 400, 1024
+# Vectors and restarts of Arnoldi iteration, which takes one to five where the leading eigenvalues stand apart. Where many
+# lie close together 30 vectors take hundreds or do not converge; 120 took 12 at most. LAPACK is then faster for matrices
+# that are not too large.
+VECTORS, MORE_VECTORS = (30, 15), (120, 100)
+LARGEST_DENSE = 1024
 ENOUGH = 3e-7  # a larger error asks for extended precision
 TOGETHER = 64  # matrices, at up to a megabyte each
 EPS = np.finfo(float).eps
@@ -284,19 +286,21 @@ def _arnoldi(matrix: ReducedJacobian, k: int) -> _Pairs:
 
     A large matrix for which it does not converge gives a value without vectors.
     """
-    small = matrix.size <= LARGEST_DENSE
-    restarts = RESTARTS if small else MANY_RESTARTS
+    operators = [
+        LinearOperator((matrix.size, matrix.size), matvec=product, dtype=np.float64) for product in matrix.products()
+    ]
     start = np.random.default_rng(0).standard_normal(matrix.size)
     sides: list[Any] = []
-    for product in matrix.products():
-        operator = LinearOperator((matrix.size, matrix.size), matvec=product, dtype=np.float64)
-        size = min(max(30, 2 * k + 2), matrix.size - 1)
+    for vectors, restarts in (VECTORS, MORE_VECTORS):
+        size = min(max(vectors, 2 * k + 2), matrix.size - 1)
         try:
-            sides.append(eigs(operator, k=k, which="LR", ncv=size, v0=start, maxiter=restarts))
+            sides = [eigs(one, k=k, which="LR", ncv=size, v0=start, maxiter=restarts) for one in operators]
+            break
         except ArpackError:
-            if small:
+            if matrix.size <= LARGEST_DENSE:
                 return _dense_pairs(matrix.apply(np.eye(matrix.size)).T, k)
-            return _Pairs(np.zeros(1, complex), np.full((1, matrix.size), np.inf), start[None])
+    if not sides:
+        return _Pairs(np.zeros(1, complex), np.full((1, matrix.size), np.inf), start[None])
     (values, right), (left_values, left) = sides
     # One of a pair of complex eigenvalues may be missing on the left
     left_values, left = np.append(left_values, left_values.conj()), np.append(left, left.conj(), axis=1)

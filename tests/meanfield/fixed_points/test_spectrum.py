@@ -76,24 +76,19 @@ def test_arnoldi_finds_what_dense_finds_at_any_composition(length, seeds):
         np.testing.assert_allclose(found.real, expected[:3], atol=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize("dense", [True, False])
-@pytest.mark.parametrize(("seed", "number"), [(0, 1), (3, 25)])
-def test_eigenvalues_that_lie_close_together_are_found(seed, number, dense, monkeypatch):
-    """Near-deterministic policies have hundreds of them within 0.1; Arnoldi iteration needs hundreds of restarts."""
-    if not dense:
-        monkeypatch.setattr(spectrum_module, "LARGEST_DENSE", 0)
-    *_, (_, policy) = battery(number + 1, 2, 5, seed=seed)
-    game = core.WordGame(policy["q"].values)
+@pytest.mark.parametrize(("length", "seed", "number"), [(5, 3, 25), pytest.param(6, 4, 5, marks=pytest.mark.slow)])
+def test_arnoldi_finds_eigenvalues_that_lie_close_together(length, seed, number, monkeypatch):
+    """Hundreds lie within 0.1 of the leading one, where 30 Krylov vectors do not converge in 400 restarts."""
+    *_, (_, policy) = battery(number + 1, 2, length, seed=seed)
+    monkeypatch.setattr(spectrum_module, "LARGEST_DENSE", 0)
     points = meanfield.fixed_points(policy)
-    for point in range(points.sizes["fixed_point"]):
-        one = points.isel(fixed_point=point)
-        x = one["composition"].values
-        with jax.enable_x64(True):
-            columns = jax.vmap(lambda v, x=x: core.jacobian_product(game, x, v - x))(np.eye(len(x)))
-        assert one["eigenvalue_error"] < 1e-6 and one["stability"] != "marginal"
-        assert one["eigenvalue"].item() == pytest.approx(rightmost(np.asarray(columns).T), abs=1e-9)
+    assert (points["eigenvalue_error"] < 1e-10).all()
+    monkeypatch.setattr(spectrum_module, "DENSE_SIZE", 10_000)
+    mixture = meanfield.Population(policy).mixture
+    for x, found in zip(points["composition"].values, points["eigenvalue"].values, strict=True):
+        by_lapack = leading_eigenvalues(mixture, x[None], mixture.space).values[0]
+        assert found == pytest.approx(by_lapack.real, abs=1e-10)
 
 
 def test_spectrum_lies_in_the_disc_that_the_tangent_space_allows():
