@@ -360,7 +360,7 @@ def _columns(dim: str, name: str, moments: list[np.ndarray], sizes: np.ndarray |
     for part, moment in zip(("correction", "variance"), more, strict=False):
         columns[f"{what}_{part}_2"] = (over, moment, f"{part} of the {name} in order 1/N², times N²")
     if sizes is not None:
-        N = sizes[:, None, None]
+        N = sizes[:, None, None].astype(np.float64)  # whose square does not overflow
         next_mean, next_variance = more or (0.0, 0.0)
         columns["mean"] = (("n_agents", *over), mean + correction / N + next_mean / N**2, f"mean {name} among N agents")
         columns["variance"] = (

@@ -27,9 +27,9 @@ from meanfield.toolbox._arguments import whole_number
 from meanfield.toolbox._columns import Columns, labelled
 
 DENSE_SIZE = 100  # below, LAPACK is faster than Arnoldi and finds every eigenvalue
-# Vectors and restarts of Arnoldi iteration, which takes one to five where the leading eigenvalues stand apart. Where many
-# lie close together 30 vectors take hundreds or do not converge; 120 took 12 at most. LAPACK is then faster for matrices
-# that are not too large.
+# Vectors and restarts of Arnoldi iteration, which takes one to five where the leading eigenvalues stand apart. Where
+# many lie close together 30 vectors take hundreds or do not converge; 120 took 12 at most. LAPACK is faster then, for
+# matrices that are not too large.
 VECTORS, MORE_VECTORS = (30, 15), (120, 100)
 LARGEST_DENSE = 1024
 ENOUGH = 3e-7  # a larger error asks for extended precision

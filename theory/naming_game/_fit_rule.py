@@ -147,7 +147,7 @@ def fit_rule(
     policies = _checked(data, rule, weights, folds, level, seed)
     asked = RULES if rule is None else {"constant", *one_or_several(rule)}
     names = [name for name in RULES if name in asked]
-    steps = len(policies) * (1 + len(names) * (1 + collective))
+    steps = len(policies) * (1 + len(names) * (1 + bool(collective)))
     results = []
     hidden = None if progress is None else not progress
     with tqdm(total=steps, desc="rules", disable=hidden, leave=False) as bar:

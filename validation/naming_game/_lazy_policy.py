@@ -103,10 +103,10 @@ class LazyPolicy:
 
     def probabilities(self, memories: Sequence[Memory]) -> np.ndarray:
         """Choice probabilities in these memories, shape (n, W), after asking about unknown ones."""
-        rows = self.rows(np.array([self.space.state(memory) for memory in memories], dtype=np.int64))
+        rows = self._rows(np.array([self.space.state(memory) for memory in memories], dtype=np.int64))
         return self.answers.q[rows]
 
-    def rows(self, states: np.ndarray) -> np.ndarray:
+    def _rows(self, states: np.ndarray) -> np.ndarray:
         """Rows in `answers` of the states, int64 of shape (n,), after asking about unknown ones."""
         rows = rows_of(self.answers.table, states)
         if (rows < 0).any():
@@ -172,7 +172,7 @@ def find_rows(policy: LazyPolicy, active: np.ndarray, states: np.ndarray, rows: 
     An agent keeps a memory until it speaks from it, so all of them will be needed unless the run ends first.
     """
     run, agent = (rows[active] < 0).nonzero()
-    rows[active[run], agent] = policy.rows(states[active[run], agent])
+    rows[active[run], agent] = policy._rows(states[active[run], agent])
 
 
 def lazy_table(policy: xr.Dataset) -> LazyPolicy:

@@ -1,6 +1,5 @@
 """Leading eigenvalues: Arnoldi against dense LAPACK, and against Eq. 38 from the dense tensor."""
 
-import jax
 import numpy as np
 import pytest
 import xarray as xr

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from meanfield import InputError
+from meanfield.toolbox import one_or_several, shown
 from theory.flag_game.mechanism1._parameters import PARAMETERS, Mechanism1
 
 WEIGHTS = ("weight_T", "weight_R")
@@ -35,9 +36,10 @@ class Coordinates:
     def of(cls, free: Sequence[str], held: Mechanism1) -> Coordinates:
         if not isinstance(held, Mechanism1):
             raise InputError(f"start = {held!r}: expected a Mechanism1, such as dataclasses.replace(APPENDIX_E, J=2.0)")
-        if isinstance(free, str) or not free or len(set(free)) < len(free) or not set(free) <= set(PARAMETERS):
-            raise InputError(f"free = {free!r}: expected different names out of {', '.join(PARAMETERS)}")
-        return cls(tuple(name for name in PARAMETERS if name in free), held)
+        names = one_or_several(free)
+        if isinstance(free, str) or not names or any(name not in PARAMETERS or names.count(name) > 1 for name in names):
+            raise InputError(f"free = {shown(free)}: expected different names out of {', '.join(PARAMETERS)}")
+        return cls(tuple(name for name in PARAMETERS if name in names), held)
 
     def from_parameters(self, parameters: Mechanism1) -> np.ndarray:
         """The coordinates (free,) of the free parameters."""

@@ -13,7 +13,7 @@ import xarray as xr
 from scipy.special import gammaln, softmax
 from tqdm.auto import tqdm
 
-from meanfield.toolbox import check_memory, labelled, stamp, whole_number
+from meanfield.toolbox import check_memory, labelled, one_or_several, stamp, whole_number
 from theory.flag_game.mechanism1._agents import simulated_moments
 from theory.flag_game.mechanism1._coordinates import Coordinates, theta_at
 from theory.flag_game.mechanism1._endpoints import ENDPOINTS, EndpointCounts, Source, read_counts
@@ -118,7 +118,7 @@ def posterior(
     measured, coordinates = read_counts(counts), Coordinates.of(free, start)
     draws, warmup = whole_number("draws", draws, 1), whole_number("warmup", warmup, 1)
     chains, seed = whole_number("chains", chains, 1), whole_number("seed", seed, 0, LARGEST_SEED)
-    further = [whole_number(f"predict[{k}]", n, 2) for k, n in enumerate(predict)]
+    further = [whole_number(f"predict[{k}]", n, 2) for k, n in enumerate(one_or_several(predict))]
     sizes = tuple(dict.fromkeys((*measured.sizes, *further)))
     needed = 8 * chains * draws * len(sizes) * (5 + 25 + max(sizes))
     check_memory(needed, f"chains = {chains}, draws = {draws}, sizes up to {max(sizes)}", "fewer of them")
