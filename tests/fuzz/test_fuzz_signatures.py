@@ -170,7 +170,7 @@ def faults(one: Public) -> list[Fault]:
     name = f"{one.package}.{one.names}"
     given = product(parameters(one), AWKWARD)
     tried = (partial(calls, one, *each) for each in given if not {each, (name, *each)} & LONG)
-    return [fault for case in tried for fault in fuzz(case, 1, allowed=(MeanfieldError,), may_write=True)]
+    return [fault for case in tried for fault in fuzz(case, 1, allowed=(MeanfieldError,), deadline=60, may_write=True)]
 
 
 @pytest.mark.slow
