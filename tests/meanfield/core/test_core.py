@@ -60,7 +60,10 @@ GAMES = {
 }
 
 
-@pytest.fixture(params=GAMES)
+THREE_WORDS, *OTHERS = GAMES
+
+
+@pytest.fixture(params=[pytest.param(THREE_WORDS, marks=pytest.mark.slow), *OTHERS])
 def game(request):
     return GAMES[request.param]
 

@@ -13,6 +13,7 @@ from scipy.sparse.linalg import splu
 import meanfield
 from _exact_chains import ExactChain
 from meanfield import escape_path, lifetime
+from meanfield._large_deviations.extinction import AbsorbingEnd, absorbing_end
 from meanfield._population.population_model import reaction_model
 from meanfield.toolbox import as_population
 
@@ -136,18 +137,33 @@ def time_of_words(policy, n_agents):
 
 
 @pytest.mark.parametrize(
-    ("forgets", "reason", "has_barrier"),
+    ("model", "reason", "has_path"),
     [
-        (0.3, r"others do not relax faster \(rate 0.3\) than the last agents die out \(2\)", False),
-        (2.5, "others relax little faster .* the prefactor does not hold", True),
+        (
+            epidemic(3.0, forgets=0.3),
+            r"others do not relax faster \(rate 0.3\) than the last agents die out \(2\)",
+            False,
+        ),
+        (epidemic(3.0, forgets=2.5), "others relax little faster .* the prefactor does not hold", True),
+        (
+            meanfield.ReactionModel.from_rules({"S + I": "2 I", "2 I": "S + I"}, 1.0),  # of infected ones one is left
+            "agents in the states that would become empty never die out one by one",
+            False,
+        ),
     ],
-    ids=["slower", "little faster"],
+    ids=["slow immunity", "little faster", "recovery in pairs"],
 )
-def test_slow_immunity_has_no_prefactor(forgets, reason, has_barrier):
-    """The last infected agents recover at a net rate of 2."""
-    found = lifetime(epidemic(3.0, forgets=forgets), n_agents=[10]).isel(fixed_point=0)
-    assert found["barrier"].notnull() == has_barrier and found["lifetime"].isnull().all()
-    assert re.search(reason, found["reason"].item())
+def test_ends_that_have_no_prefactor(model, reason, has_path):
+    end = absorbing_end(model.game, np.eye(1, model.n_states)[0], np.ones(model.n_states, bool), model.classes)
+    assert isinstance(end, AbsorbingEnd) == has_path
+    assert re.search(reason, end.slow if isinstance(end, AbsorbingEnd) else end)
+
+
+@pytest.mark.slow
+def test_immunity_that_is_lost_a_little_faster_has_a_barrier_only():
+    found = lifetime(epidemic(3.0, forgets=2.5), n_agents=[10]).isel(fixed_point=0)
+    assert found["barrier"].notnull() and found["lifetime"].isnull().all()
+    assert "the prefactor does not hold" in found["reason"].item()
 
 
 @pytest.mark.slow
@@ -162,9 +178,3 @@ def test_two_epidemics_that_are_alike_are_refused():
     model = meanfield.ReactionModel(states, caught, [[0, 1, 0, 1], [0, 0, 1, 1]], list(meet), None, alone, 4.0)
     found = lifetime(model, n_agents=[10])
     assert found["lifetime"].isnull().all() and "do not relax faster" in found["reason"].item()
-
-
-def test_agents_who_never_die_out_are_named():
-    """The infected only recover when they meet each other: the last one never does."""
-    model = meanfield.ReactionModel.from_rules({"S + I": "2 I", "2 I": "S + I"}, 1.0)
-    assert "never die out one by one" in lifetime(model, n_agents=[10])["reason"].item()
