@@ -23,13 +23,13 @@ from scipy.sparse.linalg import LinearOperator, gmres
 
 from meanfield._numerics.blas import one_blas_thread
 from meanfield.core._export import exported
-from meanfield.core._path_search import Arrays, Bend, Ending
+from meanfield.core._path_search import BENT, Arrays, Bend, Ending
 
 linearised = exported("meanfield.core._instanton", "linearised")
 linearised_drift = exported("meanfield.core._instanton", "linearised_drift")
 flow = exported("meanfield.core._instanton", "flow")
 
-ORDERS = 10  # of the series
+ORDERS = BENT + 1  # of the series
 DEGREE, POINTS = 14, 24  # of polynomials in s through Hamilton's equations: higher ones lose digits
 NEAR, WEAK = 0.1, 0.5  # change of fractions and of momenta, in all, for the first terms
 TOLERANCE, KRYLOV, WRONG = 1e-11, 200, 1e-6  # of linear equations: the error wanted, products, and the error allowed

@@ -28,6 +28,12 @@ from meanfield.toolbox._cache_folder import cache_folder
 LOADER = b"cpu_aot_loader"  # whose complaints about tuning flags of the processor are not errors
 # Each program takes 100 to 300 of the 65,530 mappings that Linux allows a process, and one that needs more crashes
 KEPT_IN_MEMORY = 64
+# Compiling takes a third less time, and programs run as fast. The last of them keeps the caller's settings out.
+OPTIONS = {
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_backend_optimization_level": 1,
+    "xla_llvm_disable_expensive_passes": False,
+}
 _lock = threading.RLock()  # of what is compiled, which changes settings of Equinox
 
 
@@ -79,7 +85,10 @@ def _compile(module: str, function: str, arguments: Any, options: dict, path: Pa
     errors.EQX_ON_ERROR = "nan"
     try:
         lowered = jax.jit(lambda *arguments: source(*arguments, **options)).lower(*arguments)
-        compiled = lowered.compile()
+        try:
+            compiled = lowered.compile(compiler_options=OPTIONS)
+        except jax.errors.JaxRuntimeError:  # of another release, which does not know them
+            compiled = lowered.compile()
     finally:
         errors.EQX_ON_ERROR = before
     if path is None:

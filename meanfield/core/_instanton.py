@@ -27,7 +27,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from meanfield.core._game import Array, PairGame, ReactionGame, game_of
 from meanfield.core._rates import drift, jacobian_product, noise_product
@@ -282,13 +282,13 @@ def influences(
     v: Float[Array, "steps ..."],
     basis: Float[Array, "fields parts"],
     mass: Float[Array, ""],
-    rank: Array,
     y: Float[Array, "rows ..."],
+    made_here: Bool[Array, ""],
 ) -> tuple[Float[Array, "rows ..."], Float[Array, "steps rows parts"]]:
     """Changes y of u after some steps, and the fields that each made at the nodes where the steps begin.
 
-    After the first `rank` rows come those that fields at these nodes make of one agent, times the mass of all, before
-    its fields at the same node are read. Fields are combinations, the columns of `basis`.
+    Where they are `made_here`, each is what a field at one of these nodes makes of one agent, times the mass of all,
+    before its fields at the same node are read. Fields are combinations, the columns of `basis`.
     """
     game: Any = game_of(arrays)
     points = _response(game, logarithms, pace, mass)
@@ -303,11 +303,11 @@ def influences(
 
     def onwards(state: tuple[Array, Array], now: tuple[Array, ...]) -> tuple[tuple[Array, Array], Array]:
         (y, row), (u, v, *points) = state, now
-        y = jax.lax.dynamic_update_slice_in_dim(y, made(u, v), row, 0)
+        y = jnp.where(made_here, jax.lax.dynamic_update_slice_in_dim(y, made(u, v), row, 0), y)
         seen = jax.vmap(lambda one: game.fields(one, v) @ basis)(y)
         return (_step(rate, y, *points), row + size), seen
 
-    (y, _), seen = jax.lax.scan(onwards, (y, rank), (u, v, *points))
+    (y, _), seen = jax.lax.scan(onwards, (y, jnp.zeros((), int)), (u, v, *points))
     return y, seen
 
 

@@ -21,6 +21,7 @@ Its source is forgotten. So G is kept in factors, which move like perturbations 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import diffrax
@@ -55,16 +56,24 @@ def stepped(game: Game, x: Float[Array, ...], step: Float[Array, ""]) -> Float[A
     return x + step * jnp.tensordot(jnp.asarray(LAST, x.dtype), slopes, 1)
 
 
-def moved_rows(game: Game, x: Array, step: Array, rows: Float[Array, "rows ..."]) -> Array:
-    """Perturbations of x, the rows, after the same step; a few at once stay in the cache of a processor."""
+def moved_rows(
+    game: Game, xs: Float[Array, "points ..."], steps: Float[Array, " points"], rows: Sequence[Array]
+) -> Array:
+    """Perturbations of each x, its rows, after the same step; a few at once stay in the cache of a processor.
 
-    def moved(row: Array) -> Array:
-        return jax.jvp(lambda x: stepped(game, x, step), (x,), (row,))[1]
+    One loop over all of them, whose body is compiled once.
+    """
+    few = min(FEW, max(map(len, rows)))
+    filled = [jnp.pad(some, [(0, -len(some) % few)] + [(0, 0)] * (some.ndim - 1)) for some in rows]
+    of = np.repeat(np.arange(len(rows)), [len(some) // few for some in filled])
+    used = np.concatenate([np.arange(len(one)) < len(some) for one, some in zip(filled, rows, strict=True)])
 
-    few = min(FEW, len(rows))
-    # A rest of other length would be compiled beside the loop
-    whole = jnp.pad(rows, [(0, -len(rows) % few)] + [(0, 0)] * (rows.ndim - 1))
-    return jax.lax.map(moved, whole, batch_size=few)[: len(rows)]
+    def moved(some: tuple[Array, Array, Array]) -> Array:
+        x, step, rows = some
+        return jax.vmap(lambda row: jax.jvp(lambda x: stepped(game, x, step), (x,), (row,))[1])(rows)
+
+    found = jax.lax.map(moved, (xs[of], steps[of], jnp.concatenate(filled).reshape(-1, few, *xs.shape[1:])))
+    return found.reshape(-1, *xs.shape[1:])[np.flatnonzero(used)]
 
 
 def source_product(game: Game, x: Array, v: Array, pause: Float[Array, ""]) -> Array:
@@ -177,8 +186,9 @@ def correlation_program(
         seen = (x, *observed(game, x, rows, weights, observables, pause))
         nodes, rest, shares = _nodes(game, x, step)
         fed, middles = jax.vmap(lambda node: _fed(game, node, tests, pause))(nodes)
-        within = jax.vmap(lambda node, rest, fed: moved_rows(game, node, rest, fed))(nodes[1:3], rest[1:3], fed[1:3])
-        factors = jnp.concatenate([moved_rows(game, x, step, jnp.concatenate([rows, fed[0]])), *within, fed[3]])
+        *earlier, last = fed
+        earlier[0] = jnp.concatenate([rows, earlier[0]])
+        factors = jnp.concatenate([moved_rows(game, nodes[:3], rest[:3], earlier), last])
         middle = jax.scipy.linalg.block_diag(jnp.diag(weights), *(shares[:, None, None] * middles))
         rows, weights, lost = _compressed(factors, middle, rank)
         return (nodes[3], rows, weights), (*seen, lost)
@@ -202,7 +212,7 @@ def driven_program(
         x, v = state
         nodes, rest, shares = _nodes(game, x, step)
         starts = jax.vmap(jnp.multiply)(shares, push).at[0].add(v)
-        v = jax.vmap(lambda node, rest, row: moved_rows(game, node, rest, row[None])[0])(nodes, rest, starts).sum(0)
+        v = moved_rows(game, nodes, rest, list(starts[:, None])).sum(0)
         return (nodes[3], v), jax.vmap(lambda one: jnp.vdot(one, v))(observables)
 
     (x, v), seen = jax.lax.scan(one, (x, v), pushes)

@@ -42,6 +42,7 @@ DIFFERENCE = 1e-6  # of logarithms of fields, for their derivatives
 FARTHEST = 3.0  # that logarithms may move in a step
 SMALLEST_PART = 0.03  # of a step
 FEWEST = 128  # steps in the arrays of the smallest program
+BENT = 9  # terms of a `Bend`; without one they are 0, for the same program
 DEPENDENT = 1e-12  # singular values of fields of reaction models
 BLOCK = 8  # steps between which changes are combined
 FINER = 1e-6  # changes that are left out, of negligible correlations
@@ -230,13 +231,16 @@ class PathProblem:
         y, parts, oldest = np.zeros((0, *u.shape[1:])), np.zeros((0, 0)), 0  # changes, and each node's parts of them
         for first in range(0, n_nodes, BLOCK):
             now, last, rank = slice(first, first + BLOCK), min(first + BLOCK, n_nodes), len(y)
-            y = np.pad(y, [(0, -rank % fresh + fresh)] + [(0, 0)] * (u.ndim - 1))
             trajectory = points[2 * first : 2 * (first + BLOCK) + 1], pace[now], u[now], v[now]
-            y, seen = influences(self.arrays, *trajectory, interaction.basis, mass, np.int64(rank), y)
-            parts = block_diag(parts, np.eye(fresh))
-            made = np.tensordot(seen[:, : len(parts)], parts, (1, 0)).reshape(BLOCK, n_parts, -1, n_parts)
+            kept = np.pad(y, [(0, -rank % fresh)] + [(0, 0)] * (u.ndim - 1))
+            rows = [(kept[k : k + fresh], np.False_) for k in range(0, rank, fresh)]
+            rows.append((np.zeros((fresh, *y.shape[1:])), np.True_))
+            found_with = [influences(self.arrays, *trajectory, interaction.basis, mass, *some) for some in rows]
+            y, seen = map(np.concatenate, zip(*((y, seen.swapaxes(0, 1)) for y, seen in found_with), strict=True))
+            present = np.append(np.arange(rank), np.arange(len(y) - fresh, len(y)))
+            y, parts = y[present], block_diag(parts, np.eye(fresh))
+            made = np.tensordot(seen[present], parts, (0, 0)).reshape(BLOCK, n_parts, -1, n_parts)
             result[first:last, oldest:last] = made.transpose(0, 2, 1, 3)[: last - first, : last - oldest]
-            y = y[: len(parts)]
             weighted = (y * v[first + BLOCK]).reshape(len(y), -1)
             _, sizes, turned = np.linalg.svd(np.linalg.qr(weighted.T, mode="r"), full_matrices=False)
             turned = turned[sizes > FINER * negligible]
@@ -274,7 +278,7 @@ class PathProblem:
     def _swept(self, logarithms: Logarithms, program: Callable, strength: float) -> tuple[np.ndarray, ...]:
         self.evaluations += 1
         left, level, _, width, base, bend = self.ending
-        bend = bend or Bend(np.zeros((0, *left.shape)), np.zeros(0), np.inf)
+        bend = bend or Bend(np.zeros((BENT, *left.shape)), np.zeros(BENT), np.inf)
         ending = np.broadcast_to(base, left.shape), left, *map(np.float64, (level, width)), tuple(bend)
         return program(self.arrays, *self._padded(logarithms), self.start, ending, np.float64(strength))
 

@@ -16,6 +16,7 @@ from meanfield.core._rates import drift
 
 MAX_STEPS = 2**20
 FIRST_STEP = 0.1
+FORWARD = diffrax.ForwardMode()  # compiles faster
 LEAST_SHARE = 1e-100  # of an empty species, which then follows the others unnoticed
 
 
@@ -205,6 +206,7 @@ def word_trajectories(
             rtol=rtol,
             atol=atol,
             rest=rest,
+            adjoint=FORWARD,
         )
         return found.observed, found.end / scale, found.end_time, found.speed, found.successful
 
@@ -241,7 +243,8 @@ def reaction_trajectories(
         return x, jnp.abs(drift(game, x)).max()
 
     def one(x: Array) -> tuple[Array, ...]:
-        found = trajectory(game, x, times, observe=observe, rtol=rtol, atol=atol, first_step=first_step, stiff=stiff)
+        steps = {"first_step": first_step, "stiff": stiff, "adjoint": FORWARD}
+        found = trajectory(game, x, times, observe=observe, rtol=rtol, atol=atol, **steps)
         return *found.observed, found.successful
 
     return _each(one, x)

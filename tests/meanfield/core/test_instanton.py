@@ -9,7 +9,7 @@ import meanfield
 from _policies import majority, random_policy
 from meanfield import core
 from meanfield.core import _instanton
-from meanfield.core._path_search import Ending, PathProblem, action_slope, mesh_until, resting
+from meanfield.core._path_search import Ending, PathProblem, mesh_until, resting
 from meanfield.toolbox import as_population
 
 
@@ -88,24 +88,3 @@ def test_an_instanton_keeps_its_energy_and_its_masses_and_ends_where_it_must():
         (p * np.gradient(x, problem.mesh.time[::2], axis=0)).sum((1, 2)) - energy, problem.mesh.time[::2]
     )
     assert found.action == pytest.approx(done, rel=2e-3)
-
-
-def test_its_derivative_is_the_partial_derivative_of_the_action():
-    """Against differences of whole searches; the control leaves the sign of H out."""
-    from meanfield._numerics.trajectory import quadrature
-
-    mixture = as_population(majority(0.5, length=2)).mixture
-    problem, found = path(mixture)
-    u, v = problem.trajectories(found)
-    weights = quadrature(problem.mesh.pace[::2])
-    by_q, _ = action_slope(problem.arrays, u * v, np.log(v), weights, np.inf, np.inf)
-    direction = np.random.default_rng(0).standard_normal(mixture.q.shape[:2])[..., None] * np.array([1.0, -1.0])
-    ends = []
-    for step in (-1e-5, 1e-5):
-        moved = PathProblem(
-            (mixture.q + step * direction, *mixture[1:]), problem.ending, problem.mesh, problem.start
-        )  # the same end: l·x of the unmoved policy
-        ends.append(moved.solve(found.logarithms, 1e-11, 500).action)
-    slope = (ends[1] - ends[0]) / 2e-5
-    assert (by_q * direction).sum() == pytest.approx(slope, rel=1e-4)
-    assert abs(slope) > 1e-3

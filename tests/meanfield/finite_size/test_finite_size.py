@@ -79,7 +79,7 @@ def test_other_attractors_are_told():
 
 @pytest.mark.parametrize(("call", "name"), [(finite_size, "moments"), (meanfield.group_size_law, "paths and orders")])
 def test_progress_is_shown_where_it_is_asked_for(call, name, capsys):
-    policy = random_policy(0, memory_length=2)
+    policy = random_policy(0)
     call(policy)
     assert not capsys.readouterr().err, "no terminal"
     call(policy, progress=True)
@@ -191,7 +191,7 @@ def test_the_cumulants_of_order_one_are_those_of_the_correlations():
 
 def test_variance_solves_the_linear_noise_equation():
     """qᵀCq of dC/dt = JC + CJᵀ + D, dense, is that of a Poisson process: larger by 2t(qᵀF)²."""
-    policy = random_policy(7, 3, 1, concentration=0.3)
+    policy = random_policy(7, 2, 1, concentration=0.3)
     q, space = policy["q"].values, space_of(policy)
     n, time = space.n_states, 3.0
     game = core.WordGame(q)
@@ -217,7 +217,7 @@ SAVED = ("word_share", "word_share_correction", "word_share_variance")
 
 def test_steps_are_fine_enough(monkeypatch):
     """Half of them changes little; the control, twice as long ones, more: 2^5 times, less where x leads the error."""
-    policy = random_policy(2, 3, 1)
+    policy = random_policy(2)
     ours = finite_size(policy, times=TIMES)
     errors = []
     for factor in (0.5, 2):
@@ -252,6 +252,7 @@ def test_the_start_is_certain_and_the_share_that_of_the_rate_equation():
     np.testing.assert_allclose(result["word_share"], solved, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_corrections_keep_the_sum_over_words_and_follow_their_names():
     policy, new = random_policy(3, 3, 1), [2, 0, 1]
     ours, theirs = finite_size(policy, times=TIMES), finite_size(relabelled(policy, new), times=TIMES)

@@ -50,7 +50,7 @@ def test_distance_is_the_share_of_converts_that_turns_an_infinite_population():
     distance = group_size_law(policy)["distance"].item()
     for converts, word in ((0.98 * distance, "a"), (1.02 * distance, "b")):
         start = (1 - converts) * meanfield.empty_memories(policy) + converts * meanfield.consensus(policy, "b")
-        share = meanfield.solve(policy, initial=start)["word_share"].values[-1]
+        share = meanfield.solve(policy, initial=start, times=[0.0, 200.0])["word_share"].values[-1]
         assert "ab"[int(np.argmax(share))] == word
 
 

@@ -58,8 +58,8 @@ def test_correlations_are_those_of_linear_noise():
     # Perturbations keep their sum, so that J has an eigenvalue 0, which is moved to -1
     unit, q = np.eye(len(x)), LEANING
     drift = partial(core.drift, game)
-    J = np.asarray(jax.jacobian(drift)(x)) - np.outer(x, np.ones(len(x)))
-    D = np.column_stack([core.noise_product(game, x, e) for e in unit])
+    J = np.asarray(jax.jit(jax.jacobian(drift))(x)) - np.outer(x, np.ones(len(x)))
+    D = np.asarray(jax.jit(jax.vmap(partial(core.noise_product, game, x)))(unit))
     C = solve_continuous_lyapunov(J, -D)
     times = np.array([0.0, 0.5, 2.0, 5.0])
     exact = np.array([q @ expm(J * t) @ C @ q for t in times])

@@ -5,10 +5,13 @@ from fractions import Fraction
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
+from scipy.optimize import brentq
 
 from _exact_chains import ExactChain
 from meanfield import ReactionModel, lifetime, transition_rates
-from meanfield._large_deviations.birth_death import balanced
+from meanfield._large_deviations.birth_death import balanced, exact_rates
+from meanfield._large_deviations.exits import Landscape
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
 
@@ -21,6 +24,20 @@ def first_passage(up, start, end):
         higher = (1 + fall * higher) / rise
         total += higher if n >= start else 0
     return total
+
+
+def at_rest(model):
+    """The shares of the second state that do not change, those between 0 and 1."""
+    share = np.linspace(0.0017, 0.9983, 500)
+    drift = [model.drift(np.array([1 - one, one]))[1] for one in share]
+    places = np.flatnonzero(np.diff(np.sign(drift)))
+    return [brentq(lambda one: model.drift(np.array([1 - one, one]))[1], *share[k : k + 2]) for k in places]
+
+
+def with_attractors(model, shares):
+    """These shares of the second state, without a search for what lies between them."""
+    points = xr.Dataset({"stability": ("fixed_point", ["stable"] * len(shares))})
+    return Landscape(model, points, model, np.stack([1 - np.array(shares), shares], axis=1))
 
 
 def test_the_risk_dominant_convention_is_selected():
@@ -55,21 +72,22 @@ def test_of_three_attractors_the_middle_one_is_left_to_both_sides():
     """The middle one's rates are those of the chain's time and splitting; the outer ones are left to it alone."""
     rates = [lambda x, s=s, b=b: 0.855 * x[s] ** 6 + b for s, b in (("up", 0.0727), ("down", 0.0725))]
     model, n_agents = ReactionModel.from_rules({"down": "up", "up": "down"}, rates), 40
-    found = transition_rates(model, n_agents=[n_agents])
-    counts = np.rint(n_agents * found["composition"].values[:, 1])
-    low, middle, high = counts.argsort()
+    places = np.array(at_rest(model))[::2]
+    found = exact_rates(with_attractors(model, places), np.array([n_agents]))
+    counts = np.rint(n_agents * places)
+    low, middle, high = range(3)
     chain = ExactChain(model, [n_agents])
     number = chain.counts[:, 1]
-    for i, place in enumerate(found["composition"].values):
-        exact = chain.first_passage(place, np.isin(number, np.delete(counts, i)))
-        assert found["lifetime"].values[i, 0] == pytest.approx(exact, rel=1e-10)
-    assert found["rate"].values[low, high, 0] == found["rate"].values[high, low, 0] == 0
+    for i, place in enumerate(places):
+        exact = chain.first_passage(np.array([1 - place, place]), np.isin(number, np.delete(counts, i)))
+        assert np.exp(-found.leaving[i, 0]) == pytest.approx(exact, rel=1e-10)
+    assert found.between[low, high, 0] == found.between[high, low, 0] == -np.inf
     inside = (number > counts[low]) & (number < counts[high])
     matrix = chain.generator.toarray()
     lost = -matrix[np.ix_(inside, inside)]
     to_low = np.linalg.solve(lost, matrix[inside][:, number == counts[low]][:, 0])
     chance = to_low[number[inside] == counts[middle]][0]
-    rate = found["rate"].values[middle, [low, high], 0]
+    rate = np.exp(found.between[middle, [low, high], 0])
     assert rate[0] / rate.sum() == pytest.approx(chance, rel=1e-9)
     assert abs(chance - 0.5) > 0.005
 
@@ -94,19 +112,18 @@ def test_numbers_that_tell_nothing_apart_are_missing():
 def test_pairs_of_which_both_change_are_left_to_theory():
     """Two who disagree both become U, or one follows the other."""
     model = ReactionModel.from_rules([("A + B", "2 A"), ("A + B", "2 B"), ("2 A", "2 B")], [1.0, 2.0, 0.5])
-    assert lifetime(model, n_agents=20).attrs["method"].startswith("instantons")
+    assert exact_rates(with_attractors(model, [0.5]), np.array([20])) is None
 
 
 def test_steps_that_go_one_way_only():
     """Below 0.3 nobody is infected: the last of 15 recover one by one, and the end comes at a harmonic sum later."""
     model = ReactionModel.from_rules({"S": "I", "I": "S"}, [lambda x: 40 * jnp.maximum(x["I"] - 0.3, 0.0) ** 2, 1.0])
-    found = lifetime(model, n_agents=[50])
-    here = int(found["composition"].values[:, 1].argmax())
+    place = at_rest(model)[-1]
+    found = exact_rates(with_attractors(model, [0.0, place]), np.array([50]))
     steps = [0.0]  # times from n to n - 1, from the largest n down, sums of positive terms
     for n in range(50, 0, -1):
         steps.append((1 + 40 * max(n / 50 - 0.3, 0) ** 2 * (50 - n) * steps[-1]) / n)
-    start = round(50 * found["composition"].values[here, 1])
-    assert found["lifetime"].values[here, 0] == pytest.approx(sum(steps[51 - start :]), rel=1e-11)
+    assert np.exp(-found.leaving[1, 0]) == pytest.approx(sum(steps[51 - round(50 * place) :]), rel=1e-11)
 
 
 def random_rates(seed=0, size=5):

@@ -12,7 +12,8 @@ from scipy.sparse.linalg import splu
 
 import meanfield
 from _exact_chains import ExactChain
-from meanfield import InputError, escape_path, lifetime
+from meanfield import escape_path, lifetime
+from meanfield._large_deviations.extinction import AbsorbingEnd, absorbing_end
 from meanfield._population.population_model import reaction_model
 from meanfield.toolbox import as_population
 
@@ -69,7 +70,13 @@ def test_epidemics_end_at_the_time_of_the_closed_form(infection):
     assert abs(ratio * np.exp(1 / infection - 1) - 1) > 0.2, "the control: agents who may meet themselves"
 
 
-@pytest.mark.parametrize("options", [{"falls_ill": 1.0}, {"forgets": 3.0}], ids=["exposed", "immune"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"falls_ill": 1.0}, id="exposed"),
+        pytest.param({"forgets": 3.0}, id="immune", marks=pytest.mark.slow),
+    ],
+)
 def test_lifetimes_approach_those_of_exact_chains(options):
     model = epidemic(2.0, **options)
     found = lifetime(model, n_agents=SIZES).isel(fixed_point=0)
@@ -129,27 +136,37 @@ def time_of_words(policy, n_agents):
     return time_of_chain(model, n_agents, lambda counts: counts[:, 0] == n_agents) / meanfield.TIME_PER_ROUND
 
 
-def test_without_a_growing_infection_nothing_lasts():
-    found = lifetime(epidemic(0.999), n_agents=[10])
-    assert found["composition"].sel(state="S") == 1 and "never change" in found["reason"].item()
-    assert found["lifetime"].item() == np.inf
-
-
 @pytest.mark.parametrize(
-    ("forgets", "reason", "has_barrier"),
+    ("model", "reason", "has_path"),
     [
-        (0.3, r"others do not relax faster \(rate 0.3\) than the last agents die out \(2\)", False),
-        (2.5, "others relax little faster .* the prefactor does not hold", True),
+        (
+            epidemic(3.0, forgets=0.3),
+            r"others do not relax faster \(rate 0.3\) than the last agents die out \(2\)",
+            False,
+        ),
+        (epidemic(3.0, forgets=2.5), "others relax little faster .* the prefactor does not hold", True),
+        (
+            meanfield.ReactionModel.from_rules({"S + I": "2 I", "2 I": "S + I"}, 1.0),  # of infected ones one is left
+            "agents in the states that would become empty never die out one by one",
+            False,
+        ),
     ],
-    ids=["slower", "little faster"],
+    ids=["slow immunity", "little faster", "recovery in pairs"],
 )
-def test_slow_immunity_has_no_prefactor(forgets, reason, has_barrier):
-    """The last infected agents recover at a net rate of 2."""
-    found = lifetime(epidemic(3.0, forgets=forgets), n_agents=[10]).isel(fixed_point=0)
-    assert found["barrier"].notnull() == has_barrier and found["lifetime"].isnull().all()
-    assert re.search(reason, found["reason"].item())
+def test_ends_that_have_no_prefactor(model, reason, has_path):
+    end = absorbing_end(model.game, np.eye(1, model.n_states)[0], np.ones(model.n_states, bool), model.classes)
+    assert isinstance(end, AbsorbingEnd) == has_path
+    assert re.search(reason, end.slow if isinstance(end, AbsorbingEnd) else end)
 
 
+@pytest.mark.slow
+def test_immunity_that_is_lost_a_little_faster_has_a_barrier_only():
+    found = lifetime(epidemic(3.0, forgets=2.5), n_agents=[10]).isel(fixed_point=0)
+    assert found["barrier"].notnull() and found["lifetime"].isnull().all()
+    assert "the prefactor does not hold" in found["reason"].item()
+
+
+@pytest.mark.slow
 def test_two_epidemics_that_are_alike_are_refused():
     """Independent ones: of each the other relaxes at the rate at which its last agents die out."""
     meet, alone = np.zeros((2, 4, 4)), np.zeros((4, 4))  # SS, SI, IS, II
@@ -161,13 +178,3 @@ def test_two_epidemics_that_are_alike_are_refused():
     model = meanfield.ReactionModel(states, caught, [[0, 1, 0, 1], [0, 0, 1, 1]], list(meet), None, alone, 4.0)
     found = lifetime(model, n_agents=[10])
     assert found["lifetime"].isnull().all() and "do not relax faster" in found["reason"].item()
-
-
-def test_agents_who_never_die_out_are_named():
-    """The infected only recover when they meet each other: the last one never does."""
-    model = meanfield.ReactionModel.from_rules({"S + I": "2 I", "2 I": "S + I"}, 1.0)
-    found = lifetime(model, n_agents=[10])
-    number = found["fixed_point"].values[0]
-    assert "never die out one by one" in found["reason"].item()
-    with pytest.raises(InputError, match="never die out"):
-        escape_path(model, fixed_point=number)

@@ -57,9 +57,10 @@ AT_FOLDS = [{"of": "critical_mass", "word": word} for word in "ab"]
 @pytest.mark.parametrize(
     ("length", "dense", "what"),
     [
-        *((3, 100, what) for what in (AT_POINTS[0], AT_FOLDS[0])),
+        (2, 100, AT_POINTS[0]),
+        (3, 100, AT_FOLDS[0]),
         pytest.param(3, 10, AT_POINTS[4], marks=pytest.mark.slow),
-        *(pytest.param(3, 100, what, marks=pytest.mark.slow) for what in AT_POINTS[1:] + AT_FOLDS[1:]),
+        *(pytest.param(3, 100, what, marks=pytest.mark.slow) for what in AT_POINTS + AT_FOLDS[1:]),
         pytest.param(5, 10, AT_FOLDS[0], marks=pytest.mark.slow),
     ],
 )

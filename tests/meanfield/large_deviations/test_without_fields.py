@@ -3,6 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
+from scipy.optimize import brentq
 
 from _exact_chains import ExactChain
 from _metastable import follower, voters
@@ -38,13 +40,19 @@ def first_passage(beta, field, n_agents, start, end):
     return total
 
 
+def shares_at_rest(beta, field):
+    """The three shares of yes that do not change."""
+    drift = lambda m: (1 + np.tanh(beta * (2 * m - 1) + field)) / 2 - m  # noqa: E731
+    m = np.linspace(0.001, 0.999, 400)
+    return [brentq(drift, *m[k : k + 2]) for k in np.flatnonzero(np.diff(np.sign(drift(m))))]
+
+
 @pytest.mark.parametrize(("beta", "field"), [(1.5, -0.05), pytest.param(2.0, 0.03, marks=pytest.mark.slow)])
 def test_an_audience_changes_its_mind_as_its_exact_chain_does(beta, field):
     """The path is x(t) of the rate equation backwards, with p = log(down/up); of one dimension all is known."""
-    model = audience(beta, field)
-    low, top, high = np.sort(fixed_points(model)["composition"].sel(state="yes").values)
+    low, top, high = shares_at_rest(beta, field)
     sizes = np.array([50, 100, 200, 400])
-    found = lifetime(model, n_agents=sizes)
+    found = lifetime(audience(beta, field), n_agents=sizes)
     one = found.isel(fixed_point=int(np.argmin(found["composition"].sel(state="yes").values)))
 
     def curvature(x):  # of the quasi-potential
@@ -133,8 +141,10 @@ def test_where_there_are_fields_both_give_the_same(game):
 
 def test_paths_in_many_directions_are_not_computed(monkeypatch):
     monkeypatch.setattr(exits, "MOST_POLISHED", 0)
-    found = lifetime(audience(1.5, -0.05), n_agents=50)
-    assert "paths are computed in at most" in found["reason"].values[0] and found["barrier"].isnull().all()
+    model, m = audience(1.5, -0.05), np.array(shares_at_rest(1.5, -0.05))
+    points = xr.Dataset({"stability": ("fixed_point", ["stable", "unstable", "stable"])})
+    found = exits.Landscape(model, points, model, np.stack([1 - m, m], axis=1)).ways_out(0)
+    assert "paths are computed in at most" in found.reason and not found.forever
 
 
 @pytest.mark.slow
