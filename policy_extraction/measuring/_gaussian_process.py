@@ -130,7 +130,7 @@ def covariances(parameters: np.ndarray, codes: np.ndarray, others: np.ndarray, n
     """Prior covariances (n, W-1, m, W-1) of contrasts of memories, rows of codes (n, H) and (m, H)."""
     found = np.empty((len(codes), n_words - 1, len(others), n_words - 1))
     other, columns = _patterns(others, n_words)
-    for rows in _blocks(len(codes), n_words):
+    for rows in _blocks(len(codes), MOST_ITEMS // n_words):
         one, where = _patterns(codes[rows], n_words)
         shared, own = (sum(_parts(part, one, other)) for part in _both(parameters))
         found[rows] = _contrasts(shared, own, _memories(parameters, codes[rows], others), where, columns)
@@ -159,7 +159,7 @@ class Function(NamedTuple):
         """Logits (n, W) in memories."""
         n_words = self.table.shape[1]
         found = self.table[pattern_numbers(codes, n_words), np.arange(n_words)]
-        for rows in _blocks(len(codes), n_words):
+        for rows in _blocks(len(codes), MOST_ITEMS // n_words):
             found[rows] += _memories(self.parameters, codes[rows], self.codes) @ self.weights
         return found if self.waves is None else found + self.size * self.waves(codes)
 
@@ -237,9 +237,9 @@ class Posterior:
     def variances(self, codes: np.ndarray) -> np.ndarray:
         """Variances (m, W-1) of contrasts in memories; they are at least the noise."""
         found, parameters, n_words = np.empty((len(codes), self.y.shape[1])), self.parameters, self.n_words
-        for rows in _blocks(len(codes), n_words):
+        for rows in _blocks(len(codes), MOST_ITEMS // n_words):
             found[rows] = -(self.whitened(codes[rows]) ** 2).sum(0).reshape(found[rows].shape)
-        for rows in _blocks(len(codes), n_words, FEW_ITEMS):
+        for rows in _blocks(len(codes), FEW_ITEMS // n_words):
             found[rows] += np.einsum("ncnc->nc", covariances(parameters, codes[rows], codes[rows], n_words))
         return np.maximum(found, NOISE)
 
@@ -272,7 +272,7 @@ class Posterior:
         np.add.at(by_pattern, (where.reshape(numbers.shape), np.arange(self.n_words)), weights)
         every = all_patterns(self.codes.shape[1])
         table = np.empty((len(every), self.n_words))
-        for rows in _blocks(len(every), 1):
+        for rows in _blocks(len(every), MOST_ITEMS):
             shared, own = (sum(_parts(part, every[rows], every[used])) for part in _both(self.parameters))
             table[rows] = shared @ by_pattern.sum(1, keepdims=True) + own @ by_pattern
         return Function(self.parameters, table, self.codes, weights)
@@ -307,9 +307,9 @@ class Posterior:
         return Function(self.parameters, table, self.codes[:0], np.zeros((0, n_words)), waves)
 
 
-def _blocks(number: int, n_words: int, items: int = MOST_ITEMS) -> Iterator[slice]:
-    rows = max(1, items // n_words)
-    return (slice(first, first + rows) for first in range(0, number, rows))
+def _blocks(number: int, size: int) -> Iterator[slice]:
+    size = max(1, size)
+    return (slice(first, first + size) for first in range(0, number, size))
 
 
 def _both(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

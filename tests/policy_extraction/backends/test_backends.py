@@ -53,7 +53,8 @@ class Case:
 def _local(name: str) -> Case:
     pytest.importorskip("torch", reason="language models need the extra llm")
     pytest.importorskip("transformers", reason="language models need the extra llm")
-    from _tiny_models import CHAT, SHORT, architecture, letter_tokenizer
+    from _prompt_files import SHORT
+    from _tiny_models import CHAT, architecture, letter_tokenizer
     from policy_extraction.backends.local._transformers import given
 
     tokenizer = letter_tokenizer(chat=CHAT)

@@ -16,8 +16,8 @@ from scipy.stats import binom, binomtest, multinomial
 
 import meanfield
 from _fake_backend import FakeBackend
+from _prompt_files import SHORT
 from _refusals import refused
-from _tiny_models import SHORT
 from meanfield import InputError, MemorySpace, make_policy
 from policy_extraction.checks._exact_test import count_interval, exact_test
 from policy_extraction.checks._generation import generation_test
@@ -131,9 +131,6 @@ def test_tries_are_bounded_and_counted():
     assert spoken.words == [[0] * 5, []]
     assert spoken.generated.tolist() == [5, 210] and spoken.valid.tolist() == [5, 0]
     assert backend.calls == 4 and backend.asked == 215
-
-
-# --- what a model of transformers writes ---------------------------------------------------------------------------
 
 
 # --- the test of a policy ------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from scipy.stats import ks_2samp
 
 import meanfield
 from _fake_backend import FakeBackend
+from _prompt_files import SHORT
 from _refusals import refused
-from _tiny_models import SHORT
 from meanfield import MemorySpace, make_policy
 from meanfield.toolbox import UnparsedError
 from paper_figs.paper_004.language_model import live_consensus

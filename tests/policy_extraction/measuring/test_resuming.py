@@ -63,7 +63,8 @@ def test_a_local_model_goes_on_from_an_interrupt_to_the_same_bytes(tmp_path, mon
     """Answers that wait for the next write are kept, too."""
     pytest.importorskip("torch", reason="language models need the extra llm")
     pytest.importorskip("transformers", reason="language models need the extra llm")
-    from _tiny_models import SHORT, tiny
+    from _prompt_files import SHORT
+    from _tiny_models import tiny
     from policy_extraction.backends.local import TransformersBackend, _transformers
 
     folder, records = str(tmp_path / "tiny"), tmp_path / "records"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from _prompt_files import SHORT
 from _refusals import refused
-from _tiny_models import SHORT
 from meanfield import InputError
 from policy_extraction.prompts import NAMING_GAME, Payoffs, _template
 from policy_extraction.prompts._template import TEMPLATES, load_template
