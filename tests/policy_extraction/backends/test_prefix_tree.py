@@ -319,9 +319,7 @@ SPACED = LETTERS + " "
 # Text, words, merges of the tokenizer, and how the words are spelled.
 SPELLINGS = {
     "share a token": ("say'his'or'her'", ("his", "her"), [], ["h i s", "h e r"]),
-    "share two": ("say'his'or'her'", ("his", "hit"), [], ["h i s", "h i t"]),
     "one token": ("say'his'or'her'", ("a", "b"), [], ["a", "b"]),
-    "one and three": ("say'his'or'her'", ("a", "her"), [], ["a", "h e r"]),
     "one continues": ("say'his'or'her'", ("he", "her"), [], ["h e", "h e r"]),
     "a tree": ("say'his'or'her'", ("h", "he", "her", "hi"), [], ["h", "h e", "h e r", "h i"]),
     "a leading space": ("say a ", ("her", "hi", "ant"), [(" ", "h"), ("e", "r")], [" h er", " h i", "  a n t"]),

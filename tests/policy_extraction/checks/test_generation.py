@@ -82,9 +82,9 @@ def test_three_words_have_the_exact_multinomial_test():
 
 
 def test_false_alarms_are_rarer_than_the_level_and_how_rare_is_exact():
-    n, q = 40, np.linspace(0.01, 0.99, 50)
+    n, q = 40, np.linspace(0.01, 0.99, 25)
     pairs = np.stack([q, 1 - q], -1)
-    chance = exact_test(np.tile([0, n], (50, 1)), pairs, 0.05).alarm_chance
+    chance = exact_test(np.tile([0, n], (25, 1)), pairs, 0.05).alarm_chance
     alarms = [[binomtest(k, n, p).pvalue < 0.05 for k in range(n + 1)] for p in q]
     expected = (binom.pmf(np.arange(n + 1), n, q[:, None]) * alarms).sum(-1)
     np.testing.assert_allclose(chance, expected, rtol=1e-9, atol=1e-14)
@@ -174,7 +174,7 @@ def test_an_order_that_answers_seldom_weighs_as_much_as_the_other():
 
 
 def test_the_share_of_valid_answers_is_the_probability_of_the_words(policy):
-    result = run(policy, temperature=1.0)
+    result = run(policy, temperature=1.0, memory_length=2)
     share = (result["valid"].sum() / result["generated"].sum()).item()
     assert abs(share - 0.1) < 3 * np.sqrt(0.1 * 0.9 / result["generated"].sum().item())
 

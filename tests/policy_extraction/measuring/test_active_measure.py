@@ -67,7 +67,6 @@ def test_the_order_of_the_words_is_a_matter_of_sign(strength):
     np.testing.assert_allclose(exchanged[relabelled_states(MemorySpace(2, 2), [1, 0])], slopes, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["random", "parity", "floors"])
 def test_without_a_rule_the_whole_table_is_asked(name):
     space = MemorySpace(2, 2)

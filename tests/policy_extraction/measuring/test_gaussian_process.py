@@ -184,7 +184,6 @@ def test_fitted_parameters_predict_better_than_the_prior():
     assert errors[0] < 0.7 * errors[1]
 
 
-@pytest.mark.slow
 def test_words_that_are_never_said_do_not_make_the_others_sure():
     """Seven of ten words have no chance in a memory that does not hold them, the others have random logits."""
     n_words, codes = 10, random_memories(80, 10, 2, seed=3)[1:]

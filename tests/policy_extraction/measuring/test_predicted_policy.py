@@ -88,8 +88,10 @@ def test_populations_are_those_of_simulate():
     np.testing.assert_allclose(ours.std(0), theirs.std(0), rtol=0.1, atol=1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("law", "n_words"), [(follow, 3), (parity, 4), (follow, 10)])
+@pytest.mark.parametrize(
+    ("law", "n_words"),
+    [(follow, 3), *(pytest.param(*slow, marks=pytest.mark.slow) for slow in ((parity, 4), (follow, 10)))],
+)
 def test_shares_are_inside_their_intervals(law, n_words):
     tolerance, game = (0.2, Game(8, 4, 2, 3)) if n_words == 3 else (0.1, Game(12, 8, 2, n_words))
     q = law(n_words)
@@ -130,7 +132,7 @@ def back_end():
 
 def test_the_policy_of_a_back_end(back_end):
     words = ("A", "B", "C")
-    policy = predicted_policy(back_end, words=words, memory_length=2, n_agents=8, rounds=6, temperature=1.0, budget=270)
+    policy = predicted_policy(back_end, words=words, memory_length=2, n_agents=8, rounds=3, temperature=1.0, budget=270)
     result = policy.result
     assert result.attrs["prompts_used"] == 6 * result.attrs["memories_asked"] == 6 * result.sizes["state"] <= 270
     assert result.attrs["reached"] == 0 and result["word_share_low"].isnull().all()  # no 59 tests
