@@ -48,17 +48,6 @@ def test_the_published_prompts_are_found_by_name():
         TEMPLATES["another"] = SHORT  # pyright: ignore
 
 
-def test_the_prompts_of_000_and_004_differ_in_one_sentence():
-    new, old = (
-        TEMPLATES[f"naming-game-{paper}/1"].prompt(("F", "J"), [("F", "J")], Payoffs()) for paper in ("004", "000")
-    )
-    observer = "You are an observer who answers questions about the game using a single value. "
-    player = "Answer saying which value Player 1 should pick. "
-    assert new.system.count(observer) == 1 and old.system.count(player) == 1
-    assert new.system.replace(observer, player) == old.system
-    assert (new.user, new.answer_prefix) == (old.user, old.answer_prefix)
-
-
 @pytest.mark.parametrize(
     ("name", "digest"),
     [("naming-game-004/1", "44b1d60f084016b2"), ("naming-game-000/1", "39052dfde0b447d1")],
