@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,7 +132,7 @@ def covariances(parameters: np.ndarray, codes: np.ndarray, others: np.ndarray, n
     other, columns = _patterns(others, n_words)
     for rows in _blocks(len(codes), MOST_ITEMS // n_words):
         one, where = _patterns(codes[rows], n_words)
-        shared, own = (sum(_parts(part, one, other)) for part in _both(parameters))
+        shared, own = (reduce(np.add, _parts(part, one, other)) for part in _both(parameters))
         found[rows] = _contrasts(shared, own, _memories(parameters, codes[rows], others), where, columns)
     return found
 
@@ -273,7 +273,7 @@ class Posterior:
         every = all_patterns(self.codes.shape[1])
         table = np.empty((len(every), self.n_words))
         for rows in _blocks(len(every), MOST_ITEMS):
-            shared, own = (sum(_parts(part, every[rows], every[used])) for part in _both(self.parameters))
+            shared, own = (reduce(np.add, _parts(part, every[rows], every[used])) for part in _both(self.parameters))
             table[rows] = shared @ by_pattern.sum(1, keepdims=True) + own @ by_pattern
         return Function(self.parameters, table, self.codes, weights)
 
@@ -343,8 +343,9 @@ def _summed(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, number: i
 def _memories(parameters: np.ndarray, codes: np.ndarray, others: np.ndarray) -> np.ndarray:
     """`bias`, `near` and `alone` between memories, shape (n, m)."""
     alike = alike_of(parameters)
-    differ = codes[:, None] != others
-    return alike.bias + alike.near * np.exp(-(differ @ rates_of(alike, codes.shape[1]))) + alike.alone * ~differ.any(-1)
+    differ = [one[:, None] != other for one, other in zip(codes.T, others.T, strict=True)]
+    away = sum(rate * each for rate, each in zip(rates_of(alike, len(differ)), differ, strict=True))
+    return alike.bias + alike.near * np.exp(-away) + alike.alone * ~np.logical_or.reduce(differ)
 
 
 def _memory_slopes(parameters: np.ndarray, codes: np.ndarray, G: np.ndarray) -> list[float]:
