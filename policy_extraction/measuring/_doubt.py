@@ -38,7 +38,7 @@ class Tails(NamedTuple):
     @property
     def half(self) -> float:
         """Half the width of the interval."""
-        return float(self.scale * student.ppf((1 + LEVEL) / 2, FREEDOM))
+        return float(self.scale * stdtrit(FREEDOM, (1 + LEVEL) / 2))
 
     def of(self, errors: np.ndarray) -> np.ndarray:
         """Errors with these tails in place of Gaussian ones, in standard deviations."""
@@ -65,7 +65,7 @@ class Doubt:
     @property
     def tails(self) -> Tails:
         """The most likely tails of these errors and a few as expected."""
-        before = SCALES[0] * student.ppf((np.arange(BEFORE) + 0.5) / BEFORE, FREEDOM)
+        before = SCALES[0] * stdtrit(FREEDOM, (np.arange(BEFORE) + 0.5) / BEFORE)
         every = np.concatenate([self.recent.ravel(), before])[:, None]
         likelihood = (student.logpdf(every / SCALES, FREEDOM) - np.log(SCALES)).sum(0)
         return Tails(float(SCALES[np.argmax(likelihood)]))
@@ -97,4 +97,4 @@ class Doubt:
 
     def half(self, spread: float | np.ndarray, draws: float) -> float | np.ndarray:
         """Half the interval of a quantity whose posterior has this standard deviation by so many draws."""
-        return student.ppf((1 + LEVEL) / 2, draws) * self.widening * spread
+        return stdtrit(draws, (1 + LEVEL) / 2) * self.widening * spread

@@ -19,11 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, helmert, solve_triangular
 from scipy.optimize import minimize
@@ -35,7 +33,7 @@ NOISE = 1e-6  # variance: a server's rounding; it keeps covariances regular
 MOST_FITTED = 256  # contrasts; more hardly change the parameters and take the third power of time
 MOST_STEPS = 40
 FARTHEST = 4.0  # parameters from their centre, in spreads of the prior
-MOST_ITEMS, LEAST_ITEMS = 2048, 128  # words of memories at once; programs are compiled for powers of four between
+MOST_ITEMS, FEW_ITEMS = 2048, 128  # words of memories at once, against all others and among themselves
 FREQUENCIES = 256  # of a random function of patterns; its covariance is exact on average over functions
 WAVES = 64  # the same, of memories
 
@@ -104,31 +102,38 @@ def fitted(codes: np.ndarray, y: np.ndarray, errors: np.ndarray, start: np.ndarr
 
 def loss(parameters: np.ndarray, codes: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple[float, np.ndarray]:
     """-log of the density of contrasts times prior, up to a constant, and its gradient."""
-    n_words = y.shape[1] + 1
+    n_words, Q = y.shape[1] + 1, basis(y.shape[1] + 1)
+    at, where = _patterns(codes, n_words)
+    shared, own = (np.stack(list(_parts(part, at, at))) for part in _both(parameters))
+    covariance = _contrasts(shared.sum(0), own.sum(0), _memories(parameters, codes, codes), where, where)
     try:
-        lower = cholesky(with_errors(covariances(parameters, codes, codes, n_words), errors), lower=True)
+        lower = cholesky(with_errors(covariance, errors), lower=True)
     except (LinAlgError, ValueError):  # not positive, or not finite
         return np.inf, np.zeros(len(parameters))
     solved = cho_solve((lower, True), y.ravel())
     away = (parameters - CENTRE) / SPREAD
     value = y.ravel() @ solved / 2 + np.log(np.diag(lower)).sum() + away @ away / 2
-    # With V = (K⁻¹ - K⁻¹y yᵀK⁻¹)/2 the derivative is Σ V∘dK.
-    V = (cho_solve((lower, True), np.eye(y.size)) - np.outer(solved, solved)) / 2
-    size, padded = len(codes), _padded(codes, n_words)
-    pulled = np.zeros((len(padded), y.shape[1]) * 2)
-    pulled[:size, :, :size] = V.reshape(*y.shape, *y.shape)
-    with jax.enable_x64(True):
-        gradient = _pull(parameters, padded, pulled, n_words)
-    return float(value), np.asarray(gradient) + away / SPREAD
+    # With V = (K⁻¹ - K⁻¹y yᵀK⁻¹)/2 the derivative is Σ V∘dK, for words in place of contrasts as well as for patterns.
+    V = ((cho_solve((lower, True), np.eye(y.size)) - np.outer(solved, solved)) / 2).reshape(*y.shape, *y.shape)
+    by_word = Q @ (V @ Q.T).reshape(len(y), y.shape[1], -1)
+    by_word = by_word.reshape(len(y), n_words, len(y), n_words)
+    same = np.einsum("nwmw->nwm", by_word)
+    gradient = [
+        *_part_slopes(parameters[:K], at, shared, _summed(by_word, where[:, :, None, None], where, len(at))),
+        *_part_slopes(parameters[K : 2 * K], at, own, _summed(same, where[:, :, None], where.T, len(at))),
+        *_memory_slopes(parameters, codes, same.sum(1)),
+    ]
+    return float(value), np.array(gradient) + away / SPREAD
 
 
 def covariances(parameters: np.ndarray, codes: np.ndarray, others: np.ndarray, n_words: int) -> np.ndarray:
     """Prior covariances (n, W-1, m, W-1) of contrasts of memories, rows of codes (n, H) and (m, H)."""
     found = np.empty((len(codes), n_words - 1, len(others), n_words - 1))
-    with jax.enable_x64(True):
-        for rows in _blocks(len(codes), n_words):
-            block = _covariances(parameters, _padded(codes[rows], n_words), _padded(others, n_words), n_words)
-            found[rows] = np.asarray(block)[: len(codes[rows]), :, : len(others)]
+    other, columns = _patterns(others, n_words)
+    for rows in _blocks(len(codes), MOST_ITEMS // n_words):
+        one, where = _patterns(codes[rows], n_words)
+        shared, own = (reduce(np.add, _parts(part, one, other)) for part in _both(parameters))
+        found[rows] = _contrasts(shared, own, _memories(parameters, codes[rows], others), where, columns)
     return found
 
 
@@ -146,18 +151,16 @@ class Function(NamedTuple):
     parameters: np.ndarray  # of the process
     table: np.ndarray  # logits (U, W) of the patterns of each word
     codes: np.ndarray  # memories (n, H)
-    weights: np.ndarray  # theirs in `near` and `alone`, (n, W)
+    weights: np.ndarray  # theirs in covariances of memories, (n, W)
     waves: Waves | None = None  # a random function of memories
     size: float = 1.0  # of the waves
 
     def __call__(self, codes: np.ndarray) -> np.ndarray:
         """Logits (n, W) in memories."""
         n_words = self.table.shape[1]
-        found, alike = self.table[pattern_numbers(codes, n_words), np.arange(n_words)], alike_of(self.parameters)
-        for rows in _blocks(len(codes), n_words):
-            differ = codes[rows, None] != self.codes
-            near = alike.near * np.exp(-(differ @ rates_of(alike, codes.shape[1])))
-            found[rows] += (near + alike.alone * ~differ.any(-1)) @ self.weights
+        found = self.table[pattern_numbers(codes, n_words), np.arange(n_words)]
+        for rows in _blocks(len(codes), MOST_ITEMS // n_words):
+            found[rows] += _memories(self.parameters, codes[rows], self.codes) @ self.weights
         return found if self.waves is None else found + self.size * self.waves(codes)
 
     def contrasts(self, codes: np.ndarray) -> np.ndarray:
@@ -234,9 +237,9 @@ class Posterior:
     def variances(self, codes: np.ndarray) -> np.ndarray:
         """Variances (m, W-1) of contrasts in memories; they are at least the noise."""
         found, parameters, n_words = np.empty((len(codes), self.y.shape[1])), self.parameters, self.n_words
-        for rows in _blocks(len(codes), n_words):
+        for rows in _blocks(len(codes), MOST_ITEMS // n_words):
             found[rows] = -(self.whitened(codes[rows]) ** 2).sum(0).reshape(found[rows].shape)
-        for rows in _blocks(len(codes), n_words, LEAST_ITEMS):
+        for rows in _blocks(len(codes), FEW_ITEMS // n_words):
             found[rows] += np.einsum("ncnc->nc", covariances(parameters, codes[rows], codes[rows], n_words))
         return np.maximum(found, NOISE)
 
@@ -267,15 +270,12 @@ class Posterior:
         used, where = np.unique(numbers, return_inverse=True)
         by_pattern = np.zeros((len(used), self.n_words))
         np.add.at(by_pattern, (where.reshape(numbers.shape), np.arange(self.n_words)), weights)
-        every, bias = all_patterns(self.codes.shape[1]), alike_of(self.parameters).bias
-        some, table = _padded(every[used], 1), np.empty((len(every), self.n_words))
-        with jax.enable_x64(True):
-            for rows in _blocks(len(every), 1):
-                shared, own = _both(self.parameters, _padded(every[rows], 1), some)
-                found = np.asarray(shared)[:, : len(used)] @ by_pattern.sum(1, keepdims=True)
-                found = found + np.asarray(own)[:, : len(used)] @ by_pattern
-                table[rows] = found[: len(table[rows])]
-        return Function(self.parameters, table + bias * weights.sum(0), self.codes, weights)
+        every = all_patterns(self.codes.shape[1])
+        table = np.empty((len(every), self.n_words))
+        for rows in _blocks(len(every), MOST_ITEMS):
+            shared, own = (reduce(np.add, _parts(part, every[rows], every[used])) for part in _both(self.parameters))
+            table[rows] = shared @ by_pattern.sum(1, keepdims=True) + own @ by_pattern
+        return Function(self.parameters, table, self.codes, weights)
 
     def _prior_draw(self, random: np.random.Generator) -> Function:
         """A random function of the prior.
@@ -284,8 +284,8 @@ class Posterior:
         """
         every, n_words, alike = all_patterns(self.codes.shape[1]), self.n_words, alike_of(self.parameters)
         table = np.sqrt(alike.bias) * random.standard_normal((1, n_words))
-        for part, number in ((self.parameters[:K], 1), (self.parameters[K : 2 * K], n_words)):
-            trend, lead, rough = (np.asarray(each) for each in _points(np, part, every))
+        for part, number in zip(_both(self.parameters), (1, n_words), strict=True):
+            trend, lead, rough = _points(part, every)
             sizes = np.sqrt(np.exp(part[:3]))
             table = table + sizes[0] * trend @ random.standard_normal((trend.shape[1], number))
             directions = (
@@ -307,71 +307,109 @@ class Posterior:
         return Function(self.parameters, table, self.codes[:0], np.zeros((0, n_words)), waves)
 
 
-def _blocks(number: int, n_words: int, items: int = MOST_ITEMS) -> Iterator[slice]:
-    rows = max(1, items // n_words)
-    return (slice(first, first + rows) for first in range(0, number, rows))
+def _blocks(number: int, size: int) -> Iterator[slice]:
+    size = max(1, size)
+    return (slice(first, first + size) for first in range(0, number, size))
 
 
-def _padded(rows: np.ndarray, n_words: int) -> np.ndarray:
-    """Rows of so many words with as many empty ones as make their number a size of compiled programs."""
-    least = max(1, LEAST_ITEMS // n_words)
-    size = least * 4 ** max(0, int(np.ceil(np.log2(len(rows) / least) / 2)))
-    return np.concatenate([rows, np.full((size - len(rows), *rows.shape[1:]), NONE)])
+def _both(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Parameters of `shared` and `own`."""
+    return parameters[:K], parameters[K : 2 * K]
 
 
-@partial(jax.jit, static_argnames="n_words")
-def _covariances(parameters: jax.Array, codes: jax.Array, others: jax.Array, n_words: int) -> jax.Array:
-    Q, words = jnp.asarray(basis(n_words)), jnp.arange(n_words)[:, None, None]
-    one, other = (
-        jnp.concatenate([x // n_words == words, x % n_words == words, jnp.broadcast_to(x >= 0, (n_words, *x.shape))], 2)
-        for x in (codes, others)
-    )
-    one, other = one & jnp.tile(codes >= 0, 3), other & jnp.tile(others >= 0, 3)
-    shape = (n_words, len(codes), n_words, len(others))
-    flat = (x.reshape(-1, x.shape[-1]).astype(float) for x in (one, other))
-    shared = _pattern(parameters[:K], *flat).reshape(shape)
-    own = jax.vmap(partial(_pattern, parameters[K : 2 * K]))(one.astype(float), other.astype(float))
-    alike = Alike(*jnp.exp(parameters[2 * K :]))
-    differ = codes[:, None] != others
-    near = jnp.exp(-(differ @ (alike.nu * jnp.exp(-alike.fading * jnp.arange(codes.shape[1])))))
-    memories = alike.bias + alike.near * near + alike.alone * ~differ.any(-1)
-    contrasts = jnp.einsum("wc,wnvm,vd->ncmd", Q, shared, Q) + jnp.einsum("wc,wnm,wd->ncmd", Q, own, Q)
-    return contrasts + jnp.einsum("nm,cd->ncmd", memories, jnp.eye(n_words - 1))
+def _patterns(codes: np.ndarray, n_words: int) -> tuple[np.ndarray, np.ndarray]:
+    """The patterns (U, 3H) in memories, each once, and their numbers (n, W) among these."""
+    numbers = pattern_numbers(codes, n_words)
+    used, where = np.unique(numbers, return_inverse=True)
+    return all_patterns(codes.shape[1])[used], where.reshape(numbers.shape)
 
 
-@partial(jax.jit, static_argnames="n_words")
-def _pull(parameters: jax.Array, codes: jax.Array, pulled: jax.Array, n_words: int) -> jax.Array:
-    return jax.grad(lambda p: (_covariances(p, codes, codes, n_words) * pulled).sum())(parameters)
+def _contrasts(
+    shared: np.ndarray, own: np.ndarray, memories: np.ndarray, rows: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
+    """Covariances (n, W-1, m, W-1), from those of patterns, numbered (n, W) and (m, W), and of memories (n, m)."""
+    (n, n_words), m = rows.shape, len(columns)
+    words = shared[rows[:, :, None, None], columns]
+    np.einsum("nwmw->nwm", words)[:] += own[rows[:, :, None], columns.T] + memories[:, None]
+    Q = basis(n_words)
+    return (Q.T @ words.reshape(n, n_words, -1)).reshape(n, n_words - 1, m, n_words) @ Q
 
 
-@jax.jit
-def _both(parameters: jax.Array, one: jax.Array, other: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return _pattern(parameters[:K], one, other), _pattern(parameters[K : 2 * K], one, other)
+def _summed(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, number: int) -> np.ndarray:
+    """Sums (U, U) of values over the pairs that have the same patterns."""
+    return np.bincount((rows * number + columns).ravel(), values.ravel(), number**2).reshape(number, number)
 
 
-def _pattern(part: jax.Array, one: jax.Array, other: jax.Array) -> jax.Array:
-    """`shared` or `own` between patterns (U, 3H) and (V, 3H)."""
-    (trend, lead, rough), (trends, leads, roughs) = (_points(jnp, part, x) for x in (one, other))
-    trend_size, smooth_size, rough_size = jnp.exp(part[:3])
-    smooth = jnp.exp(-_squares(lead, leads) / 2)
-    return trend_size * trend @ trends.T + smooth_size * smooth + rough_size * jnp.exp(-_squares(rough, roughs))
+def _memories(parameters: np.ndarray, codes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """`bias`, `near` and `alone` between memories, shape (n, m)."""
+    alike = alike_of(parameters)
+    differ = [one[:, None] != other for one, other in zip(codes.T, others.T, strict=True)]
+    away = sum(rate * each for rate, each in zip(rates_of(alike, len(differ)), differ, strict=True))
+    return alike.bias + alike.near * np.exp(-away) + alike.alone * ~np.logical_or.reduce(differ)
 
 
-def _squares(one: jax.Array, other: jax.Array) -> jax.Array:
+def _memory_slopes(parameters: np.ndarray, codes: np.ndarray, G: np.ndarray) -> list[float]:
+    """Derivatives of Σ G∘K by the parameters `Alike`, where K are the covariances of memories."""
+    alike, age = alike_of(parameters), np.arange(codes.shape[1])
+    differ, rates = codes[:, None] != codes, rates_of(alike, codes.shape[1])
+    near = G * alike.near * np.exp(-(differ @ rates))
+    by_rates = -np.einsum("nm,nmh->h", near, differ)
+    alone = alike.alone * G[~differ.any(-1)].sum()
+    return [alike.bias * G.sum(), near.sum(), alone, by_rates @ rates, -alike.fading * (age * rates) @ by_rates]
+
+
+def _parts(part: np.ndarray, one: np.ndarray, other: np.ndarray) -> Iterator[np.ndarray]:
+    """Three parts of `shared` or `own` between patterns (U, 3H) and (V, 3H)."""
+    (trend, lead, rough), (trends, leads, roughs) = (_points(part, x) for x in (one, other))
+    sizes = np.exp(part[:3])
+    yield sizes[0] * trend @ trends.T
+    yield sizes[1] * np.exp(-_squares(lead, leads) / 2)
+    yield sizes[2] * np.exp(-_squares(rough, roughs))
+
+
+def _squares(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return (one**2).sum(1)[:, None] + (other**2).sum(1) - 2 * one @ other.T
 
 
-def _points(xp: Any, part: Any, at: Any) -> tuple[Any, Any, Any]:
+def _points(part: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features of patterns (U, 3H), for `trend`, `smooth` and `rough`.
 
     |u - u'| = (u - u')² of numbers that are 0 or 1, so that the squared distance of roots of θ is that along the axes.
     """
     n, p = at.shape[1] // 3, Part(*part)
-    age = xp.arange(n)
-    weights, theta = xp.exp(-xp.exp(p.recency) * age), xp.exp(p.theta - xp.exp(p.forgetting) * age)
+    age = np.arange(n)
+    weights, theta = np.exp(-np.exp(p.recency) * age), np.exp(p.theta - np.exp(p.forgetting) * age)
     said, heard = at[:, :n] @ weights, at[:, n : 2 * n] @ weights
-    width, cos, sin = xp.exp(p.width), xp.cos(p.angle), xp.sin(p.angle)
-    main, other = (cos * said + sin * heard) / width, (cos * heard - sin * said) / (width * xp.exp(p.stretch))
-    lead = xp.stack([main, other, at[:, 2 * n :].sum(1) / xp.exp(p.lengths)], axis=1)
-    roots = xp.sqrt(xp.concatenate([theta, xp.exp(p.partner) * theta]))
-    return at[:, : 2 * n] * xp.tile(weights, 2), lead, at[:, : 2 * n] * roots
+    width, cos, sin = np.exp(p.width), np.cos(p.angle), np.sin(p.angle)
+    main, other = (cos * said + sin * heard) / width, (cos * heard - sin * said) / (width * np.exp(p.stretch))
+    lead = np.stack([main, other, at[:, 2 * n :].sum(1) / np.exp(p.lengths)], axis=1)
+    roots = np.sqrt(np.concatenate([theta, np.exp(p.partner) * theta]))
+    return at[:, : 2 * n] * np.tile(weights, 2), lead, at[:, : 2 * n] * roots
+
+
+def _part_slopes(part: np.ndarray, at: np.ndarray, parts: np.ndarray, G: np.ndarray) -> list[float]:
+    """Derivatives of Σ G∘K by the parameters `Part`, where K is the sum of the parts (3, U, U); G is symmetric."""
+    n, p = at.shape[1] // 3, Part(*part)
+    age = np.arange(n)
+    trend, lead, rough = _points(part, at)
+    parts = parts * G
+    # By the features: Σ G exp(-(x_i - x_j)²/2) has the derivatives 2(Gx - x ΣG), with its exponential in G.
+    by_trend = 2 * np.exp(p.trend) * G @ trend
+    by_lead, by_rough = (2 * (K @ x - K.sum(1)[:, None] * x) for K, x in ((parts[1], lead), (2 * parts[2], rough)))
+    width, stretch, cos, sin = np.exp(p.width), np.exp(p.stretch), np.cos(p.angle), np.sin(p.angle)
+    (main, other, length), (by_main, by_other, by_length) = lead.T, by_lead.T
+    said, heard = (cos * by_main - sin * by_other / stretch) / width, (sin * by_main + cos * by_other / stretch) / width
+    by_weights = (by_trend * at[:, : 2 * n]).sum(0).reshape(2, n).sum(0) + said @ at[:, :n] + heard @ at[:, n : 2 * n]
+    roots = (by_rough * rough).sum(0).reshape(2, n) / 2  # by the logarithms of θ
+    slopes = Part(
+        *parts.sum((1, 2)),
+        recency=-np.exp(p.recency) * (age * np.exp(-np.exp(p.recency) * age)) @ by_weights,
+        angle=stretch * by_main @ other - by_other @ main / stretch,
+        width=-by_main @ main - by_other @ other,
+        stretch=-by_other @ other,
+        lengths=-by_length @ length,
+        theta=roots.sum(),
+        partner=roots[1].sum(),
+        forgetting=-np.exp(p.forgetting) * (roots @ age).sum(),
+    )
+    return list(slopes)

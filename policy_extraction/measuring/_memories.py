@@ -8,6 +8,7 @@ other words are. Patterns are numbered as memories of two words, 4^H + … + 1 i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from policy_extraction.prompts._games import Memory
 NONE = -1
 
 
+@cache
 def all_patterns(memory_length: int) -> np.ndarray:
     """The patterns of memories of up to H interactions in the order of their numbers, 0 or 1, shape (U, 3H).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +53,7 @@ def probe(
     if kept is not None:
         backend.check([longest(prompts)], words)
         kept.prepare()
-    key = {"format": 1, "identity": backend.identity, "words": words, "prompts": list(map(asdict, prompts))}
+    key = {"format": 1, "identity": backend.identity, "words": words, "prompts": [vars(prompt) for prompt in prompts]}
     answers = (kept if kept and backend.identity else RecordCache(False)).answers(key)
     with tqdm(total=len(prompts), desc=backend.name, unit="prompt", disable=hidden(progress)) as bar:
         log_p, censored = answers.complete(

@@ -153,7 +153,8 @@ class _Handler(BaseHTTPRequestHandler):
             failure = seen.failures.pop(0) if seen.failures else seen.always
             number = len(seen.requests)
         try:
-            time.sleep(seen.delay)
+            if seen.delay:
+                time.sleep(seen.delay)
             patience = time.monotonic() + 10
             while seen.most_in_flight < seen.gather and time.monotonic() < patience:
                 time.sleep(0.005)

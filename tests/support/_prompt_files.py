@@ -1,12 +1,23 @@
-"""Files of prompts: the packaged ones with pieces exchanged."""
+"""Prompts: a short one for the naming game, and the packaged files with pieces exchanged."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import policy_extraction
+from policy_extraction.prompts import Template
 
 PACKAGED = Path(policy_extraction.__file__).parent / "prompts" / "templates"
+
+# Short, so that a prompt has some fifty tokens.
+SHORT = Template(
+    name="short",
+    system="[$options] $success $failure: ${history}$round, $score.",
+    user="say",
+    answer_prefix="'",
+    option="'$word'",
+    line="$round '$own' '$partner' $payoff",
+)
 
 
 def changed(packaged: Path, folder: Path, *changes: tuple[str, str]) -> Path:

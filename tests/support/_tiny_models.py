@@ -8,8 +8,6 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from policy_extraction.prompts import Template
-
 torch.set_num_threads(1)  # of several threads each tiny product waits for all, much so beside other processes
 
 LETTERS = "abcdehiknorsty'"
@@ -20,16 +18,6 @@ SIZES = {
     **{"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2},
     **{"max_position_embeddings": 2048, "bos_token_id": None, "eos_token_id": None, "pad_token_id": None},
 }
-
-# Short, so that a prompt has some fifty tokens.
-SHORT = Template(
-    name="short",
-    system="[$options] $success $failure: ${history}$round, $score.",
-    user="say",
-    answer_prefix="'",
-    option="'$word'",
-    line="$round '$own' '$partner' $payoff",
-)
 
 
 def letter_tokenizer(letters: str = string.printable, merges: list[tuple[str, str]] | None = None, chat: str = ""):

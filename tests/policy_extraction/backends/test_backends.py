@@ -53,7 +53,8 @@ class Case:
 def _local(name: str) -> Case:
     pytest.importorskip("torch", reason="language models need the extra llm")
     pytest.importorskip("transformers", reason="language models need the extra llm")
-    from _tiny_models import CHAT, SHORT, architecture, letter_tokenizer
+    from _prompt_files import SHORT
+    from _tiny_models import CHAT, architecture, letter_tokenizer
     from policy_extraction.backends.local._transformers import given
 
     tokenizer = letter_tokenizer(chat=CHAT)
@@ -158,12 +159,12 @@ def test_what_is_generated_has_the_probabilities_that_are_scored(case):
 
 
 def test_seeds_and_temperature_zero(case):
-    asked = case.prompts()[:2] * 8
+    asked = case.prompts()[:2] * 4
     first = case.backend.generate(asked, max_tokens=2, seed=3)
     assert case.backend.generate(asked, max_tokens=2, seed=3) == first
     assert case.backend.generate(asked, max_tokens=2, seed=4) != first
     greedy = case.backend.generate(asked, max_tokens=2, temperature=0)
-    assert greedy == greedy[:2] * 8
+    assert greedy == greedy[:2] * 4
     assert case.backend.generate([], max_tokens=2) == []
 
 

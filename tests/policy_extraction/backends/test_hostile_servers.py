@@ -145,8 +145,8 @@ def test_a_reply_in_drops_ends_with_the_time_for_it():
             handler.wfile.write(b" ")
             time.sleep(0.02)
 
-    with answering(drips) as (url, _), pytest.raises(InputError, match=r"no answer within 0\.5 s"):
-        backend(url, timeout=0.5).check([PROMPT], HIS_HER)
+    with answering(drips) as (url, _), pytest.raises(InputError, match=r"no answer within 0\.2 s"):
+        backend(url, timeout=0.2).check([PROMPT], HIS_HER)
 
 
 # --- secrets ---------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import itertools
 import random
 import time
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ pytest.importorskip("transformers", reason="language models need the extra llm")
 
 import torch
 
-from _tiny_models import CHAT, LETTERS, OTHER, PLAIN, SHORT, architecture, letter_tokenizer, random_model
+from _prompt_files import SHORT
+from _tiny_models import CHAT, LETTERS, OTHER, PLAIN, architecture, letter_tokenizer, random_model
 from meanfield import InputError
 from policy_extraction.backends.local import TransformersBackend, _attention, _passes, _transformers
 from policy_extraction.backends.local._batches import batch_scores, repeatable
@@ -34,9 +36,11 @@ from policy_extraction.prompts._games import Game
 ROUNDING = 2e-5
 
 
-def asked(words=("his", "her"), memory_length=2, tokenizer=None) -> list[Question]:
+@cache
+def asked(memory_length=2) -> list[Question]:
     """Questions about all memories in one order."""
-    backend = given(random_model(101), tokenizer or letter_tokenizer(chat=CHAT))
+    words = ("his", "her")
+    backend = given(random_model(101), letter_tokenizer(chat=CHAT))
     return backend._questions(Game(words, [words], memory_length, SHORT, Payoffs()).prompts(), words)
 
 
@@ -105,7 +109,7 @@ def test_tree_equals_one_prompt_a_pass(name):
     plain = one_by_one(model, what)
     assert plain.std(0).min() > 0.1, "a model that does not read its memory shows nothing"
     assert given(model, letter_tokenizer(chat=CHAT))._tree_is_exact(what)
-    for size in (16, 300, 100_000):
+    for size in (16, 100_000):
         np.testing.assert_allclose(tree_scores(model, what, Room(size, 1)), plain, atol=ROUNDING)
     with packed_linears(model):
         np.testing.assert_allclose(tree_scores(model, what, Room(300, 1)), plain, atol=ROUNDING)
@@ -153,10 +157,11 @@ def test_half_precision_agrees_within_its_rounding():
 
 def test_tree_equals_one_prompt_a_pass_whatever_continues_what():
     model = random_model(3)
-    for what in map(random_questions, range(5)):
+    for what in map(random_questions, range(3)):
         what = [question for question in what if len(question.answers) == len(what[0].answers)]
+        plain = one_by_one(model, what)
         for size in (1, 5, 1000):
-            np.testing.assert_allclose(tree_scores(model, what, Room(size, 0)), one_by_one(model, what), atol=ROUNDING)
+            np.testing.assert_allclose(tree_scores(model, what, Room(size, 0)), plain, atol=ROUNDING)
 
 
 @pytest.mark.parametrize("name", OTHER)
@@ -318,9 +323,7 @@ SPACED = LETTERS + " "
 # Text, words, merges of the tokenizer, and how the words are spelled.
 SPELLINGS = {
     "share a token": ("say'his'or'her'", ("his", "her"), [], ["h i s", "h e r"]),
-    "share two": ("say'his'or'her'", ("his", "hit"), [], ["h i s", "h i t"]),
     "one token": ("say'his'or'her'", ("a", "b"), [], ["a", "b"]),
-    "one and three": ("say'his'or'her'", ("a", "her"), [], ["a", "h e r"]),
     "one continues": ("say'his'or'her'", ("he", "her"), [], ["h e", "h e r"]),
     "a tree": ("say'his'or'her'", ("h", "he", "her", "hi"), [], ["h", "h e", "h e r", "h i"]),
     "a leading space": ("say a ", ("her", "hi", "ant"), [(" ", "h"), ("e", "r")], [" h er", " h i", "  a n t"]),

@@ -11,7 +11,8 @@ pytest.importorskip("transformers", reason="language models need the extra llm")
 import torch
 import transformers
 
-from _tiny_models import CHAT, SHORT, letter_tokenizer
+from _prompt_files import SHORT
+from _tiny_models import CHAT, letter_tokenizer
 from policy_extraction import extract
 
 HIS_HER = ("his", "her")

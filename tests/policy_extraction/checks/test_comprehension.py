@@ -10,8 +10,8 @@ import pytest
 
 import meanfield
 from _fake_backend import FakeBackend
+from _prompt_files import SHORT
 from _refusals import refused
-from _tiny_models import SHORT
 from policy_extraction.checks._comprehension import KINDS, comprehension, parse, questions_about
 from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.prompts._template import Prompt
@@ -54,23 +54,6 @@ def test_all_kinds_of_the_table_are_asked():
     assert [kind.category for kind in KINDS] == ["Rules"] * 3 + ["Time"] * 3 + ["State"] * 2
     asked = Counter(q.kind for q in questions_about([("his", "her")] * 5, WORDS, Payoffs()))
     assert asked == dict(zip([*rules, *time, *state], (2, 1, 8, 1, 10, 10, 4, 2), strict=True))
-
-
-def test_the_right_answers_of_one_memory():
-    memory = [("his", "her"), ("her", "her"), ("his", "his")]
-    answers = {q.text: q.answer for q in questions_about(memory, WORDS, Payoffs(10, -4))}
-    assert answers["What is the lowest payoff Player 1 can get in a single round?"] == -4
-    assert answers["What is the highest payoff Player 1 can get in a single round?"] == 10
-    assert answers["Which actions is Player 1 allowed to play?"] == {"his", "her"}
-    question = "Which is Player 2's payoff in a single round if Player 2 plays her and Player 1 plays his?"
-    assert answers[question] == -4
-    assert answers["Which is the current round of the game?"] == 4
-    assert answers["Which action did Player 2 play in round 1?"] == "her"
-    assert answers["Which action did Player 1 play in round 1?"] == "his"
-    assert answers["How many points did Player 2 collect in round 3?"] == 10
-    assert answers["How many times did Player 1 choose his?"] == 2
-    assert answers["How many times did Player 2 choose his?"] == 1
-    assert answers["What is Player 1's current total payoff?"] == 16
 
 
 @pytest.mark.parametrize("payoffs", [Payoffs(), Payoffs(-3, 7)])

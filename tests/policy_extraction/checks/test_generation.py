@@ -16,8 +16,8 @@ from scipy.stats import binom, binomtest, multinomial
 
 import meanfield
 from _fake_backend import FakeBackend
+from _prompt_files import SHORT
 from _refusals import refused
-from _tiny_models import SHORT
 from meanfield import InputError, MemorySpace, make_policy
 from policy_extraction.checks._exact_test import count_interval, exact_test
 from policy_extraction.checks._generation import generation_test
@@ -82,9 +82,9 @@ def test_three_words_have_the_exact_multinomial_test():
 
 
 def test_false_alarms_are_rarer_than_the_level_and_how_rare_is_exact():
-    n, q = 40, np.linspace(0.01, 0.99, 50)
+    n, q = 40, np.linspace(0.01, 0.99, 25)
     pairs = np.stack([q, 1 - q], -1)
-    chance = exact_test(np.tile([0, n], (50, 1)), pairs, 0.05).alarm_chance
+    chance = exact_test(np.tile([0, n], (25, 1)), pairs, 0.05).alarm_chance
     alarms = [[binomtest(k, n, p).pvalue < 0.05 for k in range(n + 1)] for p in q]
     expected = (binom.pmf(np.arange(n + 1), n, q[:, None]) * alarms).sum(-1)
     np.testing.assert_allclose(chance, expected, rtol=1e-9, atol=1e-14)
@@ -133,9 +133,6 @@ def test_tries_are_bounded_and_counted():
     assert backend.calls == 4 and backend.asked == 215
 
 
-# --- what a model of transformers writes ---------------------------------------------------------------------------
-
-
 # --- the test of a policy ------------------------------------------------------------------------------------------
 
 
@@ -158,7 +155,7 @@ def test_another_law_of_one_presentation_order_is_found_out(policy):
         law = spread_law(prompt)
         return {**law, "his": law["her"], "her": law["his"]} if prompt.system.startswith("['his'") else law
 
-    assert run(policy, first_option).attrs["agrees"] == 0
+    assert run(policy, first_option, memory_length=2).attrs["agrees"] == 0
 
 
 @pytest.mark.slow
@@ -177,7 +174,7 @@ def test_an_order_that_answers_seldom_weighs_as_much_as_the_other():
 
 
 def test_the_share_of_valid_answers_is_the_probability_of_the_words(policy):
-    result = run(policy, temperature=1.0)
+    result = run(policy, temperature=1.0, memory_length=2)
     share = (result["valid"].sum() / result["generated"].sum()).item()
     assert abs(share - 0.1) < 3 * np.sqrt(0.1 * 0.9 / result["generated"].sum().item())
 
@@ -214,12 +211,12 @@ def test_a_state_without_answers_is_left_out_and_counted(policy):
 
 
 def test_the_result_survives_a_file_and_is_reproducible(policy, tmp_path):
-    result = run(policy, memory_length=2)
+    result = run(policy, memory_length=1)
     assert result.attrs["kind"] == "generation_test"
     assert result["model"].item() == "fake" and result["word_label"].values.tolist() == ["his", "her"]
     assert meanfield.load(meanfield.save(result, tmp_path / "test.nc")).identical(result)
-    assert run(policy, memory_length=2).identical(result)
-    assert not run(policy, memory_length=2, seed=2)["count"].identical(result["count"])
+    assert run(policy, memory_length=1).identical(result)
+    assert not run(policy, memory_length=1, seed=2)["count"].identical(result["count"])
 
 
 @pytest.mark.parametrize(

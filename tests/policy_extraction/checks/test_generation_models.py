@@ -12,7 +12,8 @@ pytest.importorskip("transformers", reason="language models need the extra llm")
 
 import torch
 
-from _tiny_models import LETTERS, SHORT, letter_tokenizer, random_model
+from _prompt_files import SHORT
+from _tiny_models import LETTERS, letter_tokenizer, random_model
 from meanfield import InputError, MemorySpace
 from policy_extraction import SMOLLM2, extract, policy_from_record
 from policy_extraction.backends.local import TransformersBackend

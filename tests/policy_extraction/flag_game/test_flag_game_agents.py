@@ -67,22 +67,6 @@ def memory_in(user: str) -> list[str]:
 # Prompts
 
 
-def test_the_pairwise_prompt_is_the_published_one():
-    task = FLAG_GAME_002.message
-    assert task.system.splitlines()[1] == "You are one player in a flag identification game."
-    assert task.text(AB, 3, memory="[]", susceptibility=task.line(0.5)).splitlines() == [
-        "All players are identifying the same underlying flag.",
-        "You always see the same private crop.",
-        "Transcript memory shows messages you observed from previous interactions with other players.",
-        'Allowed countries: ["Austria", "Bahamas"]',
-        "Transcript memory (oldest -> newest):",
-        "[]",
-        "Balance your own crop and transcript memory.",
-        "Output JSON exactly:",
-        '{"country": "<one allowed country>", "reason": "<one sentence>"}',
-    ]
-
-
 @pytest.mark.parametrize("kind", TASKS)
 def test_the_bandwidth_sets_the_schema_and_nothing_else(kind):
     task = getattr(FLAG_GAME_002, kind)

@@ -21,7 +21,8 @@ pytest.importorskip("transformers", reason="language models need the extra llm")
 import torch
 
 import meanfield
-from _tiny_models import CHAT, LETTERS, SHORT, letter_tokenizer, random_model, tiny
+from _prompt_files import SHORT
+from _tiny_models import CHAT, LETTERS, letter_tokenizer, random_model, tiny
 from meanfield import InputError, MemorySpace, ModelError
 from policy_extraction import extract, policy_from_record
 from policy_extraction.backends import TableBackend

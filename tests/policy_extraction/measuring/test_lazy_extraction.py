@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import string
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,22 +15,16 @@ import pytest
 
 import meanfield
 import validation
+from _prompt_files import SHORT
 from _refusals import refused
 from meanfield import InputError, MemorySpace, StorageError
 from policy_extraction import check_policy, lazy_policy, policy_from_record, policy_warnings
 from policy_extraction.backends import Scores
 from policy_extraction.measuring._record import make_record
-from policy_extraction.prompts import Payoffs, Template, orders
+from policy_extraction.prompts import Payoffs, orders
 
 LETTERS = tuple(string.ascii_uppercase[:10])
-TEMPLATE = Template(
-    name="test/1",
-    system="[$options] $success $failure: ${history}$round, $score.",
-    user="say",
-    answer_prefix="'",
-    option="'$word'",
-    line="$round '$own' '$partner' $payoff",
-)
+TEMPLATE = replace(SHORT, name="test/1")
 
 
 class FakeModel:
@@ -197,7 +192,7 @@ def test_answers_are_kept_on_disk_whatever_the_sampling(tmp_path):
     [
         {"model": FakeModel(identity="fake:2")},
         {"words": LETTERS[::-1]},
-        {"template": Template(**{**vars(TEMPLATE), "user": "speak"})},
+        {"template": replace(SHORT, user="speak")},
         {"payoffs": Payoffs(1, 0)},
         {"orders": 20},
         {"seed": 1},
@@ -280,6 +275,3 @@ def test_what_is_no_memory_is_refused(memory):
     with pytest.raises(InputError, match="memory"):
         lazy(model)([(), memory])
     assert not model.asked
-
-
-# --- a real model --------------------------------------------------------------------------------------------------

@@ -63,7 +63,8 @@ def test_a_local_model_goes_on_from_an_interrupt_to_the_same_bytes(tmp_path, mon
     """Answers that wait for the next write are kept, too."""
     pytest.importorskip("torch", reason="language models need the extra llm")
     pytest.importorskip("transformers", reason="language models need the extra llm")
-    from _tiny_models import SHORT, tiny
+    from _prompt_files import SHORT
+    from _tiny_models import tiny
     from policy_extraction.backends.local import TransformersBackend, _transformers
 
     folder, records = str(tmp_path / "tiny"), tmp_path / "records"
@@ -243,7 +244,7 @@ def test_a_row_of_another_type_or_length_is_removed_and_told(column, tmp_path):
 
 
 def test_no_flipped_bit_changes_an_answer(tmp_path):
-    """One of each byte of the numbers, and fifty others."""
+    """One of each byte of the numbers, and twenty others."""
     path = tmp_path / "a.sqlite"
     log_p, censored = filled(path).get(ASKED, 2)
     whole = path.read_bytes()
@@ -251,7 +252,7 @@ def test_no_flipped_bit_changes_an_answer(tmp_path):
     places = [start + i for start in range(len(whole)) if whole[start:].startswith(number) for i in range(16)]
     assert len(places) == 3 * 16
     told = 0
-    for number, place in enumerate([*places, *np.random.default_rng(1).integers(0, len(whole), 50)]):
+    for number, place in enumerate([*places, *np.random.default_rng(1).integers(0, len(whole), 20)]):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << number % 8
         path.write_bytes(damaged)

@@ -14,7 +14,8 @@ pytest.importorskip("torch", reason="language models need the extra llm")
 pytest.importorskip("transformers", reason="language models need the extra llm")
 
 import meanfield
-from _tiny_models import SHORT, tiny
+from _prompt_files import SHORT
+from _tiny_models import tiny
 from meanfield import InputError
 from policy_extraction import extract
 from policy_extraction.measuring._variants import (

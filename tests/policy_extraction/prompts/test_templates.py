@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from _prompt_files import SHORT
 from _refusals import refused
-from _tiny_models import SHORT
 from meanfield import InputError
 from policy_extraction.prompts import NAMING_GAME, Payoffs, _template
 from policy_extraction.prompts._template import TEMPLATES, load_template
@@ -46,17 +46,6 @@ def test_the_published_prompts_are_found_by_name():
     assert TEMPLATES["naming-game-004/1"] is NAMING_GAME
     with pytest.raises(TypeError):
         TEMPLATES["another"] = SHORT  # pyright: ignore
-
-
-def test_the_prompts_of_000_and_004_differ_in_one_sentence():
-    new, old = (
-        TEMPLATES[f"naming-game-{paper}/1"].prompt(("F", "J"), [("F", "J")], Payoffs()) for paper in ("004", "000")
-    )
-    observer = "You are an observer who answers questions about the game using a single value. "
-    player = "Answer saying which value Player 1 should pick. "
-    assert new.system.count(observer) == 1 and old.system.count(player) == 1
-    assert new.system.replace(observer, player) == old.system
-    assert (new.user, new.answer_prefix) == (old.user, old.answer_prefix)
 
 
 @pytest.mark.parametrize(
