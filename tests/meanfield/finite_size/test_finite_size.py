@@ -252,7 +252,6 @@ def test_the_start_is_certain_and_the_share_that_of_the_rate_equation():
     np.testing.assert_allclose(result["word_share"], solved, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_corrections_keep_the_sum_over_words_and_follow_their_names():
     policy, new = random_policy(3, 3, 1), [2, 0, 1]
     ours, theirs = finite_size(policy, times=TIMES), finite_size(relabelled(policy, new), times=TIMES)

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import splu
 
 import meanfield
 from _exact_chains import ExactChain
-from meanfield import escape_path, lifetime
+from meanfield import InputError, escape_path, lifetime
 from meanfield._large_deviations.extinction import AbsorbingEnd, absorbing_end
 from meanfield._population.population_model import reaction_model
 from meanfield.toolbox import as_population
@@ -145,13 +145,8 @@ def time_of_words(policy, n_agents):
             False,
         ),
         (epidemic(3.0, forgets=2.5), "others relax little faster .* the prefactor does not hold", True),
-        (
-            meanfield.ReactionModel.from_rules({"S + I": "2 I", "2 I": "S + I"}, 1.0),  # of infected ones one is left
-            "agents in the states that would become empty never die out one by one",
-            False,
-        ),
     ],
-    ids=["slow immunity", "little faster", "recovery in pairs"],
+    ids=["slow immunity", "little faster"],
 )
 def test_ends_that_have_no_prefactor(model, reason, has_path):
     end = absorbing_end(model.game, np.eye(1, model.n_states)[0], np.ones(model.n_states, bool), model.classes)
@@ -178,3 +173,13 @@ def test_two_epidemics_that_are_alike_are_refused():
     model = meanfield.ReactionModel(states, caught, [[0, 1, 0, 1], [0, 0, 1, 1]], list(meet), None, alone, 4.0)
     found = lifetime(model, n_agents=[10])
     assert found["lifetime"].isnull().all() and "do not relax faster" in found["reason"].item()
+
+
+def test_agents_who_never_die_out_are_named():
+    """The infected only recover when they meet each other: the last one never does."""
+    model = meanfield.ReactionModel.from_rules({"S + I": "2 I", "2 I": "S + I"}, 1.0)
+    found = lifetime(model, n_agents=[10])
+    number = found["fixed_point"].values[0]
+    assert "never die out one by one" in found["reason"].item()
+    with pytest.raises(InputError, match="never die out"):
+        escape_path(model, fixed_point=number)
