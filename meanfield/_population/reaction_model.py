@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 
 from meanfield._population.changes import Changes, Rate
@@ -367,23 +367,22 @@ class ReactionModel:
 
     def _moves(self) -> Moves:
         """A field that is zero for every composition moves nobody."""
-        ways = [*zip(self.alpha, self.beta, self.first, strict=True)]
-        ways += [*zip(self.beta, self.alpha, self.second, strict=True)]
-        parts = []
-        for field, (own, partner, matrix) in enumerate(ways):
-            step = coo_array(matrix)
-            moving = (step.row != step.col) & (step.data * own[step.row] > 0) & partner.any()
-            source, target = step.row[moving], step.col[moving]
-            parts.append((source, target, np.full(len(source), field), step.data[moving] * own[source]))
+        own, matrices = np.concatenate([self.alpha, self.beta]), (*self.first, *self.second)
+        acting = np.concatenate([self.beta, self.alpha]).any(axis=1)
+        steps = csr_array(vstack(matrices)) if matrices else csr_array((0, self.n_states))
+        ways, source = np.divmod(np.repeat(np.arange(steps.shape[0]), np.diff(steps.indptr)), self.n_states)
+        rate = steps.data * own[ways, source]
+        moving = (source != steps.indices) & (rate > 0) & acting[ways]
+        parts = [(one[moving] for one in (source, steps.indices, ways, rate))]
         alone = coo_array(self.spontaneous)
-        parts.append((alone.row, alone.col, np.full(len(alone.row), len(ways)), alone.data))
+        parts.append((alone.row, alone.col, np.full(len(alone.row), len(own)), alone.data))
         changes = self.changes
-        parts.append((changes.source, changes.target, len(ways) + 1 + np.arange(len(changes)), np.ones(len(changes))))
+        parts.append((changes.source, changes.target, len(own) + 1 + np.arange(len(changes)), np.ones(len(changes))))
         source, target, field, rate = map(np.concatenate, zip(*parts, strict=True))
         fields = np.vstack(
             [self.encounter_rate * self.beta, self.encounter_rate * self.alpha, np.zeros((1, self.n_states))]
         )
-        offset = np.append(np.zeros(len(ways)), 1.0)
+        offset = np.append(np.zeros(len(own)), 1.0)
         return Moves(source.astype(np.int64), target.astype(np.int64), field, rate, fields, offset)
 
 
