@@ -368,9 +368,11 @@ class ReactionModel:
     def _moves(self) -> Moves:
         """A field that is zero for every composition moves nobody."""
         own, matrices = np.concatenate([self.alpha, self.beta]), (*self.first, *self.second)
-        acting = np.concatenate([self.beta, self.alpha]).any(axis=1)
+        acting = np.any(np.concatenate([self.beta, self.alpha]), axis=1)
         steps = csr_array(vstack(matrices)) if matrices else csr_array((0, self.n_states))
-        ways, source = np.divmod(np.repeat(np.arange(steps.shape[0]), np.diff(steps.indptr)), self.n_states)
+        ways, source = np.divmod(
+            np.repeat(np.arange(len(matrices) * self.n_states), np.diff(steps.indptr)), self.n_states
+        )
         rate = steps.data * own[ways, source]
         moving = (source != steps.indices) & (rate > 0) & acting[ways]
         parts = [(one[moving] for one in (source, steps.indices, ways, rate))]

@@ -19,7 +19,6 @@ from _metastable import follower
 from meanfield import InputError, MemorySpace, Population, core
 
 RULES = ["majority", "vote", "speaker"]
-ONE_RULE = [RULES[0], *(pytest.param(rule, marks=pytest.mark.slow) for rule in RULES[1:])]
 
 
 def policy_of(n_words, memory_length, seed):
@@ -218,7 +217,7 @@ def exact_moments(q, n_agents, firm, rule, n_rounds):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", ONE_RULE)
+@pytest.mark.parametrize("rule", RULES)
 def test_few_agents_are_spread_as_enumerated(rule):
     """N times the exact variance and shift of the mean, from N = 4, 8 and 12 to none of 1/N by a parabola."""
     policy = meanfield.make_policy(np.array([0.6, 0.9, 0.5, 0.4, 0.15]), ["A", "B"])
