@@ -67,7 +67,9 @@ class Changes:
 
     def checked(self, x: Float[np.ndarray, "batch states"]) -> Float[np.ndarray, "batch rates"]:
         """The rates at compositions; InputError where one is not a finite number of at least 0."""
-        values = self.values(x)
+        return self._checked(x, self.values(x))
+
+    def _checked(self, x: np.ndarray, values: np.ndarray) -> np.ndarray:
         least = -ROUNDING * np.abs(values).max(where=np.isfinite(values), initial=0.0)
         wrong = ~(np.isfinite(values) & (values >= least))
         if wrong.any():
@@ -93,13 +95,14 @@ class Changes:
         if key not in self._acting:
             on = self._trials * face
             on = np.where(on.any(1, keepdims=True), on, face)  # for corners that are not on the face, its centre
-            self._acting[key] = np.any(self.values(on / on.sum(1, keepdims=True)) > 0, axis=0)
+            values, _ = rates_at(self.rates, on / on.sum(1, keepdims=True))  # a program that `_peak` has compiled
+            self._acting[key] = np.any(values > 0, axis=0)
         return self._acting[key]
 
     def _peak(self) -> Float[np.ndarray, " rates"]:
-        values = self.checked(self._trials)
-        inside = self._trials[-TRIALS:]  # a slope may be infinite on the border
-        slopes = np.abs(rates_at(self.rates, inside)[1]).max(2) * inside[:, self.source]
+        values, slopes = rates_at(self.rates, self._trials)
+        values, inside = self._checked(self._trials, values), self._trials[-TRIALS:]
+        slopes = np.abs(slopes[-TRIALS:]).max(2) * inside[:, self.source]  # a slope may be infinite on the border
         return np.maximum(values.max(0), slopes.max(0, where=np.isfinite(slopes), initial=0.0))
 
 

@@ -63,14 +63,13 @@ def stochastic_matrices(name: str, matrices: Any, n_channels: int, names: tuple[
         raise InputError(f"{name} = {matrices!r}: expected {n_channels} matrices, one for each channel") from None
     if len(each) != n_channels:
         raise InputError(f"{name} has {len(each)} matrices: expected {n_channels}, one for each channel")
-    return tuple(_stochastic(f"{name}[{m}]", matrix, names) for m, matrix in enumerate(each))
+    stays = csr_array(eye_array(len(names)))
+    return tuple(stays if one is None else _stochastic(f"{name}[{m}]", one, names) for m, one in enumerate(each))
 
 
 def _stochastic(name: str, matrix: Any, names: tuple[str, ...]) -> csr_array:
-    if matrix is None:
-        return csr_array(eye_array(len(names)))
     checked = _nonnegative(name, matrix, names)
-    sums = checked.sum(axis=1)
+    sums = checked @ np.ones(len(names))
     worst = int(np.abs(sums - 1).argmax())
     if abs(sums[worst] - 1) > ROUNDING:
         raise InputError(f"{name}: the row of {names[worst]!r} sums to {sums[worst]}, expected 1")
@@ -97,8 +96,8 @@ def _nonnegative(name: str, matrix: Any, names: tuple[str, ...]) -> csr_array:
     if checked.shape != (len(names), len(names)):
         raise InputError(f"{name} has shape {checked.shape}: expected {(len(names), len(names))}")
     checked.sum_duplicates()
-    if not (np.isfinite(checked.data).all() and (checked.data >= 0).all()):
-        bad = checked.data[~(np.isfinite(checked.data) & (checked.data >= 0))][0]
-        raise InputError(f"{name} has the entry {bad}: expected finite entries of at least 0")
+    bad = checked.data[~((checked.data >= 0) & (checked.data < np.inf))]
+    if bad.size:
+        raise InputError(f"{name} has the entry {bad[0]}: expected finite entries of at least 0")
     checked.eliminate_zeros()
     return checked

@@ -14,11 +14,12 @@ be functions of the composition, which are fields as well.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 
 from meanfield._population.changes import Changes, Rate
@@ -215,7 +216,7 @@ class ReactionModel:
         """C, the number of conserved classes."""
         return int(self.classes.max()) + 1
 
-    @property
+    @cached_property
     def fastest(self) -> float:
         """A positive bound on the rate at which an agent changes its state, per unit of time.
 
@@ -261,8 +262,9 @@ class ReactionModel:
         """G(y) with dx/dt = G(y) x, dense, for an agent whose partners have the composition x. Columns sum to 0."""
         x, moves = self._composition(x), self.moves
         rate = moves.rate * self._fields(x)[moves.field]
-        G = _summed(moves.target, moves.source, rate, (self.n_states, self.n_states))
-        return G - np.diag(G.sum(axis=0))
+        G = _summed(self._places[0], rate, (self.n_states, self.n_states))
+        np.fill_diagonal(G, -G.sum(axis=0))
+        return G
 
     def jacobian(self, x: Any) -> Float[np.ndarray, "states states"]:
         """The derivative of `drift` at x, dense: G(y) + (∂G/∂y x) ∂y/∂x. Columns sum to 0 in each class."""
@@ -272,11 +274,9 @@ class ReactionModel:
     def through_partners(self, x: Any, z: Any) -> Float[np.ndarray, "states states"]:
         """The derivative of G(y) z in x, for agents of the composition z whose partners have the composition x."""
         x, z, moves = self._composition(x), self._composition(z), self.moves
-        slopes = np.vstack([moves.fields, self.changes.slopes(x)])
+        slopes = np.vstack([moves.fields, self.changes.slopes(x)]) if len(self.changes) else moves.fields
         flux = moves.rate * z[moves.source]
-        shape = (self.n_states, len(slopes))
-        gained, lost = (_summed(to, moves.field, flux, shape) for to in (moves.target, moves.source))
-        return (gained - lost) @ slopes
+        return _summed(self._places[1], np.append(flux, -flux), (self.n_states, len(slopes))) @ slopes
 
     def acting(self, face: Bool[np.ndarray, " states"]) -> Bool[np.ndarray, " fields"]:
         """Whether each field is positive at some composition of the states of a face."""
@@ -285,7 +285,15 @@ class ReactionModel:
         return np.append(constant, self.changes.acting(face))
 
     def _fields(self, x: np.ndarray) -> Float[np.ndarray, " fields"]:
-        return np.append(self.moves.fields @ x + self.moves.offset, self.changes.values(x[None])[0])
+        fields = self.moves.fields @ x + self.moves.offset
+        return np.append(fields, self.changes.values(x[None])[0]) if len(self.changes) else fields
+
+    @cached_property
+    def _places(self) -> tuple[Int[np.ndarray, " moves"], Int[np.ndarray, " ends"]]:
+        """Where each move counts in G, and where its target and its source count in ∂(Gz)/∂y."""
+        moves, n_fields = self.moves, len(self.moves.offset) + len(self.changes)
+        ends = np.append(moves.target, moves.source) * n_fields + np.tile(moves.field, 2)
+        return moves.target * self.n_states + moves.source, ends
 
     def tensor(self) -> Float[np.ndarray, "states states states states"]:
         """P[i, j, i', j'], the probability that an encounter of initiator i and responder j leaves them in i' and j'.
@@ -347,9 +355,11 @@ class ReactionModel:
 
     def _gained(self, to: np.ndarray, flux: np.ndarray) -> np.ndarray:
         # bincount of nothing is of integers
-        return np.bincount(to, weights=flux, minlength=self.n_states).astype(np.float64)
+        return np.bincount(to, weights=flux, minlength=self.n_states).astype(np.float64, copy=False)
 
     def _composition(self, x: Any) -> np.ndarray:
+        if type(x) is np.ndarray and x.dtype == np.float64 and x.shape == (self.n_states,):
+            return x  # at once: solvers ask thousands of times
         x = values_in_order(x, {"state": self.names}, "x")
         if x.shape != (self.n_states,):
             raise InputError(f"x has shape {x.shape}: expected ({self.n_states},), one number for each state")
@@ -357,27 +367,28 @@ class ReactionModel:
 
     def _moves(self) -> Moves:
         """A field that is zero for every composition moves nobody."""
-        ways = [*zip(self.alpha, self.beta, self.first, strict=True)]
-        ways += [*zip(self.beta, self.alpha, self.second, strict=True)]
-        parts = []
-        for field, (own, partner, matrix) in enumerate(ways):
-            step = coo_array(matrix)
-            moving = (step.row != step.col) & (step.data * own[step.row] > 0) & partner.any()
-            source, target = step.row[moving], step.col[moving]
-            parts.append((source, target, np.full(len(source), field), step.data[moving] * own[source]))
+        own, matrices = np.concatenate([self.alpha, self.beta]), (*self.first, *self.second)
+        acting = np.any(np.concatenate([self.beta, self.alpha]), axis=1)
+        steps = csr_array(vstack(matrices)) if matrices else csr_array((0, self.n_states))
+        ways, source = np.divmod(
+            np.repeat(np.arange(len(matrices) * self.n_states), np.diff(steps.indptr)), self.n_states
+        )
+        rate = steps.data * own[ways, source]
+        moving = (source != steps.indices) & (rate > 0) & acting[ways]
+        parts = [(one[moving] for one in (source, steps.indices, ways, rate))]
         alone = coo_array(self.spontaneous)
-        parts.append((alone.row, alone.col, np.full(len(alone.row), len(ways)), alone.data))
+        parts.append((alone.row, alone.col, np.full(len(alone.row), len(own)), alone.data))
         changes = self.changes
-        parts.append((changes.source, changes.target, len(ways) + 1 + np.arange(len(changes)), np.ones(len(changes))))
+        parts.append((changes.source, changes.target, len(own) + 1 + np.arange(len(changes)), np.ones(len(changes))))
         source, target, field, rate = map(np.concatenate, zip(*parts, strict=True))
         fields = np.vstack(
             [self.encounter_rate * self.beta, self.encounter_rate * self.alpha, np.zeros((1, self.n_states))]
         )
-        offset = np.append(np.zeros(len(ways)), 1.0)
+        offset = np.append(np.zeros(len(own)), 1.0)
         return Moves(source.astype(np.int64), target.astype(np.int64), field, rate, fields, offset)
 
 
-def _summed(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """A dense matrix with these values, added where several are in one place."""
-    flat = np.bincount(rows * shape[1] + columns, weights=values, minlength=shape[0] * shape[1])
-    return flat.astype(np.float64).reshape(shape)  # bincount of nothing is of integers
+def _summed(places: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """A dense matrix with the values in these places, counted along rows, added where several are in one."""
+    flat = np.bincount(places, weights=values, minlength=shape[0] * shape[1])
+    return flat.astype(np.float64, copy=False).reshape(shape)  # bincount of nothing is of integers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import lru_cache
 from itertools import permutations
 from typing import Any
 
@@ -74,6 +75,7 @@ def _rates(rates: Any, pairs: list) -> tuple[list[Any], list[str]]:
     return values, complaints
 
 
+@lru_cache(1024)
 def _agents(side: str) -> tuple[str, ...]:
     """The agents of 'S + I' or '2 I', in order; none where the text is wrong."""
     terms = [TERM.fullmatch(term) for term in side.split("+")]
@@ -97,21 +99,24 @@ def _channels(names: tuple[str, ...], sides: list, rates: list[Any]) -> dict[str
         total[i, j] += rate
     fastest = float(total.max()) or 1.0
     unit = np.eye(size)
-
-    def move(source: int, target: int) -> csr_array | None:
-        return None if source == target else csr_array(unit + np.outer(unit[source], unit[target] - unit[source]))
-
     sources, targets, rates = ([move[k] for move in alone] for k in range(3))
     return {
         "states": names,
         "alpha": np.array([unit[i] for (i, _), _, _ in both]).reshape(-1, size),
         "beta": np.array([unit[j] * min(rate / fastest, 1.0) for (_, j), _, rate in both]).reshape(-1, size),
-        "first": [move(i, k) for (i, _), (k, _), _ in both],
-        "second": [move(j, m) for (_, j), (_, m), _ in both],
+        "first": [_move(size, i, k) for (i, _), (k, _), _ in both],
+        "second": [_move(size, j, m) for (_, j), (_, m), _ in both],
         "spontaneous": csr_array(coo_array((rates, (sources, targets)), (size, size))),
         "encounter_rate": fastest,
         "changes": [(names[i], names[k], rate) for i, k, rate in single if callable(rate)],
     }
+
+
+@lru_cache(1024)  # models along a parameter have the same rules
+def _move(size: int, source: int, target: int) -> csr_array | None:
+    to = np.arange(size)
+    to[source] = target
+    return None if source == target else csr_array((np.ones(size), to, np.arange(size + 1)), (size, size))
 
 
 def _in_place(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,11 +6,12 @@ The support of a fixed point is closed: agents in it stay there as long as all t
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.optimize import least_squares
+from scipy.optimize import leastsq
 
 from meanfield._population.reaction_model import ReactionModel
 
@@ -113,25 +114,27 @@ def polish(
         filled[face] = values
         return filled
 
-    def later(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    @lru_cache(maxsize=1)  # MINPACK asks for the residual and then for its derivative
+    def later(root: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        x = np.frombuffer(root) ** 2
         implicit = one - h * model.generator(whole(x))[on]
-        return np.linalg.solve(implicit, x), implicit
+        return x, np.linalg.solve(implicit, x), implicit
 
     def missed(root: np.ndarray) -> np.ndarray:
         try:
-            z, _ = later(root**2)
+            x, z, _ = later(root.tobytes())
         except np.linalg.LinAlgError:  # far from all compositions, where rates may be negative: a step not to take
-            z = np.full(len(root), FAR)
-        return np.append(z - root**2, belongs @ root**2 - masses)
+            x, z = root**2, np.full(len(root), FAR)
+        return np.append(z - x, belongs @ x - masses)
 
     def derivative(root: np.ndarray) -> np.ndarray:
-        z, implicit = later(root**2)
-        through_partners = model.through_partners(whole(root**2), whole(z))[on]
+        x, z, implicit = later(root.tobytes())
+        through_partners = model.through_partners(whole(x), whole(z))[on]
         return np.vstack([np.linalg.solve(implicit, one + h * through_partners) - one, belongs]) * 2 * root
 
-    start = np.sqrt(np.abs(later(x[face])[0]))  # which is positive
-    options = {"method": "lm", "xtol": EPS, "ftol": EPS, "gtol": EPS, "max_nfev": MAX_STEPS}
-    for root in (least_squares(missed, start, derivative, **options).x, start):
+    start = np.sqrt(np.abs(later(np.sqrt(x[face]).tobytes())[1]))  # which is positive
+    options = {"xtol": EPS, "ftol": EPS, "gtol": EPS, "maxfev": MAX_STEPS, "diag": one.diagonal(), "full_output": True}
+    for root in (leastsq(missed, start, Dfun=derivative, **options)[0], start):
         x, left = _refined(model, masses, whole(root**2))
         if left <= MAX_RESIDUAL:
             return x

@@ -20,6 +20,7 @@ from meanfield._reactions.roots import MAX_RESIDUAL, ClosedFaces, on_face, polis
 SAME = 1e-6  # fixed points whose compositions differ by less are one
 MARGINAL_SAME = 1e-3  # marginal ones; where the drift has a cubic zero its size tells little of the distance
 TRAJECTORY_LENGTH = 1e10  # in units of the fastest rate
+STILL = SAME / TRAJECTORY_LENGTH  # speed at which a state is left as it is
 MOST_STEPS = 1000  # until a solution is given up, which may oscillate
 RANDOM_TRAJECTORIES = 15  # of the random starts those from which solutions are followed
 MAX_PAIRS = 64  # of fixed points between which others are looked for
@@ -146,11 +147,17 @@ def linearised(model: ReactionModel, mass: np.ndarray, x: np.ndarray) -> tuple[R
 def _rests(model: ReactionModel, mass: np.ndarray, face: np.ndarray, starts: list[np.ndarray]) -> Iterator[np.ndarray]:
     """Where solutions come to rest, or are given up."""
     rate, slope = (lambda _, x, f=f: f(x) / model.fastest for f in (model.drift, model.jacobian))
+
+    def rests(x: np.ndarray) -> bool:
+        gained, lost = model.fluxes(x)
+        return bool((np.abs(gained - lost) <= np.maximum(MAX_RESIDUAL * (gained + lost), STILL * model.fastest)).all())
+
     for start in starts:
         solver = BDF(rate, 0.0, start, TRAJECTORY_LENGTH, jac=slope, rtol=1e-5, atol=1e-11, first_step=0.1)
         for _ in range(MOST_STEPS):
-            if solver.status == "running":
-                solver.step()
+            if solver.status != "running" or rests(solver.y):  # from there on the solver would follow rounding
+                break
+            solver.step()
         # The solver leaves less than its tolerance in states that have emptied; small classes have small fractions.
         yield on_face(model, mass, face, np.where(solver.y > SAME * mass[model.classes], solver.y, 0.0))
 

@@ -335,19 +335,6 @@ def test_critical_masses_of_gpt_4o(published, every):
         assert 0.05 < critical["critical_mass"].item() < 0.25
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("unchecked_types")
-def test_beyond_the_critical_mass_of_a_published_pair_the_old_state_is_gone(published):
-    policy = published.sel(model="gpt-4o", pair="African/White")
-    critical = meanfield.critical_mass(policy, word="African")["critical_mass"].item()
-
-    def old_state_is_there(c):
-        return meanfield.fixed_points(Population(policy, committed={"African": c})).sizes["fixed_point"] > 1
-
-    there = [old_state_is_there(c) for c in (0.05, critical - 1e-5, critical + 1e-5, 0.25)]
-    assert there == [True, True, False, False]
-
-
 # Refusals and labels
 
 

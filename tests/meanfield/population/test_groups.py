@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.sparse import csr_array
 
 import meanfield
@@ -18,7 +19,6 @@ from _metastable import follower
 from meanfield import InputError, MemorySpace, Population, core
 
 RULES = ["majority", "vote", "speaker"]
-ONE_RULE = [RULES[0], *(pytest.param(rule, marks=pytest.mark.slow) for rule in RULES[1:])]
 
 
 def policy_of(n_words, memory_length, seed):
@@ -88,11 +88,7 @@ def game_of(population):
     return core.WordGame(*population.arrays[:3], groups=core.Hearing(*population.arrays[3:]))
 
 
-GROUPS = [
-    (4, "majority"),
-    pytest.param(5, "speaker", marks=pytest.mark.slow),
-    pytest.param({2: 0.3, 3: 0.3, 6: 0.4}, "vote", marks=pytest.mark.slow),
-]
+GROUPS = [(4, "majority"), (5, "speaker"), ({2: 0.3, 3: 0.3, 6: 0.4}, "vote")]
 
 
 @pytest.mark.slow
@@ -125,6 +121,7 @@ def test_fixed_points_are_where_the_rate_equation_ends(group, hears):
         assert np.abs(pairs["eigenvalue"][0] - points["eigenvalue"][0]) > 1e-3, "the control"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("group", "hears"), GROUPS)
 def test_critical_masses_are_folds_of_the_core_and_of_the_diagram(group, hears):
     policy = follower(0.02)
@@ -147,6 +144,11 @@ def test_agents_who_copy_what_three_vote_have_a_closed_form():
     assert meanfield.critical_mass(three, word="A")["critical_mass"] == pytest.approx(3 - 2 * np.sqrt(2), abs=1e-12)
     four = Population(policy, group=4)
     assert meanfield.critical_mass(four, word="A")["critical_mass"] == pytest.approx(1 / 9, abs=1e-12)
+    diagram = meanfield.bifurcation(four, word="A")
+    assert diagram["parameter"].values[diagram["fold"].values] == pytest.approx([1 / 9], abs=1e-12)
+    table, points = meanfield.stability_table(four), meanfield.fixed_points(four)
+    rows = table["row"].values == "fixed_point"
+    np.testing.assert_allclose(table["eigenvalue"].values[rows], points["eigenvalue"].values, rtol=1e-9)
     many = Population(policy, group=64, hears="vote")  # products of so many voices underflow
     assert meanfield.fixed_points(many)["word_share"].sel(word="A").values == pytest.approx([1, 0.5, 0], abs=1e-9)
 
@@ -215,7 +217,7 @@ def exact_moments(q, n_agents, firm, rule, n_rounds):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", ONE_RULE)
+@pytest.mark.parametrize("rule", RULES)
 def test_few_agents_are_spread_as_enumerated(rule):
     """N times the exact variance and shift of the mean, from N = 4, 8 and 12 to none of 1/N by a parabola."""
     policy = meanfield.make_policy(np.array([0.6, 0.9, 0.5, 0.4, 0.15]), ["A", "B"])
@@ -241,11 +243,10 @@ def test_too_few_agents_are_no_group():
     assert validation.simulate(population, n_agents=2, runs=1, seed=1, **options).sizes["agent_kind"] == 2
 
 
-def test_the_core_refuses_what_holds_for_pairs():
-    policy = follower(0.02)
-    path = meanfield.escape_path(policy, fixed_point=0)
+def test_the_core_refuses_what_holds_for_pairs(unchecked_types):
+    path = xr.Dataset(attrs={"option_fixed_point": 0})
     with jax.enable_x64(True):
-        q = jnp.asarray(policy["q"].values)
+        q = jnp.asarray(follower(0.02)["q"].values)
         game = core.WordGame(q, groups=core.Hearing.of(3, 2, "vote"))
         for function, arguments in ((core.log_lifetime, (path, 50.0)), (core.reaction_tensor, ())):
             with pytest.raises(ValueError, match="game has groups: expected pairs"):

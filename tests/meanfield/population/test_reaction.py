@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import meanfield
-from _policies import drift, random_composition, random_policy, relabelled, relabelled_states
+from _policies import drift, random_composition, random_policy
 from meanfield import core
 from meanfield.toolbox import space_of
 
@@ -49,22 +49,6 @@ def test_drift_conserves_agents_also_off_the_simplex_and_never_leads_out_of_it(s
     assert abs(drift(x, policy["q"].values).sum()) < 1e-13 * total
     x[::2] = 0
     assert (drift(x / x.sum(), policy["q"].values)[x == 0] >= 0).all()
-
-
-@given(seeds, st.sampled_from([(2, 2, (1, 0)), (3, 1, (1, 2, 0)), (3, 2, (2, 0, 1))]))
-@settings(max_examples=15, deadline=None)
-def test_relabelling_the_words_permutes_the_drift(seed, size):
-    n_words, length, order = size
-    policy = random_policy(seed, n_words, length)
-    space = space_of(policy)
-    states = relabelled_states(space, list(order))
-    x = random_composition(seed, space.n_states)
-    permuted = np.empty_like(x)
-    permuted[states] = x
-    expected = np.empty_like(x)
-    expected[states] = drift(x, policy["q"].values)
-    other = relabelled(policy, list(order))
-    np.testing.assert_allclose(drift(permuted, other["q"].values), expected, atol=1e-15)
 
 
 def test_first_interactions_of_paper_000():

@@ -237,7 +237,7 @@ def test_endemic_state_has_its_closed_form():
 
 
 def test_epidemic_threshold_is_marginal_but_no_continuum():
-    points = meanfield.fixed_points(sis(transmission=0.5, recovery=2.0, encounter_rate=2.0), starts=16)
+    points = meanfield.fixed_points(sis(transmission=0.5, recovery=2.0, encounter_rate=2.0), starts=4)
     assert points["stability"].values.tolist() == ["marginal"]
     assert points["zero_modes"].item() == 1
     assert not points["continuum"].item()
@@ -266,7 +266,7 @@ def test_rock_paper_scissors_turns_about_its_centre():
     """Zero-sum replicator equation: the centre has ±iε·gain/√3, the vertices ±ε·gain, and there is nothing else."""
     gain = 0.6
     model = ReactionModel.from_rules({"R + S": "2 R", "S + P": "2 S", "P + R": "2 P"}, gain)
-    points = meanfield.fixed_points(model, starts=4)
+    points = meanfield.fixed_points(model, starts=1)
     centre = points.isel(fixed_point=np.abs(points["composition"] - 1 / 3).max("state").values.argmin())
     np.testing.assert_allclose(centre["composition"], 1 / 3, atol=1e-12)
     assert centre["eigenvalue"].item() == pytest.approx(0, abs=1e-12)

@@ -94,7 +94,8 @@ def test_the_mean_of_agents_who_count_themselves():
     assert more["composition_variance"].item() == pytest.approx(0, abs=1e-10)
 
 
-@pytest.mark.parametrize("order", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [1, 2])
 def test_finite_size_converges_to_the_exact_chain(order):
     """Errors fall like N^-(order + 1); the drift has derivatives of all orders."""
     beta, start, time = 0.8, 0.75, 2.0
