@@ -278,12 +278,6 @@ class ReactionModel:
         flux = moves.rate * z[moves.source]
         return _summed(self._places[1], np.append(flux, -flux), (self.n_states, len(slopes))) @ slopes
 
-    def acting(self, face: Bool[np.ndarray, " states"]) -> Bool[np.ndarray, " fields"]:
-        """Whether each field is positive at some composition of the states of a face."""
-        moves = self.moves
-        constant = (moves.fields[:, face] > 0).any(axis=1) | (moves.offset > 0)
-        return np.append(constant, self.changes.acting(face))
-
     def _fields(self, x: np.ndarray) -> Float[np.ndarray, " fields"]:
         fields = self.moves.fields @ x + self.moves.offset
         return np.append(fields, self.changes.values(x[None])[0]) if len(self.changes) else fields

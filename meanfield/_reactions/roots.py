@@ -39,7 +39,7 @@ def closed_face(model: ReactionModel, support: Bool[np.ndarray, " states"]) -> B
     """The smallest set of states that holds `support` and is not left when everybody is in it."""
     moves, face = model.moves, support.copy()
     while True:
-        reached = moves.target[model.acting(face)[moves.field] & face[moves.source]]
+        reached = moves.target[_acting(model, face)[moves.field] & face[moves.source]]
         if face[reached].all():
             return face
         face[reached] = True
@@ -76,7 +76,7 @@ def only_support(model: ReactionModel, found: ClosedFaces) -> Bool[np.ndarray, "
     whole, least = found.faces[0], np.logical_and.reduce(found.faces)
     if len(model.changes) or not found.complete or not (closed_face(model, least) == least).all() or not least.any():
         return None
-    if (model.acting(least) != model.acting(whole)).any():
+    if (_acting(model, least) != _acting(model, whole)).any():
         return None
     reaching = least.copy()
     while True:
@@ -171,3 +171,10 @@ def _left_over(model: ReactionModel, masses: np.ndarray, x: np.ndarray) -> Bool[
 
 def _belongs(model: ReactionModel, masses: np.ndarray) -> Float[np.ndarray, "classes states"]:
     return (model.classes == np.arange(len(masses))[:, None]).astype(float)
+
+
+def _acting(model: ReactionModel, face: Bool[np.ndarray, " states"]) -> Bool[np.ndarray, " fields"]:
+    """Whether each field is positive at some composition of the states of a face."""
+    moves = model.moves
+    constant = (moves.fields[:, face] > 0).any(axis=1) | (moves.offset > 0)
+    return np.append(constant, model.changes.acting(face))
