@@ -20,6 +20,7 @@ from scipy.sparse.linalg import gmres, splu
 
 from meanfield import ConvergenceError, InputError, Population
 from meanfield.toolbox import MIXED, as_population, copy_to, stamp, whole_number, word_coords
+from validation._engine.compiled import inner
 from validation.naming_game._roster import combined_successors, make_cast, start_composition
 
 Numbers = float | Sequence[float] | np.ndarray | None
@@ -290,7 +291,7 @@ def _solve(matrix: csc_array, right: np.ndarray) -> np.ndarray:
     return gmres(matrix, right, rtol=1e-11, atol=0.0, restart=200, maxiter=20)[0]
 
 
-@njit(cache=True)
+@inner
 def _slot(table, rows, key, row):
     """The slot of the hash table `table` (slots, 2) for the key and the number of the configuration `row`."""
     slot = key & (len(table) - 1)
