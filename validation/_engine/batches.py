@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import njit
 
 from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
 from validation._engine.compiled import inner
@@ -91,7 +92,7 @@ def log_factorial(x):
     return (x + 0.5) * math.log(x) - x + 0.5 * math.log(2 * math.pi) + stirling_rest(np.float64(x))
 
 
-@inner
+@njit(cache=True)
 def log_factorial_ratio(a, d):
     """log((a + d)! / a!), without the cancellation that log-factorials of 10^8 would suffer in their seventh digit."""
     b = a + d
@@ -160,7 +161,7 @@ def inverted_hypergeometric(stream, few, many, drawn):
     return k
 
 
-@inner
+@njit(cache=True)
 def draw_hypergeometric(stream, good, bad, sample):
     """Number of good ones among `sample` agents drawn without replacement from good + bad."""
     total = good + bad
@@ -196,7 +197,7 @@ def rejected_binomial(stream, n, p):
             return k
 
 
-@inner
+@njit(cache=True)
 def draw_binomial(stream, n, p):
     """Number of successes in n trials, each with probability p."""
     rare = min(p, 1.0 - p)
