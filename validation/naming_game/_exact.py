@@ -257,9 +257,7 @@ def _chain(start: np.ndarray, q: np.ndarray, child: np.ndarray, most: int) -> li
     if n_rows > most or len(ends) <= n_rows:
         return [rows[:n_rows]]
     targets, chances, shape = targets[: ends[-1]], chances[: ends[-1]], (n_rows, n_rows)
-    matrices = [
-        csr_array((p, targets.copy(), ends.copy()), shape=shape) for p in (chances.sum(1), chances[:, 1].copy())
-    ]
+    matrices = [csr_array((p, targets, ends), shape=shape, copy=True) for p in (chances.sum(1), chances[:, 1])]
     for matrix in matrices:
         matrix.eliminate_zeros()
     return [rows[:n_rows].copy(), *matrices]

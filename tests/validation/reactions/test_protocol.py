@@ -98,7 +98,7 @@ def covered(law, scale: float) -> bool:
 def test_rejection_covers_the_whole_law() -> None:
     """The constants of the hat come from a fit in the literature; where it fell short draws would be biased."""
     laws = [binom(n, p) for n, p in itertools.product([61, 1000, 30_000], [0.5, 0.05, 0.002])]
-    for total, few, sample in itertools.product([130, 5000, 10**5], [0.5, 0.02], [0.5, 0.01]):
+    for total, few, sample in itertools.product([130, 5000, 2 * 10**5], [0.5, 0.02], [0.5, 0.01]):
         laws.append(hypergeom(total, round(few * total), round(sample * total)))
     rejected = [law for law in laws if law.mean() > _batches.INVERSION_MEAN]
     assert len(rejected) > 10
@@ -258,8 +258,8 @@ def test_absorption_has_the_exact_law(method, length, start, monkeypatch: pytest
         in_epochs_of(length, monkeypatch)
     n, group = sum(start), [0, 1]
     last, place = 20 * n, compositions(n).index(start)
-    options = {"runs": 4000 * n, "seed": 3, "max_rounds": 20, "absorbing": {"group": group}, "method": method}
-    runs = reactions.simulate(GENERIC, start, **options)
+    options = {"seed": 3, "max_rounds": 20, "absorbing": {"group": group}, "method": method}
+    runs = reactions.simulate(GENERIC, start, runs=24_000 if n == 6 else 12_000, **options)
     times = np.bincount(runs["absorbed_interaction"].fillna(last + 1).values.astype(int), minlength=last + 2)
     ends, target = place_counts(runs["final_count"].values, n), np.array(compositions(n))[:, group].sum(axis=1) == n
 
