@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
+from validation._engine.compiled import inner
 
 ALL_BITS = np.uint64(2**64 - 1)
 UNIT_SHIFT = np.uint64(11)
@@ -35,19 +36,19 @@ HAT_SLOPE = 2 * math.sqrt(2 / math.e)
 HAT_SHIFT = 3 - 2 * math.sqrt(3 / math.e)
 
 
-@njit(cache=True)
+@inner
 def draw_bits(stream):
     bits, stream[0], stream[1], stream[2], stream[3] = next_bits(stream[0], stream[1], stream[2], stream[3])
     return bits
 
 
-@njit(cache=True)
+@inner
 def draw_uniform(stream):
     """Uniform in (0, 1], a multiple of 2^-53."""
     return (np.float64(draw_bits(stream) >> UNIT_SHIFT) + 1.0) * UNIT
 
 
-@njit(cache=True)
+@inner
 def draw_below(stream, n):
     """Uniform from 0 to n - 1, exactly: draws that would favour some numbers are repeated.
 
@@ -66,7 +67,7 @@ def draw_below(stream, n):
             return np.int64(rest)
 
 
-@njit(cache=True)
+@inner
 def draw_entry(stream, numbers, total):
     """An index k with probability numbers[k] / total."""
     left = draw_below(stream, total)
@@ -77,14 +78,14 @@ def draw_entry(stream, numbers, total):
     return k
 
 
-@njit(cache=True)
+@inner
 def stirling_rest(x):
     """log x! less (x + ½) log x - x + ½ log 2π."""
     y = 1.0 / (x * x)
     return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y / 1680))) / x
 
 
-@njit(cache=True)
+@inner
 def log_factorial(x):
     if x < LOG_FACTORIAL.size:
         return LOG_FACTORIAL[x]
@@ -103,7 +104,7 @@ def log_factorial_ratio(a, d):
     return step * math.log(start) + shape + stirling_rest(end) - stirling_rest(start)
 
 
-@njit(cache=True)
+@inner
 def accepts(u, log_ratio):
     """Whether u² ≤ exp(log_ratio); the first two tests spare most logarithms."""
     if u * (4.0 - u) - 3.0 <= log_ratio:
@@ -113,7 +114,7 @@ def accepts(u, log_ratio):
     return 2.0 * math.log(u) <= log_ratio
 
 
-@njit(cache=True)
+@inner
 def rejected_hypergeometric(stream, few, many, drawn):
     """HRUA, for few ≤ many and 2·drawn ≤ few + many, by ratio of uniforms: Stadlober 1990."""
     total = few + many
@@ -140,7 +141,7 @@ def rejected_hypergeometric(stream, few, many, drawn):
             return k
 
 
-@njit(cache=True)
+@inner
 def inverted_hypergeometric(stream, few, many, drawn):
     total = few + many
     short, long = min(few, drawn), max(few, drawn)
@@ -177,7 +178,7 @@ def draw_hypergeometric(stream, good, bad, sample):
     return good - k if drawn < sample else k
 
 
-@njit(cache=True)
+@inner
 def rejected_binomial(stream, n, p):
     """For p ≤ ½, by ratio of uniforms: Stadlober 1990."""
     centre = n * p + 0.5
@@ -215,7 +216,7 @@ def draw_binomial(stream, n, p):
     return n - k if p > 0.5 else k
 
 
-@njit(cache=True)
+@inner
 def draw_agents(stream, counts, total, sample, drawn):
     """Moves `sample` of the `total` agents in `counts` (K,), drawn without replacement, into `drawn` (K,)."""
     for state in range(counts.size):
@@ -226,7 +227,7 @@ def draw_agents(stream, counts, total, sample, drawn):
         counts[state] -= k
 
 
-@njit(cache=True)
+@inner
 def chosen_row(first_row, thresholds, pair, bits):
     """The row of the pair's outcome, given 64 random bits."""
     draw = bits >> ONE
@@ -237,7 +238,7 @@ def chosen_row(first_row, thresholds, pair, bits):
     return row
 
 
-@njit(cache=True)
+@inner
 def draw_outcomes(stream, pair, number, first_row, after, chance, touched, rows, numbers, n_rows):
     """Adds the outcomes of `number` interactions of the pair to `touched`, `rows` and `numbers`."""
     for row in range(first_row[pair], first_row[pair + 1]):
@@ -254,7 +255,7 @@ def draw_outcomes(stream, pair, number, first_row, after, chance, touched, rows,
     return n_rows
 
 
-@njit(cache=True)
+@inner
 def play_batch(stream, counts, total, length, first_row, after, chance, initiators, responders, touched, rows, numbers):
     """`length` interactions among `total` agents, none twice: from `counts` to `touched`, in their new states.
 
@@ -262,7 +263,7 @@ def play_batch(stream, counts, total, length, first_row, after, chance, initiato
     """
     draw_agents(stream, counts, total, length, initiators)
     draw_agents(stream, counts, total - length, length, responders)
-    n_rows = 0
+    n_rows = np.int64(0)  # a literal would be a type of its own
     unmatched = length
     for i in range(counts.size):
         sample, total = initiators[i], unmatched

@@ -8,9 +8,9 @@ are exactly never and always.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from theory.streams import ONE
+from validation._engine.compiled import inner
 
 DRAW_BITS = 63  # 64 would not leave room for 'always', which is 2^bits
 
@@ -35,7 +35,7 @@ def word_thresholds(q: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.cumsum(weights, axis=1, dtype=np.uint64)[:, :-1])
 
 
-@njit(cache=True)
+@inner
 def draw_word(thresholds, state, bits):
     """The word of an agent in `state`, given 64 random bits."""
     draw = bits >> ONE

@@ -13,7 +13,7 @@ from meanfield import InputError
 from meanfield.toolbox import LARGEST_SEED, one_of, stamp, whole_number
 from theory.streams import seed_streams, splitmix
 from validation._engine.ensemble import play_to_end, portions
-from validation.flag_game._gossip_kernel import PAIRWISE, Rules, Runs, Team, advance, first_probe
+from validation.flag_game._gossip_kernel import PAIRWISE, Rules, Runs, Team, advance
 from validation.flag_game._gossip_team import compatibility_rows, make_team, start_beliefs
 
 PROTOCOLS = ("pairwise", "broadcast", "manager")  # in the order of the kernel's numbers
@@ -176,9 +176,7 @@ def simulate_gossip(
             streams = seed_streams(seed, n_agents, numbers)
             written = (steps[part], unanimous[part], answers[1, part], history[part], axis[part], paths[part])
             state = Runs(belief, streams, splitmix(streams), *written)
-            first_probe(state, rules)
-            answers[0, part] = state.reports
-            _play_portion(state, team, part, rules, bar.update)
+            _play_portion(state, team, part, rules, answers[0, part], bar.update)
             if beliefs:
                 final_belief[part] = belief[:, :n_agents]
     names = np.array(countries)
@@ -239,13 +237,21 @@ def _text(value: float | Sequence[float]) -> float | str:
     return float(value) if np.ndim(value) == 0 else " ".join(f"{v:g}" for v in np.asarray(value))
 
 
-def _play_portion(runs: Runs, team: Team, part: slice, rules: Rules, report: Callable[[int], object]) -> None:
-    """Plays the runs of `part` to their ends; `report` receives how many steps are now settled."""
+def _play_portion(
+    runs: Runs, team: Team, part: slice, rules: Rules, isolated: np.ndarray, report: Callable[[int], object]
+) -> None:
+    """Plays the runs of `part` to their ends, and writes the first answers into `isolated` (run, agent).
+
+    `report` receives how many steps are now settled.
+    """
     if len(team.anchor) > 1:
         team = team._replace(anchor=team.anchor[part], crop_weight=team.crop_weight[part])
 
     def more(active: np.ndarray, n_probes: int) -> None:
         advance(active, runs, team, rules, n_probes)
+
+    more(np.arange(len(runs.steps)), 0)
+    isolated[:] = runs.reports
 
     def ended() -> np.ndarray:
         return (runs.unanimous >= rules.patience) & (rules.patience > 0)

@@ -15,6 +15,7 @@ from numba import njit
 from meanfield.toolbox import copy_to
 from theory.pairs import next_pair, pair_limits
 from validation._engine.batches import draw_below, draw_uniform
+from validation._engine.compiled import inner
 
 PAIRWISE, BROADCAST, MANAGER = range(3)
 LIKELIEST, SAMPLED = range(2)
@@ -55,7 +56,7 @@ class Runs(NamedTuple):
     paths: np.ndarray  # (run, probes + 1, 2), m and q of [002] Eq. 8; no probes where there is no rival
 
 
-@njit(cache=True)
+@inner
 def draw_label(stream, belief, agent):
     left = draw_uniform(stream)
     label = 0
@@ -68,7 +69,7 @@ def draw_label(stream, belief, agent):
     return label
 
 
-@njit(cache=True)
+@inner
 def add_message(stream, belief, agent, bandwidth, share, message):
     """Adds an agent's message to `message`: `share` for each label drawn, or in all where it sends its belief."""
     if bandwidth == 0:
@@ -78,7 +79,7 @@ def add_message(stream, belief, agent, bandwidth, share, message):
         message[draw_label(stream, belief, agent)] += share
 
 
-@njit(cache=True)
+@inner
 def sum_of(values):
     """The sum in four partial sums: additions that wait for each other would take most of the time of a step."""
     s0 = s1 = s2 = s3 = 0.0
@@ -93,7 +94,7 @@ def sum_of(values):
     return (s0 + s1) + (s2 + s3)
 
 
-@njit(cache=True)
+@inner
 def rewrite_message(message, agent, crop_weight, maps, rewritten):
     """Writes C_j M into `rewritten` (K,) and returns its sum."""
     for k in range(message.size):
@@ -108,7 +109,7 @@ def rewrite_message(message, agent, crop_weight, maps, rewritten):
     return sum_of(rewritten)
 
 
-@njit(cache=True)
+@inner
 def ground(moved, anchor, agent):
     """Π_p of [002] Eq. 6 in place; False where no label has a share in both, and then all are 0."""
     for k in range(moved.size):
@@ -121,7 +122,7 @@ def ground(moved, anchor, agent):
     return total > 0.0
 
 
-@njit(cache=True)
+@inner
 def listen(belief, agent, message, anchor, crop_weight, maps, disposition, moved, rewritten):
     """[002] Eqs. 5, 6, 10, 11, with the limits that `simulate_gossip` tells: the agent takes up `message` (K,).
 
@@ -150,13 +151,14 @@ def listen(belief, agent, message, anchor, crop_weight, maps, disposition, moved
         belief[agent, k] = moved[k]
 
 
-@njit(cache=True)
+@inner
 def answer(stream, belief, agent, report):
     """An agent's answer to a probe: one label drawn from its belief, or the likeliest, ties broken evenly."""
     if report == SAMPLED:
         return draw_label(stream, belief, agent)
-    largest = belief[agent].max()
-    ties = 0
+    largest, ties = belief[agent, 0], 0
+    for k in range(belief.shape[1]):
+        largest = max(largest, belief[agent, k])
     for k in range(belief.shape[1]):
         ties += belief[agent, k] == largest
     place = draw_below(stream, ties) if ties > 1 else 0
@@ -167,10 +169,10 @@ def answer(stream, belief, agent, report):
     return label
 
 
-@njit(cache=True)
+@inner
 def play_steps(n_steps, belief, stream, bandwidth, anchor, crop_weight, maps, disposition, rules):
     # Arrays are passed one by one: to take one out of a tuple counts a reference, which costs more than an interaction.
-    message, moved, rewritten = np.empty((3, belief.shape[1]))
+    message, moved, rewritten = np.empty(belief.shape[1]), np.empty(belief.shape[1]), np.empty(belief.shape[1])
     posted = np.empty(belief.shape)
     limits = pair_limits(rules.n_observers)
     for _ in range(n_steps):
@@ -180,14 +182,16 @@ def play_steps(n_steps, belief, stream, bandwidth, anchor, crop_weight, maps, di
             i, j, stream[0], stream[1], stream[2], stream[3] = next_pair(
                 limits, stream[0], stream[1], stream[2], stream[3]
             )
-            add_message(stream, belief, i, bandwidth[i], 1.0, message)
+            add_message(stream, belief, np.int64(i), bandwidth[i], 1.0, message)
             listen(belief, np.int64(j), message, anchor, crop_weight, maps, disposition, moved, rewritten)
         elif rules.protocol == BROADCAST:  # all post; then each hears the mean of the others' messages
-            posted[:] = 0.0
             for i in range(belief.shape[0]):
+                for k in range(message.size):
+                    posted[i, k] = 0.0
                 add_message(stream, belief, i, bandwidth[i], 1.0 / max(bandwidth[i], 1), posted[i])
             for j in range(belief.shape[0]):
-                message[:] = 0.0
+                for k in range(message.size):
+                    message[k] = 0.0
                 for i in range(belief.shape[0]):
                     if i != j:
                         for k in range(message.size):
@@ -198,13 +202,14 @@ def play_steps(n_steps, belief, stream, bandwidth, anchor, crop_weight, maps, di
             for i in range(manager):
                 add_message(stream, belief, i, bandwidth[i], 1.0 / max(bandwidth[i], 1), message)
             listen(belief, manager, message, anchor, crop_weight, maps, disposition, moved, rewritten)
-            message[:] = 0.0
+            for k in range(message.size):
+                message[k] = 0.0
             message[answer(stream, belief, manager, rules.report)] = 1.0
             for j in range(manager):
                 listen(belief, j, message, anchor, crop_weight, maps, disposition, moved, rewritten)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def probe(runs, run, rules, number):
     """Asks all agents, as the probe of this number; returns whether their answers are the same."""
     reports, belief = runs.reports[run], runs.belief[run]
@@ -226,20 +231,18 @@ def probe(runs, run, rules, number):
 
 
 @njit(cache=True, nogil=True)
-def first_probe(runs, rules):
-    """The isolated answers, before any message."""
-    for run in range(runs.belief.shape[0]):
-        probe(runs, run, rules, 0)
-
-
-@njit(cache=True, nogil=True)
 def advance(active, runs, team, rules, n_probes):
-    """Plays the runs with the numbers `active` up to `n_probes` more probes, or to their ends."""
+    """Plays the runs with the numbers `active` up to `n_probes` more probes, or to their ends.
+
+    Without any it makes the first probe, for the isolated answers before any message.
+    """
     for k in range(active.size):
         run = active[k]
         trial = run if team.anchor.shape[0] > 1 else 0
         belief, stream = runs.belief[run], runs.streams[run]
         anchor, weight = team.anchor[trial], team.crop_weight[trial]
+        if n_probes == 0:
+            probe(runs, run, rules, runs.steps[run])
         for _ in range(n_probes):
             stopped = rules.patience > 0 and runs.unanimous[run] >= rules.patience
             if stopped or runs.steps[run] >= rules.max_steps:

@@ -12,6 +12,7 @@ from numba import njit
 from meanfield.toolbox import copy_to
 from theory.pairs import next_pair, pair_limits
 from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
+from validation._engine.compiled import inner
 
 NO_WORD = np.uint64(0)
 TWO_WORDS = np.uint64(3)
@@ -35,7 +36,7 @@ def n_held(inventory):
     return (((nibbles + (nibbles >> FOUR)) & BYTES) * ADD_BYTES) >> TOP_BYTE
 
 
-@njit(cache=True)
+@inner
 def is_single(inventory):
     return inventory != NO_WORD and inventory & (inventory - ONE) == NO_WORD
 
@@ -46,7 +47,7 @@ def number_of(word):
     return np.int64(n_held(word - ONE))
 
 
-@njit(cache=True)
+@inner
 def draw_word(inventory, s0, s1, s2, s3):
     """A uniformly random word of the inventory, and the stream after it: (word, s0, s1, s2, s3).
 
@@ -65,7 +66,7 @@ def draw_word(inventory, s0, s1, s2, s3):
     return inventory & (~inventory + ONE), s0, s1, s2, s3
 
 
-@njit(cache=True)
+@inner
 def utter(inventory, lexicon, first_word, first_invented, s0, s1, s2, s3):
     """The speaker's word, and the stream after it; a speaker without words invents one of the `lexicon`.
 
@@ -81,7 +82,7 @@ def utter(inventory, lexicon, first_word, first_invented, s0, s1, s2, s3):
     return draw_word(lexicon if inventory == NO_WORD else inventory, s0, s1, s2, s3)
 
 
-@njit(cache=True)
+@inner
 def answer(limit, s0, s1, s2, s3):
     """Whether a hearer says yes, with a probability of `limit` / 2^63, and the stream after it."""
     if limit & (SURELY - ONE) == NO_WORD:
@@ -90,7 +91,7 @@ def answer(limit, s0, s1, s2, s3):
     return (bits >> ONE) < limit, s0, s1, s2, s3
 
 
-@njit(cache=True)
+@inner
 def place(inventory, n_words):
     """The place of an agent in the counts: at its only word, or behind all words."""
     return number_of(inventory) if is_single(inventory) else n_words
@@ -143,7 +144,7 @@ def play_round(agents, counts, stream, absorbed, final, game, before, goes_on):
     return successes
 
 
-@njit(cache=True)
+@inner
 def write_consensus(absorbed, final, interaction, word, counts):
     absorbed[0] = interaction
     absorbed[1] = word
@@ -160,7 +161,7 @@ def advance(active, runs, agents, game, n_rounds, least):
         if runs.played[run] == 0:
             for word in range(final.size):
                 if counts[word] == n_agents:
-                    write_consensus(absorbed, final, 0, word, counts)
+                    write_consensus(absorbed, final, runs.played[run], word, counts)
             if runs.recorded.shape[1] > 0:
                 copy_to(runs.recorded[run, 0], counts)
         last = runs.played[run] + n_rounds

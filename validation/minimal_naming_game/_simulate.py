@@ -30,7 +30,7 @@ from validation.reactions._protocol import (
 from validation.reactions._transitions import LARGEST_IN_BATCHES, Transition, outcomes_of_rows
 
 MOST_WORDS = 64  # bits of an inventory
-INVENTORY_TYPES = (np.uint8, np.uint16, np.uint32, np.uint64)
+INVENTORY_TYPES = (np.uint16, np.uint64)  # few, since the loops are compiled for each
 MOST_WORDS_IN_BATCHES = 6  # as in theory: 64 lexicons, and four times as many pairs with each further word
 INITIAL = ("empty", "even")
 
@@ -240,8 +240,8 @@ def _play_inventories(
     """
     n_words, n_free = len(singles), plan.n_agents - sum(zealots)
     plan = plan.checked(n_words, n_words)
-    # Inventories of the free agents, then of the committed ones, in the narrowest type that holds W bits: large
-    # populations are as fast as they fit into caches.
+    # Inventories of the free agents, then of the committed ones, in a type that holds W bits: large populations
+    # are as fast as they fit into caches.
     kind = next(kind for kind in INVENTORY_TYPES if n_words <= np.iinfo(kind).bits)
     words = np.uint64(1) << np.arange(n_words, dtype=np.uint64)
     held = np.concatenate([words, np.zeros(1, np.uint64), words]).astype(kind)

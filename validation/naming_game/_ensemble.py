@@ -19,9 +19,9 @@ from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
 from validation.naming_game._kernel import advance
 from validation.naming_game._lazy_policy import AGENT_BYTES, RUNS_AT_ONCE, LazyPolicy, find_rows, rows_at_start
 from validation.naming_game._roster import combined_successors
-from validation.naming_game._shares_kernel import group_word_share
 
 OF_AGENTS = [*RECORDED][3:]  # they take a policy
+ALL_KNOWN = np.empty((0, 2), np.int64), np.empty(0, np.uint64)  # in place of the table and the sizes of a lazy policy
 HYPEREDGE_PAIRS = 10**6  # stand for the pairs of words in a round where their number varies; shares have 6 digits
 
 
@@ -30,15 +30,14 @@ class Rules(NamedTuple):
 
     q: np.ndarray  # (kinds · S, W)
     thresholds: np.ndarray  # (kinds · S, W - 1)
-    successors: np.ndarray  # (kinds · S,), in the integer type in which agents' states are kept
+    successors: np.ndarray  # (kinds · S,), int32 like agents' states
     n_kinds: int
 
     @classmethod
     def of(cls, q: np.ndarray, space: MemorySpace) -> Rules:
         """From choice probabilities, shape (kinds, S, W)."""
         flat = np.ascontiguousarray(q.reshape(-1, q.shape[-1]))
-        state_type = np.int16 if len(flat) <= np.iinfo(np.int16).max else np.int32
-        return cls(flat, word_thresholds(flat), combined_successors(space, len(q)).astype(state_type), len(q))
+        return cls(flat, word_thresholds(flat), combined_successors(space, len(q)).astype(np.int32), len(q))
 
 
 class Recording(NamedTuple):
@@ -88,16 +87,18 @@ class Ensemble(NamedTuple):
         if "word_share" in plan.recording.observables:
             recorded[0][:, 0] = q[start].mean(0)
         if "kind_word_share" in plan.recording.observables:
-            group_word_share(start, q, start // (len(q) // n_kinds), first := np.empty(recorded[3].shape[2:]))
-            recorded[3][:, 0] = first
+            kind, share = start // (len(q) // n_kinds), np.zeros(recorded[3].shape[2:])
+            np.add.at(share, kind, q[start])
+            with np.errstate(invalid="ignore"):  # a kind without agents
+                recorded[3][:, 0] = share / np.bincount(kind, minlength=n_kinds)[:, None]
         return cls(np.tile(np.array([0, -1]), (plan.runs, 1)), *recorded)
 
 
 class Runs(NamedTuple):
     """Runs side by side, as far as they have been played."""
 
-    states: np.ndarray  # (run, N)
-    rows: np.ndarray  # (run, N), where they are in tables of probabilities: states themselves, or of a lazy policy
+    states: np.ndarray  # (run, N) of a lazy policy, else (run, 0)
+    rows: np.ndarray  # (run, N), int32: of each agent in tables of probabilities; its state, but of a lazy policy
     streams: np.ndarray  # (run, 4)
     done: np.ndarray  # (run, 3), rounds played, interactions of the unfinished one, and whether a state has no row
     met: np.ndarray  # (run, W²), pairs of words in the latest round
@@ -122,27 +123,28 @@ def play_ensemble(
         rows, rules, n_kinds = rows_at_start(policy, start), policy.answers, 1
         bytes_a_run, fewest = start.size * AGENT_BYTES, RUNS_AT_ONCE
     else:
-        rows = start = start.astype(policy.successors.dtype)
-        rules, n_kinds, bytes_a_run, fewest = policy, policy.n_kinds, start.nbytes, numba.get_num_threads()
+        rows, start = start.astype(np.int32), start[:0]
+        rules, n_kinds, bytes_a_run, fewest = policy, policy.n_kinds, rows.nbytes, numba.get_num_threads()
     ensemble, groups = Ensemble.unplayed(plan, rules.q, rows, n_kinds), plan.recording.groups
     if topology is not None:
-        bytes_a_run += topology.nbytes(len(start), plan.seed)
+        bytes_a_run += topology.nbytes(len(rows), plan.seed)
     for part in portions(plan.runs, bytes_a_run, fewest):
         numbers = np.arange(part.start, part.stop)
-        streams, states = seed_streams(plan.seed, len(start), numbers), np.tile(start, (len(numbers), 1))
+        streams = seed_streams(plan.seed, len(rows), numbers)
+        states, rows_of = (np.tile(one, (len(numbers), 1)) for one in (start, rows))
         edges_of, groups_of = [edges] * len(numbers), [np.empty(0, np.int64)] * len(numbers)
         if topology is not None:
-            graphs = topology.graphs(len(start), plan.seed, numbers)
+            graphs = topology.graphs(len(rows), plan.seed, numbers)
             known = {
                 key: (topology.committed(graph, n_committed), groups.of(graph) if groups else groups_of[0])
                 for key, graph in {id(graph): graph for graph in graphs}.items()
             }
             for run, graph in enumerate(graphs):
-                placed(start, known[id(graph)][0], streams[run], states[run])
+                placed(rows, known[id(graph)][0], streams[run], rows_of[run])
             edges_of, groups_of = [graph.edges for graph in graphs], [known[id(graph)][1] for graph in graphs]
         shapes = (3,), (rules.q.shape[1] ** 2,), (ROUNDS_AVERAGED, rules.q.shape[1]), (ROUNDS_AVERAGED,)
         counts = [np.zeros((len(numbers), *shape), np.int64) for shape in shapes]
-        runs = Runs(states, states if rows is start else np.tile(rows, (len(numbers), 1)), streams, *counts)
+        runs = Runs(states, rows_of, streams, *counts)
         here = Ensemble(*(values[part] for values in ensemble))
         _play_portion(policy, runs, edges_of, groups_of, plan, here, report)
     return ensemble
@@ -158,7 +160,7 @@ def _play_portion(
     report: Callable[[int], object],
 ) -> None:
     """Plays `runs` to their ends, writing into `ensemble`; each run has its edges and groups."""
-    n_agents, limits = runs.states.shape[1], np.array([plan.recording.rounds, plan.max_rounds])
+    n_agents, limits = runs.rows.shape[1], np.array([plan.recording.rounds, plan.max_rounds])
     n_pairs, rule = n_agents * pairs_met(edges[0]) or HYPEREDGE_PAIRS, plan.convention
     test = np.array([rule.first_test, rule.successes_needed(n_pairs), ROUNDS_AVERAGED * n_pairs])
     same = all(one is edges[0] for one in edges)
@@ -170,7 +172,7 @@ def _play_portion(
 
     def more(active: np.ndarray, n_rounds: int) -> None:
         rules = lazy.answers if lazy else policy  # looked up each time, since answers grow
-        tables = rules.thresholds, rules.successors, rules.q, (rules.table, rules.sizes) if lazy else None
+        tables = rules.thresholds, rules.successors, rules.q, (rules.table, rules.sizes) if lazy else ALL_KNOWN
         for some in [active] if same else active[:, None]:
             where = edges[some[0]], groups[some[0]]
             advance(some, runs, ensemble, n_rounds, limits, test, *where, *tables)

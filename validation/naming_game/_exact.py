@@ -20,6 +20,7 @@ from scipy.sparse.linalg import gmres, splu
 
 from meanfield import ConvergenceError, InputError, Population
 from meanfield.toolbox import MIXED, as_population, copy_to, stamp, whole_number, word_coords
+from validation._engine.compiled import inner
 from validation.naming_game._roster import combined_successors, make_cast, start_composition
 
 Numbers = float | Sequence[float] | np.ndarray | None
@@ -256,7 +257,7 @@ def _chain(start: np.ndarray, q: np.ndarray, child: np.ndarray, most: int) -> li
     if n_rows > most or len(ends) <= n_rows:
         return [rows[:n_rows]]
     targets, chances, shape = targets[: ends[-1]], chances[: ends[-1]], (n_rows, n_rows)
-    matrices = [csr_array((p, targets.copy(), ends), shape=shape) for p in (chances.sum(1), chances[:, 1].copy())]
+    matrices = [csr_array((p, targets, ends), shape=shape, copy=True) for p in (chances.sum(1), chances[:, 1])]
     for matrix in matrices:
         matrix.eliminate_zeros()
     return [rows[:n_rows].copy(), *matrices]
@@ -290,11 +291,16 @@ def _solve(matrix: csc_array, right: np.ndarray) -> np.ndarray:
     return gmres(matrix, right, rtol=1e-11, atol=0.0, restart=200, maxiter=20)[0]
 
 
-@njit(cache=True)
+@inner
 def _slot(table, rows, key, row):
     """The slot of the hash table `table` (slots, 2) for the key and the number of the configuration `row`."""
     slot = key & (len(table) - 1)
-    while table[slot, 1] >= 0 and not (table[slot, 0] == key and np.array_equal(rows[table[slot, 1]], row)):
+    while table[slot, 1] >= 0:
+        same = table[slot, 0] == key
+        for k in range(row.size):
+            same = same and rows[table[slot, 1], k] == row[k]
+        if same:
+            break
         slot = (slot + 1) & (len(table) - 1)
     return slot
 
@@ -307,32 +313,51 @@ def _explore(q, child, weights, table, rows, targets, chances):
     make the key of a configuration. Fills `rows` (configuration, type), and `targets` and `chances` (transition, failed
     or succeeded). Returns the number of rows, and the end of each row's transitions; stops early where room is lacking.
     """
-    n_agents, n_rows, n, ends, first = rows[0].sum(), 1, 0, [0], (rows[0] * weights).sum()
-    table[first & (len(table) - 1), 0] = first
-    table[first & (len(table) - 1), 1] = 0
+    n_types, n_words, n_agents, n_rows, n, done = rows.shape[1], q.shape[1], 0, 1, 0, 0
+    ends, row, after = np.zeros(len(rows) + 1, np.int64), np.empty_like(rows[0]), np.empty_like(rows[0])
+    key, occupied = np.int64(0), np.empty(n_types, np.int64)
+    for k in range(n_types):
+        n_agents += rows[0, k]
+        key += rows[0, k] * weights[k]
+    table[key & (len(table) - 1), 0] = key
+    table[key & (len(table) - 1), 1] = 0
     entry = np.full(len(rows), -1)  # where a row's transition to each target is kept, if not before the row's start
-    while len(ends) <= n_rows:
-        row = rows[len(ends) - 1].copy()
-        occupied, words, key = np.flatnonzero(row), range(q.shape[1]), (row * weights).sum()
-        for i, j in [(i, j) for i in occupied for j in occupied if i < j or (i == j and row[i] > 1)]:
-            pair = row[i] * (row[j] - 1 if i == j else 2 * row[j]) / (n_agents * (n_agents - 1))
-            for a, b in [(a, b) for a in words for b in words if q[i, a] > 0 and q[j, b] > 0]:
+    while done < n_rows:
+        key, n_occupied = np.int64(0), 0
+        for k in range(n_types):
+            row[k] = rows[done, k]
+            key += row[k] * weights[k]
+            if row[k] > 0:
+                occupied[n_occupied] = k
+                n_occupied += 1
+        for pair in range(n_occupied * n_occupied):
+            i, j = occupied[pair // n_occupied], occupied[pair % n_occupied]
+            if i > j or (i == j and row[i] == 1):
+                continue
+            meet = row[i] * (row[j] - 1 if i == j else 2 * row[j]) / (n_agents * (n_agents - 1))
+            for words in range(n_words * n_words):
+                a, b = words // n_words, words % n_words
+                if q[i, a] <= 0 or q[j, b] <= 0:
+                    continue
                 to_i, to_j = child[i, a, b], child[j, b, a]
-                after = row.copy()
-                for k, change in ((i, -1), (j, -1), (to_i, 1), (to_j, 1)):
-                    after[k] += change
+                copy_to(after, row)
+                after[i] -= 1
+                after[j] -= 1
+                after[to_i] += 1
+                after[to_j] += 1
                 new_key = key - weights[i] - weights[j] + weights[to_i] + weights[to_j]
                 slot = _slot(table, rows, new_key, after)
                 if n == len(targets) or (table[slot, 1] < 0 and n_rows == len(rows)):
-                    return n_rows, ends
+                    return n_rows, ends[: done + 1]
                 if table[slot, 1] < 0:
                     copy_to(rows[n_rows], after)
                     table[slot, 0], table[slot, 1] = new_key, n_rows
                     n_rows += 1
                 target = table[slot, 1]
-                if entry[target] < ends[-1]:
+                if entry[target] < ends[done]:
                     entry[target], targets[n] = n, target
                     n += 1
-                chances[entry[target], int(a == b)] += pair * q[i, a] * q[j, b]
-        ends.append(n)
-    return n_rows, ends
+                chances[entry[target], 1 if a == b else 0] += meet * q[i, a] * q[j, b]
+        done += 1
+        ends[done] = n
+    return n_rows, ends[: done + 1]

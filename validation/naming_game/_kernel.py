@@ -10,21 +10,21 @@ import numpy as np
 from numba import njit
 
 from meanfield.core import HEARS
-from meanfield.toolbox import summed
 from theory.pairs import MATCHED, edge_limits, next_edge, next_pair, next_two, pair_limits
 from theory.streams import next_bits
 from validation._engine.batches import draw_below
+from validation._engine.compiled import inner
 from validation._engine.thresholds import draw_word
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._lazy_kernel import play_on
-from validation.naming_game._shares_kernel import mean_word_share, record_said, record_shares
+from validation.naming_game._shares_kernel import record, write_shares
 
 MAJORITY, VOTE, SPEAKER = map(HEARS.index, ("majority", "vote", "speaker"))
 TWO = np.uint64(2)
 ALL_BITS = np.uint64(2**64 - 1)
 
 
-@njit(cache=True)
+@inner
 def most_frequent(counts, s0, s1, s2, s3):
     """The word said most often, of equals one at random, and the stream after it."""
     best, equals = 0, 1
@@ -39,7 +39,7 @@ def most_frequent(counts, s0, s1, s2, s3):
     return best, s0, s1, s2, s3
 
 
-@njit(cache=True)
+@inner
 def play_groups(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
     """`play` in groups, along hyperedges or in matchings, whose pairs are hyperedges that are taken in their order.
 
@@ -49,11 +49,14 @@ def play_groups(n_interactions, states, stream, n_words, met, edges, thresholds,
     rule, first = group[0], 0
     matched = rule == MATCHED
     if matched:
-        listed, rule = matchings(n_interactions, states.size, ends, stream).ravel(), MAJORITY
+        listed, rule = matchings(n_interactions, states.size, ends, stream), MAJORITY
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     limits, among, on_edges = edge_limits(states.size), edge_limits(len(ends)), listed.size > 0
     n_sizes = group.size // 2
-    largest = group[n_sizes] if group[1] > 0 else (ends[:, 1] - ends[:, 0]).max()  # sizes rise
+    largest = group[n_sizes]  # sizes rise, and are 0 for hyperedges
+    if largest == 0:
+        for edge in range(len(ends)):
+            largest = max(largest, np.int64(ends[edge, 1]) - np.int64(ends[edge, 0]))
     members, words, counts = np.empty(largest, np.uint64), np.empty(largest, np.int64), np.empty(n_words, np.int64)
     for meeting in range(n_interactions):
         size = group[1]
@@ -73,7 +76,8 @@ def play_groups(n_interactions, states, stream, n_words, met, edges, thresholds,
             while number < n_sizes - 1 and np.int64(bits >> TWO) >= group[1 + n_sizes + number]:
                 number += 1
             size = group[1 + number]
-        counts[:] = 0
+        for word in range(n_words):
+            counts[word] = 0
         k = 0
         while k < size:
             if on_edges:
@@ -107,15 +111,17 @@ def play_groups(n_interactions, states, stream, n_words, met, edges, thresholds,
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
 
 
-@njit(cache=True)
+@inner
 def matchings(n_pairs, n_agents, ends, stream):
-    """Pairs of random maximal matchings, one after the other, shape (n_pairs, 2); the last one is cut short.
+    """Pairs of random maximal matchings, one after the other, shape (2 n_pairs,); the last one is cut short.
 
     On a graph edges are taken in a random order where both ends are free. Without one, agents in a random order are
     pairs, all but one at most.
     """
-    pairs, on_graph = np.empty((n_pairs, 2), np.uint32), len(ends) > 0
-    order = np.arange(len(ends) if on_graph else n_agents).astype(np.uint32)
+    pairs, on_graph = np.empty(2 * n_pairs, np.uint32), len(ends) > 0
+    order = np.empty(len(ends) if on_graph else n_agents, np.uint32)
+    for k in range(order.size):
+        order[k] = k
     taken = np.zeros(n_agents if on_graph else 0, np.int64)  # the last matching in which each agent is
     found, matching = 0, 0
     while found < n_pairs:
@@ -133,7 +139,7 @@ def matchings(n_pairs, n_agents, ends, stream):
                 continue
             else:
                 one, two = order[k - 1], order[k]
-            pairs[found, 0], pairs[found, 1] = one, two
+            pairs[2 * found], pairs[2 * found + 1] = one, two
             found += 1
             free -= 2
             if found == n_pairs or free < 2:
@@ -141,9 +147,12 @@ def matchings(n_pairs, n_agents, ends, stream):
     return pairs
 
 
-@njit(cache=True)
-def play_pairs(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
-    """`play` for one pair of agents after the other."""
+@inner
+def play(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
+    """Interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
+    if edges[4].size:
+        play_groups(n_interactions, states, stream, n_words, met, edges, thresholds, successors)
+        return
     ends, threshold, other, sizes = edges[:4]
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_words = np.uint64(n_words)
@@ -176,32 +185,40 @@ def play_pairs(n_interactions, states, stream, n_words, met, edges, thresholds, 
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
 
 
-@njit(cache=True)
-def play(n_interactions, states, stream, n_words, met, edges, thresholds, successors):
-    """Interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
-    if edges[4].size:
-        play_groups(n_interactions, states, stream, n_words, met, edges, thresholds, successors)
-    else:
-        play_pairs(n_interactions, states, stream, n_words, met, edges, thresholds, successors)
+@inner
+def agreement(agreed):
+    """All agreements in `agreed` (rounds, W), the first of the words agreed on most often, and how many of them are."""
+    total, most, word, equals = 0, -1, 0, 0
+    for candidate in range(agreed.shape[1]):
+        number = 0
+        for latest in range(agreed.shape[0]):
+            number += agreed[latest, candidate]
+        total += number
+        if number > most:
+            most, word, equals = number, candidate, 0
+        equals += number == most
+    return total, word, equals
 
 
-@njit(cache=True)
-def agreed_word(agreements, states, q):
-    """The word agreed on most often, of `agreements` (W,); among equals the one likelier to be said next."""
-    most = agreements.max()
-    if (agreements == most).sum() == 1:
-        return agreements.argmax()
-    share = np.empty(agreements.size)
-    mean_word_share(states, q, share)
-    return np.where(agreements == most, share, -1.0).argmax()
-
-
-@njit(cache=True)
+@inner
 def note_consensus(consensus, played, first, needed, agreed, states, q):
-    """Writes the round and the word into `consensus` (2,) if there is one for the first time; as in `advance`."""
-    if consensus[0] == 0 and played >= first and agreed.sum() >= needed:
-        consensus[0] = played
-        consensus[1] = agreed_word(summed(agreed), states, q)
+    """Writes the round and the word into `consensus` (2,) if there is one for the first time; as in `advance`.
+
+    It is the word agreed on most often, of `agreed` (rounds, W); among equals the one likelier to be said next.
+    """
+    total, word, equals = agreement(agreed)
+    if consensus[0] > 0 or played < first or total < needed:
+        return
+    if equals > 1:
+        share = np.empty((1, agreed.shape[1]))
+        write_shares(states, q, consensus[:0], len(q), share)
+        for candidate in range(word + 1, agreed.shape[1]):
+            less = 0
+            for latest in range(agreed.shape[0]):
+                less += agreed[latest, word] - agreed[latest, candidate]
+            if less == 0 and share[0, candidate] > share[0, word]:
+                word = candidate
+    consensus[0], consensus[1] = played, word
 
 
 @njit(cache=True, nogil=True)
@@ -211,44 +228,53 @@ def advance(active, runs, records, n_rounds, limits, test, edges, groups, thresh
     A run stops at consensus or after limits[1] rounds, but not before it has played limits[0]. `test` (3,) is the first
     round after which convergence is tested, and the successes that it takes in three rounds among so many pairs of
     words. Of each of the `records`, an `Ensemble`, as many rounds are recorded as it has. `edges` are as in
-    `theory.pairs`, and `groups` (N,) has the group of each node. `lazy` is None, or (table, sizes) of `_lazy_kernel`:
-    then a run waits where a state has no row.
+    `theory.pairs`, and `groups` (N,) has the group of each node. `lazy` is (table, sizes) of `_lazy_kernel`, empty for
+    policies that are known in all states: a run waits where a state has no row.
     """
-    n_agents, n_words = runs.states.shape[1], runs.agreed.shape[2]
+    n_agents, n_words = runs.rows.shape[1], runs.agreed.shape[2]
     varies = edges[5].size > 0 or edges[4].size > 2  # meetings have more words or fewer
+    table, sizes = lazy
     for run in active:
         done, met, agreed, consensus = runs.done[run], runs.met[run], runs.agreed[run], records.consensus[run]
         rows, stream = runs.rows[run], runs.streams[run]
         last = min(done[0] + n_rounds, limits[1])
         done[2] = 0
         if done[0] == 0:
-            record_shares(0, run, rows, q, edges, groups, records)
+            record(done[0], run, met, rows, q, edges, groups, records)
         while done[0] < last and (consensus[0] == 0 or done[0] < limits[0]):
             if done[1] == 0:
-                met[:] = 0
+                for pair in range(met.size):
+                    met[pair] = 0
             latest, now, needed = done[0] % ROUNDS_AVERAGED, done[0] + 1, test[1]
-            if lazy is None:
+            if sizes.size == 0:
                 play(n_agents, rows, stream, n_words, met, edges, thresholds, successors)
             else:
-                done[1] = play_on(done[1], runs.states[run], rows, stream, met, thresholds, lazy[0], lazy[1])
+                done[1] = play_on(done[1], runs.states[run], rows, stream, met, thresholds, table, sizes)
                 if done[1] < n_agents:
                     done[2] = 1
                     break
             for word in range(n_words):
                 agreed[latest, word] = met[(n_words + 1) * word]
             if varies:
-                runs.counted[run, latest] = met.sum()
-                needed = (test[1] * runs.counted[run].sum() + test[2] - 1) // test[2]
-            if lazy is not None and rows.min() < 0:
+                counted = 0
+                for pair in range(met.size):
+                    counted += met[pair]
+                runs.counted[run, latest] = counted
+                counted = 0
+                for k in range(ROUNDS_AVERAGED):
+                    counted += runs.counted[run, k]
+                needed = (test[1] * counted + test[2] - 1) // test[2]
+            if sizes.size > 0:
+                unknown = False
+                for agent in range(n_agents):
+                    unknown |= rows[agent] < 0
                 # The word likelier to be said next only decides between equals, and is not asked for without them.
-                agreements = summed(agreed)
-                tied = (agreements == agreements.max()).sum() > 1
-                ends = consensus[0] == 0 and now >= test[0] and agreements.sum() >= needed
-                if now < records.word_share.shape[1] or (tied and ends):
+                total, _, equals = agreement(agreed)
+                ends = consensus[0] == 0 and now >= test[0] and total >= needed
+                if unknown and (now < records.word_share.shape[1] or (equals > 1 and ends)):
                     done[2] = 1
                     break
             done[0], done[1] = now, 0
             if now <= limits[0]:
-                record_said(now, run, met, records)
-                record_shares(now, run, rows, q, edges, groups, records)
+                record(now, run, met, rows, q, edges, groups, records)
             note_consensus(consensus, now, test[0], needed, agreed, rows, q)

@@ -17,6 +17,7 @@ from numba import njit
 from meanfield import MemorySpace
 from theory.pairs import next_pair, pair_limits
 from theory.streams import GOLDEN, HALF_BITS, ONE, next_bits
+from validation._engine.compiled import inner
 from validation._engine.thresholds import draw_word, word_thresholds
 
 
@@ -30,7 +31,7 @@ class Asked(NamedTuple):
 class Answers:
     """Answers of a function, in the arrays that the compiled functions read."""
 
-    successors = np.empty(0, np.int64)  # states follow from each other as `remember` says
+    successors = np.empty(0, np.int32)  # states follow from each other as `remember` says
 
     def __init__(self, space: MemorySpace) -> None:
         self.q = np.eye(space.n_words)
@@ -64,7 +65,7 @@ class Answers:
             self.table = table
 
 
-@njit(cache=True)
+@inner
 def place_of(table, state):
     """Where `state` is in the table, or the empty place where it would be."""
     last = np.uint64(table.shape[0] - 1)
@@ -93,7 +94,7 @@ def rows_of(table, states):
     return rows
 
 
-@njit(cache=True)
+@inner
 def remember(states, rows, agent, own, partner, table, sizes):
     """Moves an agent on that said `own` and heard `partner`; the memory of a committed one makes no difference."""
     n_words, n_digits, full, shorter, n_shorter = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]
@@ -107,7 +108,7 @@ def remember(states, rows, agent, own, partner, table, sizes):
     rows[agent] = table[place_of(table, state), 1]
 
 
-@njit(cache=True)
+@inner
 def speak(states, rows, stream, thresholds, table, sizes, pair):
     """One interaction, its words written into `pair`; False, with nothing changed, if a speaker's state has no row."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
@@ -126,7 +127,7 @@ def speak(states, rows, stream, thresholds, table, sizes, pair):
     return True
 
 
-@njit(cache=True)
+@inner
 def play_on(done, states, rows, stream, met, thresholds, table, sizes):
     """The rest of a round after `done` interactions, as `_kernel.play`; returns how many are played, N at its end."""
     pair = np.zeros(2, dtype=np.int64)

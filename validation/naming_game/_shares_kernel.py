@@ -1,36 +1,41 @@
-"""Shares of words among agents: of all, of kinds, at nodes of a graph and across its edges."""
+"""What is recorded of a round: shares of words in what is said, and among agents, at nodes and across edges.
+
+Loops are written out: for slices, sums and quotients of arrays numba compiles many functions, which takes seconds.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from validation._engine.compiled import inner
 
 
-@njit(cache=True)
-def mean_word_share(states, q, share):
-    """Writes Q[word] = Σ_i q_word(i) / N over the agents into `share` (W,)."""
-    share[:] = 0.0
+@inner
+def write_shares(states, q, groups, n_states, share):
+    """Writes Q[word] = Σ_i q_word(i) / n over the n agents of each group into `share` (groups, W); NaN for none.
+
+    Groups are `groups` (N,), or without these kinds, of `n_states` rows of `q` each.
+    """
+    n_groups, n_words = share.shape
+    numbers = np.zeros(n_groups)
+    for group in range(n_groups):
+        for word in range(n_words):
+            share[group, word] = 0.0
     for agent in range(states.size):
-        state = np.uint64(states[agent])
-        for word in range(share.size):
-            share[word] += q[state, word]
-    for word in range(share.size):
-        share[word] /= states.size
+        state, group = np.int64(states[agent]), np.int64(0)
+        if groups.size > 0:
+            group = groups[agent]
+        elif n_groups > 1:
+            group = state // n_states
+        numbers[group] += 1
+        for word in range(n_words):
+            share[group, word] += q[state, word]
+    for group in range(n_groups):
+        for word in range(n_words):
+            share[group, word] = share[group, word] / numbers[group] if numbers[group] > 0 else np.nan
 
 
-@njit(cache=True)
-def group_word_share(states, q, groups, share):
-    """Writes Q[word] of the agents of each of the `groups` (N,) into `share` (groups, W); NaN for none."""
-    numbers = np.zeros(share.shape[0])
-    share[:] = 0.0
-    for agent in range(states.size):
-        numbers[groups[agent]] += 1
-        for word in range(share.shape[1]):
-            share[groups[agent], word] += q[states[agent], word]
-    share /= numbers.reshape(-1, 1)
-
-
-@njit(cache=True)
+@inner
 def interface_density(states, q, edges):
     """The mean of 1 - Σ_w Π_i q_w(i) over edges of agents i, of hyperedges, or of pairs of agents without edges."""
     ends, _, _, sizes, _, members = edges
@@ -54,32 +59,34 @@ def interface_density(states, q, edges):
     return 1.0 - alike
 
 
-@njit(cache=True)
-def record_said(now, run, met, records):
-    """Records what was said in the round `now`, with the pairs of words `met` (W²,)."""
-    n_words = records.said.shape[2]
-    if now < records.said.shape[1]:
-        share = records.said[run, now]
-        share[:] = 0.0
-        for pair in range(met.size):
-            share[pair // n_words] += met[pair]
-            share[pair % n_words] += met[pair]
-        share /= 2 * met.sum()
-    if now < records.success_rate.shape[1]:
-        records.success_rate[run, now] = met[:: n_words + 1].sum() / met.sum()
+@inner
+def record(now, run, met, states, q, edges, groups, records):
+    """Records the pairs of words `met` (W²,) in the round `now`, and what agents would say next; round 0 is the start.
 
-
-@njit(cache=True)
-def record_shares(now, run, states, q, edges, groups, records):
-    """Records what agents would say next at the end of the round `now`."""
-    if now < records.word_share.shape[1] and now > 0:
-        mean_word_share(states, q, records.word_share[run, now])
-    if now < records.kind_word_share.shape[1] and now > 0:
-        share = records.kind_word_share[run, now]
-        group_word_share(states, q, states // (q.shape[0] // share.shape[0]), share)
+    What the start has of all agents and of their kinds is the same in all runs, and recorded before.
+    """
+    n_words, pairs, agreed = q.shape[1], 0, 0
+    for pair in range(met.size):
+        pairs += met[pair]
+        agreed += met[pair] if pair % (n_words + 1) == 0 else 0
+    if now > 0 and now < records.said.shape[1]:
+        for word in range(n_words):
+            said = 0
+            for other in range(n_words):
+                said += met[n_words * word + other] + met[n_words * other + word]
+            records.said[run, now, word] = said / (2 * pairs)
+    if now > 0 and now < records.success_rate.shape[1]:
+        records.success_rate[run, now] = agreed / pairs
+    if now > 0 and now < records.word_share.shape[1]:
+        write_shares(states, q, groups[:0], len(q), records.word_share[run, now : now + 1])
+    if now > 0 and now < records.kind_word_share.shape[1]:
+        n_kinds = records.kind_word_share.shape[2]
+        write_shares(states, q, groups[:0], len(q) // n_kinds, records.kind_word_share[run, now])
     if now < records.interface_density.shape[1]:
         records.interface_density[run, now] = interface_density(states, q, edges)
     if now < records.group_word_share.shape[1]:
-        group_word_share(states, q, groups, records.group_word_share[run, now])
+        write_shares(states, q, groups, len(q), records.group_word_share[run, now])
     if now < records.node_word_share.shape[1]:
-        group_word_share(states, q, np.arange(states.size), records.node_word_share[run, now])
+        for node in range(states.size):
+            for word in range(n_words):
+                records.node_word_share[run, now, node, word] = q[states[node], word]

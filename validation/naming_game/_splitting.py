@@ -17,6 +17,7 @@ from numba import njit
 
 from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
+from validation._engine.compiled import inner
 from validation._engine.ensemble import collection_paused, play_to_end
 from validation._engine.topology import Edges
 from validation.naming_game._convention import ROUNDS_AVERAGED
@@ -186,7 +187,7 @@ def _play(game: Game, flock: Flock, streams: np.ndarray, level: float) -> tuple[
     return highest, float(division.rounds(flock.parts).sum() - before)
 
 
-@njit(cache=True)
+@inner
 def _height(states, parts, consensus, target, weights):
     """Where a run is: +∞ at consensus on the word `target`, -∞ on another, else the mean of its agents' weights."""
     if consensus[0] > 0:
@@ -198,7 +199,7 @@ def _height(states, parts, consensus, target, weights):
     return total / states.size
 
 
-@njit(cache=True)
+@inner
 def _place_of(parts, division):
     """Rounds played, the number of the next part in its round, and the parts of this round."""
     first, later = division

@@ -15,6 +15,7 @@ from numba import njit
 
 from meanfield.toolbox import in_threads
 from theory.streams import seed_streams
+from validation._engine.compiled import inner
 from validation._engine.ensemble import INTERACTIONS_A_NUMBER, portions
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._lazy_kernel import Answers, speak
@@ -141,7 +142,7 @@ def _play_on(active, halted, states, rows, streams, said, times, progress, curve
             _note(pair, last, often, done, limits)
 
 
-@njit(cache=True)
+@inner
 def _note(pair, said, times, progress, limits):
     """Writes the words of an interaction into `progress` (interactions, successes in the window, stopped).
 

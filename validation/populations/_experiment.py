@@ -183,7 +183,7 @@ class Experiment:
         said.ravel()[self.free] = UNSAID
         filled = np.array([0, *map(self.space.consensus_state, range(len(self.words)))])
         memory, random = filled[self.initial + 1], np.random.default_rng(seed).random(said.shape)
-        policy = log_q, sharpness, bias
+        policy = (np.ascontiguousarray(one, dtype=float) for one in (log_q, sharpness, bias))
         _meet(self.players, self.round, unit, memory, self.space.successors(), *policy, random, states, said)
         return states.ravel()[self.free], said.ravel()
 

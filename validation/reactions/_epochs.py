@@ -23,6 +23,7 @@ import numpy as np
 from numba import njit
 
 from validation._engine.batches import chosen_row, draw_below, draw_bits, draw_entry, draw_uniform, play_batch
+from validation._engine.compiled import inner
 
 LEAST_UNIFORM_LOG = -37.0  # below log(2^-53), so that no uniform number lies beyond the table from 0 agents met on
 
@@ -103,32 +104,34 @@ def collide(stream, fresh, met, n_agents, n_met, waiting, first_row, after, thre
     `fresh` (K,) has all others, and agents of the waiting pairs in their states before. Returns the number of agents
     met, of pairs that still wait, and of marked interactions played.
     """
-    n_fresh = n_agents - n_met + 2 * waiting
-    place = draw_below(stream, n_met)
-    i, left, marked = take_met(stream, place, fresh, met, n_fresh, waiting, first_row, after, thresholds, counted)
-    n_fresh -= 2 * (waiting - left)
+    n_fresh, i, j, marked = n_agents - n_met + 2 * waiting, 0, 0, np.int64(0)
     # The other one: as a responder any of the N - 1, as an initiator only if not met, lest these pairs count twice
-    place = draw_below(stream, 2 * n_agents - n_met - 1)
-    if place < n_met - 1:
-        j, left, more = take_met(stream, place, fresh, met, n_fresh, left, first_row, after, thresholds, counted)
-        marked += more
-    else:
-        j = take_agent(stream, fresh, n_fresh)
-        if place >= n_agents - 1:
-            i, j = j, i
-        n_met += 1
+    places = n_met, 2 * n_agents - n_met - 1
+    for other in range(2):  # a loop, so that the code is there once
+        place = draw_below(stream, places[other])
+        if place < n_met - other:
+            state, left, more = take_met(
+                stream, place, fresh, met, n_fresh, waiting, first_row, after, thresholds, counted
+            )
+            n_fresh, waiting, marked = n_fresh - 2 * (waiting - left), left, marked + more
+            i, j = (i, state) if other else (state, j)
+        else:
+            j = take_agent(stream, fresh, n_fresh)
+            if place >= n_agents - 1:
+                i, j = j, i
+            n_met += 1
     row = draw_row(stream, i * met.size + j, first_row, thresholds)
     met[after[row, 0]] += 1
     met[after[row, 1]] += 1
-    return n_met, left, marked + counted[row]
+    return n_met, waiting, marked + counted[row]
 
 
-@njit(cache=True)
+@inner
 def play_epoch(stream, counts, n_agents, length, table, outcomes):
     """`length` interactions of the agents in `counts` (K,); returns how many were marked."""
     first_row, after, thresholds, counted = outcomes.first_row, outcomes.after, outcomes.thresholds, outcomes.marked
-    met, initiators, responders = np.zeros((3, counts.size), np.int64)
-    rows, numbers = np.empty((2, counted.size), np.int64)
+    met, initiators, responders = np.zeros(counts.size, np.int64), np.empty_like(counts), np.empty_like(counts)
+    rows, numbers = np.empty_like(counted), np.empty_like(counted)
     left, n_met, waiting, marked = length, 0, 0, np.int64(0)
     while True:
         free = min(left, draw_length(stream, table, n_met, n_agents))
@@ -147,5 +150,6 @@ def play_epoch(stream, counts, n_agents, length, table, outcomes):
     n_rows = play_batch(stream, counts, n_fresh, waiting, first_row, after, outcomes.chance, *work)
     for k in range(n_rows):
         marked += counted[rows[k]] * numbers[k]
-    counts += met
+    for state in range(counts.size):
+        counts[state] += met[state]
     return marked

@@ -24,6 +24,7 @@ from meanfield.toolbox import copy_to
 from theory.pairs import NO_EDGES, edge_limits, next_edge, next_pair, pair_limits
 from theory.streams import ONE, next_bits
 from validation._engine.batches import chosen_row, draw_entry, play_batch
+from validation._engine.compiled import inner
 from validation._engine.thresholds import word_thresholds
 from validation.reactions._epochs import collide, draw_length, play_epoch
 
@@ -126,7 +127,7 @@ def outcomes_of(
     )
 
 
-@njit(cache=True)
+@inner
 def watch(watched, counts, observed):
     """Writes watched @ counts into `observed`."""
     for k in range(watched.shape[0]):
@@ -135,11 +136,12 @@ def watch(watched, counts, observed):
             observed[k] += watched[k, state] * counts[state]
 
 
-@njit(cache=True)
+@inner
 def watch_graph(agents, n_states, meetings, observed):
     """Writes how many edges there are, and between agents in different states, and agents by group and state."""
     ends, group = meetings.ends, meetings.group
-    observed[:] = 0
+    for k in range(observed.size):
+        observed[k] = 0
     between = 0
     for edge in range(len(ends)):
         between += agents[ends[edge, 0]] != agents[ends[edge, 1]]
@@ -148,7 +150,7 @@ def watch_graph(agents, n_states, meetings, observed):
         observed[2 + group[node] * n_states + agents[node]] += 1
 
 
-@njit(cache=True)
+@inner
 def full_group(outside, counts):
     """The first group that holds all agents, -1 if none does."""
     others = np.empty(outside.shape[0], np.int64)
@@ -159,14 +161,14 @@ def full_group(outside, counts):
     return -1
 
 
-@njit(cache=True)
+@inner
 def write_absorbed(absorbed, final, interaction, group, counts):
     absorbed[0] = interaction
     absorbed[1] = group
     copy_to(final, counts)
 
 
-@njit(cache=True)
+@inner
 def emptied(others, leaving, row):
     """Counts the outcome `row` in `others`; returns the first group that has become full, or -1."""
     found = -1
@@ -177,7 +179,7 @@ def emptied(others, leaving, row):
     return found
 
 
-@njit(cache=True)
+@inner
 def chosen_change(first, reach, row, state, bits):
     """The move of an agent in this state by 64 random bits, -1 if it stays, at the composition of this row."""
     part = np.float64(bits >> np.uint64(11)) * 2.0**-53
@@ -187,7 +189,7 @@ def chosen_change(first, reach, row, state, bits):
     return -1
 
 
-@njit(cache=True)
+@inner
 def draw_meetings(meetings, n_agents, threshold, number, drawn, s0, s1, s2, s3):
     """Writes the agents of the next `number` interactions into `drawn` (2, ·), one agent twice if it moves alone.
 
@@ -215,7 +217,7 @@ def draw_meetings(meetings, n_agents, threshold, number, drawn, s0, s1, s2, s3):
     return s0, s1, s2, s3
 
 
-@njit(cache=True)
+@inner
 def play_agents(agents, counts, stream, absorbed, final, others, outcomes, meetings, before, goes_on):
     """A round of N interactions after `before` earlier ones, or up to absorption; returns how many were marked.
 
@@ -277,7 +279,7 @@ def play_agents(agents, counts, stream, absorbed, final, others, outcomes, meeti
     return marked
 
 
-@njit(cache=True)
+@inner
 def replay(stream, counts, rows, numbers, length, outcomes, absorbed, final, before):
     """Plays a batch again from its first `counts`, in a random order, up to absorption."""
     others = np.empty(outcomes.outside.shape[0], np.int64)
@@ -294,7 +296,7 @@ def replay(stream, counts, rows, numbers, length, outcomes, absorbed, final, bef
             break
 
 
-@njit(cache=True)
+@inner
 def safe_length(outside, counts, length):
     """Number of the first of `length` interactions that can't put all agents into one group; each moves at most two."""
     others = np.empty(outside.shape[0], np.int64)
@@ -304,15 +306,15 @@ def safe_length(outside, counts, length):
     return length
 
 
-@njit(cache=True)
-def play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before, goes_on):
+@inner
+def play_batches(n_agents, counts, stream, absorbed, final, outcomes, table, epoch, before, goes_on):
     """A round of N interactions after `before` earlier ones, or up to absorption; returns how many were marked.
 
     Updates `counts` (K,) and the stream; a run that stops at absorption leaves its counts in `final` only.
     """
-    n_agents = counts.sum()
-    initiators, responders, touched, first = np.empty((4, counts.size), np.int64)
-    rows, numbers = np.empty((2, outcomes.marked.size), np.int64)
+    initiators, responders = np.empty_like(counts), np.empty_like(counts)
+    touched, first = np.empty_like(counts), np.empty_like(counts)
+    rows, numbers = np.empty_like(outcomes.marked), np.empty_like(outcomes.marked)
     work = initiators, responders, touched, rows, numbers
     first_row, after, thresholds, counted = outcomes.first_row, outcomes.after, outcomes.thresholds, outcomes.marked
     outside = outcomes.outside
@@ -326,7 +328,8 @@ def play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before
             continue
         length = min(draw_length(stream, table, 0, n_agents), left)
         copy_to(first, counts)
-        touched[:] = 0
+        for state in range(counts.size):
+            touched[state] = 0
         n_rows = play_batch(stream, counts, n_agents, length, first_row, after, outcomes.chance, *work)
         for k in range(n_rows):
             marked += counted[rows[k]] * numbers[k]
@@ -340,7 +343,8 @@ def play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before
             )
             marked += more
             left -= 1
-        counts += touched
+        for state in range(counts.size):
+            counts[state] += touched[state]
         if absorbed[0] < 0:
             group = full_group(outside, counts)
             if group >= 0:
@@ -358,12 +362,14 @@ def advance(active, runs, agents, outcomes, table, epoch, meetings, n_rounds, le
         run = active[k]
         counts, stream = runs.counts[run].copy(), runs.streams[run].copy()
         absorbed, final = runs.absorbed[run].copy(), runs.final[run].copy()
-        n_agents = counts.sum()
+        n_agents = np.int64(0)  # a literal would be a type of its own
+        for state in range(counts.size):
+            n_agents += counts[state]
         watch(outcomes.outside, counts, others)
         if runs.played[run] == 0:
             group = full_group(outcomes.outside, counts)
             if group >= 0:
-                write_absorbed(absorbed, final, 0, group, counts)
+                write_absorbed(absorbed, final, runs.played[run], group, counts)
             if runs.recorded.shape[1] > 0:
                 watch(outcomes.watched, counts, runs.recorded[run, 0])
                 if len(meetings.ends):
@@ -372,7 +378,9 @@ def advance(active, runs, agents, outcomes, table, epoch, meetings, n_rounds, le
         while runs.played[run] < last and (absorbed[0] < 0 or runs.played[run] < least):
             before, goes_on = runs.played[run] * n_agents, runs.played[run] < least
             if table.size > 0:
-                marked = play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before, goes_on)
+                marked = play_batches(
+                    n_agents, counts, stream, absorbed, final, outcomes, table, epoch, before, goes_on
+                )
             else:
                 marked = play_agents(
                     agents[run], counts, stream, absorbed, final, others, outcomes, meetings, before, goes_on

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -97,7 +98,7 @@ def covered(law, scale: float) -> bool:
 def test_rejection_covers_the_whole_law() -> None:
     """The constants of the hat come from a fit in the literature; where it fell short draws would be biased."""
     laws = [binom(n, p) for n, p in itertools.product([61, 1000, 30_000], [0.5, 0.05, 0.002])]
-    for total, few, sample in itertools.product([130, 5000, 10**6], [0.5, 0.02], [0.5, 0.01]):
+    for total, few, sample in itertools.product([130, 5000, 2 * 10**5], [0.5, 0.02], [0.5, 0.01]):
         laws.append(hypergeom(total, round(few * total), round(sample * total)))
     rejected = [law for law in laws if law.mean() > _batches.INVERSION_MEAN]
     assert len(rejected) > 10
@@ -181,6 +182,7 @@ def drawn_by_state(c: tuple[int, ...], i: int, j: int) -> float:
     return c[i] / sum(c) * (j in there) / len(there)
 
 
+@cache
 def one_interaction(n: int, pair_law=ordered_pairs) -> np.ndarray:
     """Transition matrix of the counts."""
     places = {counts: k for k, counts in enumerate(compositions(n))}
@@ -201,7 +203,7 @@ def place_counts(counts: np.ndarray, n: int) -> np.ndarray:
 
 def after_two_rounds(start: tuple[int, ...], method: str = "batches") -> np.ndarray:
     """Counts of places."""
-    runs = reactions.simulate(GENERIC, start, runs=60_000, seed=14, max_rounds=2, method=method)
+    runs = reactions.simulate(GENERIC, start, runs=40_000, seed=14, max_rounds=2, method=method)
     return place_counts(runs["final_count"].values, sum(start))
 
 
@@ -256,8 +258,8 @@ def test_absorption_has_the_exact_law(method, length, start, monkeypatch: pytest
         in_epochs_of(length, monkeypatch)
     n, group = sum(start), [0, 1]
     last, place = 20 * n, compositions(n).index(start)
-    options = {"runs": 40_000, "seed": 3, "max_rounds": 20, "absorbing": {"group": group}, "method": method}
-    runs = reactions.simulate(GENERIC, start, **options)
+    options = {"seed": 3, "max_rounds": 20, "absorbing": {"group": group}, "method": method}
+    runs = reactions.simulate(GENERIC, start, runs=24_000 if n == 6 else 12_000, **options)
     times = np.bincount(runs["absorbed_interaction"].fillna(last + 1).values.astype(int), minlength=last + 2)
     ends, target = place_counts(runs["final_count"].values, n), np.array(compositions(n))[:, group].sum(axis=1) == n
 
@@ -312,7 +314,7 @@ def test_voter_with_zealots_is_betabinomial(method: str) -> None:
     n, z_a, z_b = 20, 2, 3
     zealous = [(("ZA", "B"), ("ZA", "A")), (("ZB", "A"), ("ZB", "B"))]
     counts = {"A": 0, "B": n, "ZA": z_a, "ZB": z_b}
-    found = reactions.simulate(VOTER + zealous, counts, runs=6000, seed=5, max_rounds=60, method=method)
+    found = reactions.simulate(VOTER + zealous, counts, runs=3000, seed=5, max_rounds=45, method=method)
     observed = np.bincount(found["final_count"].sel(state="A"), minlength=n + 1)
     assert (found["final_count"].sel(state=["ZA", "ZB"]) == [z_a, z_b]).all()
     assert chi_square_p(observed, betabinom.pmf(np.arange(n + 1), n, z_a, z_b)) > ALPHA
@@ -328,7 +330,7 @@ def test_moran_fixation(fitness: float, counts: tuple[int, int], away: float, me
     That is the jump chain of the Moran process, which k mutants of N take over with probability
     (1 - r^-k)/(1 - r^-N); k/N without selection.
     """
-    r, (mutants, others), runs = fitness, counts, 6000
+    r, (mutants, others), runs = fitness, counts, 4000
     exact = mutants / (mutants + others) if r == 1 else (1 - r**-mutants) / (1 - r ** -(mutants + others))
     options = {"runs": runs, "seed": 6, "max_rounds": 100_000, "absorbing": UNANIMOUS, "method": method}
     found = reactions.simulate([VOTER[0], (*VOTER[1], 1 / r)], {"A": mutants, "B": others}, **options)
@@ -344,7 +346,7 @@ def test_both_methods_agree() -> None:
     """In populations of several epochs a round, up to absorption, and with many states."""
 
     def naming(method: str, seed: int, rows: list = NAMING) -> xr.Dataset:
-        options = {"runs": 1500, "max_rounds": 300, "record_rounds": 5, "absorbing": CONSENSUS, "method": method}
+        options = {"runs": 800, "max_rounds": 300, "record_rounds": 5, "absorbing": CONSENSUS, "method": method}
         return reactions.simulate(rows, (300, 200, 0), seed=seed, **options)
 
     agents, batches = naming("agents", 7), naming("batches", 8)
@@ -372,7 +374,7 @@ def test_large_populations_follow_the_rate_equation() -> None:
     """At N = 10^9 a round differs from the mean field by about 1/√N; a tenth of a percent would be seen."""
     n = 10**9
     simulation = reactions.simulate(NAMING, [3 * n // 5, 2 * n // 5, 0], runs=2, seed=1, max_rounds=1, method="auto")
-    drift, x, steps = theory.minimal_naming_game.reaction_model().drift, np.array([0.6, 0.4, 0, 0, 0]), 4000
+    drift, x, steps = theory.minimal_naming_game.reaction_model().drift, np.array([0.6, 0.4, 0, 0, 0]), 1000
     for _ in range(steps):  # by midpoints, in the engine's time: two units are a round
         x = x + 2 * drift(x + drift(x) / steps) / steps
     np.testing.assert_allclose(simulation["final_count"] / n, np.tile(x[:3], (2, 1)), atol=5e-5)
@@ -494,7 +496,7 @@ def time_to_extinction(infection: float) -> float:
 )
 def test_extinction_takes_as_long_as_in_the_exact_chain(rules, infects, right: float, wrong: float) -> None:
     model = meanfield.ReactionModel.from_rules(rules, [infects, 0.5])
-    options = {"runs": 4000, "seed": 3, "max_rounds": 10**6, "absorbing": {"healthy": ["S"]}}
+    options = {"runs": 2000, "seed": 3, "max_rounds": 10**6, "absorbing": {"healthy": ["S"]}}
     time = reactions.simulate(model, {"I": 10, "S": 10}, **options)["absorbed_time"]
     error = time.std().item() / math.sqrt(len(time))
     assert abs(time.mean().item() - time_to_extinction(right)) < Z * error
@@ -521,7 +523,7 @@ def test_rates_that_are_functions_have_the_law_of_the_exact_chain() -> None:
 
     rules = [("down", "up"), ("up", "down"), ("down + up", "2 up"), ("up", "down")]
     model = meanfield.ReactionModel.from_rules(rules, [up, lambda x: 1 - up(x), 0.5, alone])
-    runs = reactions.simulate(model, {"up": 8, "down": 12}, runs=20_000, seed=5, max_rounds=3)
+    runs = reactions.simulate(model, {"up": 8, "down": 12}, runs=15_000, seed=5, max_rounds=3)
     counts = np.bincount(runs["final_count"].sel(state="up"), minlength=21)
     for beta, fits in ((1.5, True), (1.3, False)):
         n = np.arange(n_agents + 1)
