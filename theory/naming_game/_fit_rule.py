@@ -212,31 +212,39 @@ def _check_rule(rule: object) -> None:
 
 
 @partial(jax.jit, static_argnames="rule")
-def _derivatives(points: jax.Array, choices: jax.Array, memories: Memories, rule: str) -> tuple[jax.Array, ...]:
-    """Minus the log-likelihood of choices at a point each, its gradient and Hessian, and the logits."""
+def _logits(points: jax.Array, memories: Memories, rule: str) -> tuple[jax.Array, ...]:
+    """The logits (points, states) at several points, with first and second derivatives, which are the last axes."""
 
-    def at(point: jax.Array, choices: jax.Array) -> tuple[jax.Array, ...]:
-        def loss(point: jax.Array) -> tuple[jax.Array, jax.Array]:
-            logit = logits(natural(point, rule), rule, memories)
-            each = choices[:, 0] * jax.nn.softplus(-logit) + choices[:, 1] * jax.nn.softplus(logit)
-            return each.sum(), logit
+    def value(point: jax.Array) -> tuple[jax.Array, jax.Array]:
+        logit = logits(natural(point, rule), rule, memories)
+        return logit, logit
 
-        def slope(point: jax.Array) -> tuple[jax.Array, tuple[jax.Array, ...]]:
-            (value, logit), gradient = jax.value_and_grad(loss, has_aux=True)(point)
-            return gradient, (value, gradient, logit)
+    def slope(point: jax.Array) -> tuple[jax.Array, tuple[jax.Array, ...]]:
+        slopes, logit = jax.jacfwd(value, has_aux=True)(point)
+        return slopes, (logit, slopes)
 
-        curvature, (value, gradient, logit) = jax.jacfwd(slope, has_aux=True)(point)
-        return value, gradient, curvature, logit
+    def at(point: jax.Array) -> tuple[jax.Array, ...]:
+        bends, (logit, slopes) = jax.jacfwd(slope, has_aux=True)(point)
+        return logit, slopes, bends
 
-    return jax.vmap(at)(points, choices)
+    return jax.vmap(at)(points)
 
 
 def _search(rule: str, starts: np.ndarray, tables: np.ndarray, memories: Memories) -> list[np.ndarray]:
-    """The point with the least loss that Newton's method finds for each table of choices, its Hessian and logits."""
+    """The point with the least loss that Newton's method finds for each table of choices, its Hessian and logits.
+
+    The loss is minus the log-likelihood.
+    """
 
     def at(points: np.ndarray) -> list[np.ndarray]:
         with jax.enable_x64(True):
-            return [points, *map(np.asarray, _derivatives(points, choices, memories, rule))]
+            logit, slopes, bends = map(np.asarray, _logits(points, memories, rule))
+        q, total = expit(logit), choices.sum(-1)
+        by_logit = total * q - choices[..., 0]
+        gradient = (by_logit[:, None] @ slopes)[:, 0]
+        curvature = np.einsum("bs,bsij->bij", by_logit, bends)
+        curvature += (slopes * (total * q * (1 - q))[..., None]).swapaxes(1, 2) @ slopes
+        return [points, -_log_likelihoods(logit, choices), gradient, curvature, logit]
 
     choices = np.repeat(tables, len(starts), 0)
     found, damping = at(np.tile(starts, (len(tables), 1))), np.full(len(choices), DAMPED)

@@ -6,7 +6,7 @@ adds to a response to the memory, so that the rule 'constant' is contained in ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import jax
@@ -124,13 +124,13 @@ RULES: dict[str, Rule] = {
 PARAMETERS = tuple(dict.fromkeys(name for rule in RULES.values() for name in rule.parameters))
 
 
-def natural(coordinates: Float[Array, "*batch parameters"], rule: str) -> Float[Array, "*batch parameters"]:
+def natural(coordinates: Float[Array, " parameters"], rule: str) -> list[Float[Array, ""]]:
     """Parameters of a rule: exponentials of the coordinates of positive ones."""
-    positive = np.array([name in POSITIVE for name in RULES[rule].parameters])
-    return jnp.where(positive, jnp.exp(jnp.where(positive, coordinates, 0.0)), coordinates)
+    named = zip(RULES[rule].parameters, coordinates, strict=True)
+    return [jnp.exp(value) if name in POSITIVE else value for name, value in named]
 
 
-def logits(parameters: Float[Array, " parameters"], rule: str, memories: Memories) -> Float[Array, " states"]:
+def logits(parameters: Iterable[Float[Array, ""]], rule: str, memories: Memories) -> Float[Array, " states"]:
     """Logits of a rule in all memories."""
     empty, bias, *own = parameters
     response = RULES[rule].respond(memories, *own, *([bias] if RULES[rule].takes_bias else []))
