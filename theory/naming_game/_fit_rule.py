@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +18,7 @@ from meanfield import InputError, MemorySpace
 from meanfield.toolbox import check_level, instance, labelled, one_of, one_or_several, stamp, whole_number
 from theory.naming_game._collective import collective_numbers, labels_of, other_word, stacked
 from theory.naming_game._rule_data import Data, Weights, check_weights, count_data, policy_data
-from theory.naming_game._rules import PARAMETERS, POSITIVE, RULES, Memories, logits, natural
+from theory.naming_game._rules import PARAMETERS, POSITIVE, RULES, Memories, expanded_logits
 
 STARTS = 8
 STEPS = 200  # of Newton's method at most; 10 to 40 are usual
@@ -211,25 +210,6 @@ def _check_rule(rule: object) -> None:
         one_of("rule", name, RULES)
 
 
-@partial(jax.jit, static_argnames="rule")
-def _logits(points: jax.Array, memories: Memories, rule: str) -> tuple[jax.Array, ...]:
-    """The logits (points, states) at several points, with first and second derivatives, which are the last axes."""
-
-    def value(point: jax.Array) -> tuple[jax.Array, jax.Array]:
-        logit = logits(natural(point, rule), rule, memories)
-        return logit, logit
-
-    def slope(point: jax.Array) -> tuple[jax.Array, tuple[jax.Array, ...]]:
-        slopes, logit = jax.jacfwd(value, has_aux=True)(point)
-        return slopes, (logit, slopes)
-
-    def at(point: jax.Array) -> tuple[jax.Array, ...]:
-        bends, (logit, slopes) = jax.jacfwd(slope, has_aux=True)(point)
-        return logit, slopes, bends
-
-    return jax.vmap(at)(points)
-
-
 def _search(rule: str, starts: np.ndarray, tables: np.ndarray, memories: Memories) -> list[np.ndarray]:
     """The point with the least loss that Newton's method finds for each table of choices, its Hessian and logits.
 
@@ -238,7 +218,7 @@ def _search(rule: str, starts: np.ndarray, tables: np.ndarray, memories: Memorie
 
     def at(points: np.ndarray) -> list[np.ndarray]:
         with jax.enable_x64(True):
-            logit, slopes, bends = map(np.asarray, _logits(points, memories, rule))
+            logit, slopes, bends = map(np.asarray, expanded_logits(points, memories, rule))
         q, total = expit(logit), choices.sum(-1)
         by_logit = total * q - choices[..., 0]
         gradient = (by_logit[:, None] @ slopes)[:, 0]

@@ -7,6 +7,7 @@ adds to a response to the memory, so that the rule 'constant' is contained in ea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -135,6 +136,25 @@ def logits(parameters: Iterable[Float[Array, ""]], rule: str, memories: Memories
     empty, bias, *own = parameters
     response = RULES[rule].respond(memories, *own, *([bias] if RULES[rule].takes_bias else []))
     return jnp.where(memories.own[:, 0] == 0, empty, bias + response)
+
+
+@partial(jax.jit, static_argnames="rule")
+def expanded_logits(points: jax.Array, memories: Memories, rule: str) -> tuple[jax.Array, ...]:
+    """The logits (points, states) at several points, with first and second derivatives, which are the last axes."""
+
+    def value(point: jax.Array) -> tuple[jax.Array, jax.Array]:
+        logit = logits(natural(point, rule), rule, memories)
+        return logit, logit
+
+    def slope(point: jax.Array) -> tuple[jax.Array, tuple[jax.Array, ...]]:
+        slopes, logit = jax.jacfwd(value, has_aux=True)(point)
+        return slopes, (logit, slopes)
+
+    def at(point: jax.Array) -> tuple[jax.Array, ...]:
+        bends, (logit, slopes) = jax.jacfwd(slope, has_aux=True)(point)
+        return logit, slopes, bends
+
+    return jax.vmap(at)(points)
 
 
 def rule_policy(rule: str, parameters: Mapping[str, float], words: Sequence[str], *, memory_length: int) -> xr.Dataset:
