@@ -24,6 +24,9 @@ WIDE = 0.15  # standard deviation of a share between runs, up to which noise is 
 ITERATIONS, GAIN = 60, 1e-4  # of the search at most, and the gain in nats at which it ends
 LONGEST = 2.0  # step of a coordinate
 DAMPED, FLAT = 1e-3, 1e-6  # damping at first, and at which it is given up as 1/FLAT; information in flat directions
+SHARE = (
+    0.25  # of a step times the gradient that it gains at least where damping falls; half of it by expected curvature
+)
 LEAST = 0.1  # of information, where a search of an end begins
 FURTHEST = 12.0  # distance of a coordinate from its estimate at which the search of an end is given up
 TRIES, NEAR = 15, 0.01  # of that search, and the relative error of the root of the deviance at which it ends
@@ -232,9 +235,8 @@ class Likelihood(NamedTuple):
             if gradient @ step < GAIN or damping > 1 / FLAT:
                 break
             found = self(point + step)
-            better = found[0] > value
-            damping *= 0.2 if better else 8
-            if better:
+            damping *= 0.2 if found[0] - value > SHARE * (gradient @ step) else 8
+            if found[0] > value:
                 point, (value, gradient, information) = point + step, found
         return point, value
 
