@@ -20,16 +20,15 @@ from paper_figs._study import NotAtHandError, Study
 from paper_figs.paper_004 import _ensembles, group_size, trajectories
 
 SMALL = (4, 10, 24, 100, 1000)
-PAIRS = ["African/White", "Mexican/American"]
 
 
 @pytest.fixture
 def study(published: xr.Dataset, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    """Two pairs of GPT-4o in small ensembles."""
+    """One pair of GPT-4o in small ensembles."""
     monkeypatch.setattr(_ensembles, "SIZES", SMALL)
     monkeypatch.setattr(_ensembles, "MANY_RUNS", 3000)
     monkeypatch.setattr(_ensembles, "RUNS", 300)
-    return Study(published.sel(model=["gpt-4o"], pair=PAIRS), folder, quick=True)
+    return Study(published.sel(model=["gpt-4o"], pair=["African/White"]), folder, quick=True)
 
 
 TABLES_OF_000 = ["Table 1", "Table 2", *(f"Table SI{k}" for k in range(1, 7))]
@@ -52,18 +51,8 @@ def test_every_item_is_registered_once_and_is_drawn_or_has_a_reason():
     for number, same in COMMON.items():
         assert by_place["001", same].numbers is by_place["000", number].numbers
     assert [by_place["002", number].name for number in ("Eq. 8", "Table 1")] == ["eq_8", "table_1"]
-
-
-@pytest.mark.parametrize(
-    ("papers", "only", "message"),
-    [
-        (["005"], [], "paper = '005': expected .*004"),
-        (["004"], ["S40"], "only = 'S40': expected one of 1, 2, 3, 4, S1"),
-    ],
-)
-def test_unknown_papers_and_items_are_refused(papers, only, message):
-    with pytest.raises(InputError, match=message):
-        chosen(papers, only)
+    with pytest.raises(InputError, match=r"paper = '005': expected .*004"):
+        chosen(["005"], [])
 
 
 @pytest.mark.parametrize("size", [4, 10, 100])
@@ -176,7 +165,7 @@ def test_items_are_drawn_with_their_numbers_and_an_index(only, study: Study, mon
     for text in ("Fig. S10", "Table S1", "004/figure_3.png", "no policy of llama31_70B is in the data at hand"):
         assert text in page
     fraction = meanfield.load(out / "004" / "figure_3.nc")["fraction"]
-    alone = study.policies["q"].isel(model=0, state=0, word=0)  # African and Mexican are the strong words
+    alone = study.policies["q"].isel(model=0, state=0, word=0)  # African is the strong word
     assert fraction.sel(n_agents=1).values == pytest.approx(alone.values)
     monkeypatch.setattr(validation, "simulate", None)  # nothing is computed again
     _publish.publish(chosen(["004"], ["3", "S9"]), study, out, say=lambda line: None)
@@ -187,7 +176,7 @@ def test_items_are_drawn_with_their_numbers_and_an_index(only, study: Study, mon
 def test_the_command_takes_files_or_a_paper(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path):
     for arguments, message in {
         (): "results and --paper: expected files to draw, or a paper",
-        ("--paper", "004", "--only", "S40"): "only = 'S40': expected one of 1, 2",
+        ("--paper", "004", "--only", "S40"): "only = 'S40': expected one of 1, 2, 3, 4, S1",
         ("--paper", "004", "--policies", "smollm2", "--only", "S29"): "nothing can be drawn from policies = smollm2",
     }.items():
         monkeypatch.setattr(sys, "argv", ["meanfield", "figures", *arguments, "--out", str(tmp_path / "out")])

@@ -138,15 +138,21 @@ def _fingerprints(policy: xr.Dataset) -> dict[str, Any]:
 
 def _ising(q: Float[np.ndarray, "states words"]) -> tuple[float, float]:
     """J and h with tanh(J m + h) for what agents say whose partners have the share m, to first order in m."""
+    with jax.enable_x64(True):
+        field, coupling = _log_odds(q)
+    found = coupling.item(), field.item()
+    return found if np.isfinite(found).all() else (np.nan, np.nan)
 
-    def log_odds(m: jax.Array) -> jax.Array:
+
+@jax.jit
+def _log_odds(q: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Half the log-odds of the first word at m = 0, and its derivative in m."""
+
+    def at(m: jax.Array) -> jax.Array:
         said = core.response(core.WordGame(q), (1 + jnp.stack([m, -m])) / 2)
         return (jnp.log(said[0]) - jnp.log(said[1])) / 2
 
-    with jax.enable_x64(True):
-        field, coupling = jax.jvp(log_odds, (jnp.zeros(()),), (jnp.ones(()),))
-    found = coupling.item(), field.item()
-    return found if np.isfinite(found).all() else (np.nan, np.nan)
+    return jax.jvp(at, (jnp.zeros(()),), (jnp.ones(()),))
 
 
 def _majority_force(first: np.ndarray, m: np.ndarray) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +18,7 @@ from meanfield import InputError, MemorySpace
 from meanfield.toolbox import check_level, instance, labelled, one_of, one_or_several, stamp, whole_number
 from theory.naming_game._collective import collective_numbers, labels_of, other_word, stacked
 from theory.naming_game._rule_data import Data, Weights, check_weights, count_data, policy_data
-from theory.naming_game._rules import PARAMETERS, POSITIVE, RULES, Memories, logits, natural
+from theory.naming_game._rules import PARAMETERS, POSITIVE, RULES, Memories, expanded_logits
 
 STARTS = 8
 STEPS = 200  # of Newton's method at most; 10 to 40 are usual
@@ -211,32 +210,21 @@ def _check_rule(rule: object) -> None:
         one_of("rule", name, RULES)
 
 
-@partial(jax.jit, static_argnames="rule")
-def _derivatives(points: jax.Array, choices: jax.Array, memories: Memories, rule: str) -> tuple[jax.Array, ...]:
-    """Minus the log-likelihood of choices at a point each, its gradient and Hessian, and the logits."""
-
-    def at(point: jax.Array, choices: jax.Array) -> tuple[jax.Array, ...]:
-        def loss(point: jax.Array) -> tuple[jax.Array, jax.Array]:
-            logit = logits(natural(point, rule), rule, memories)
-            each = choices[:, 0] * jax.nn.softplus(-logit) + choices[:, 1] * jax.nn.softplus(logit)
-            return each.sum(), logit
-
-        def slope(point: jax.Array) -> tuple[jax.Array, tuple[jax.Array, ...]]:
-            (value, logit), gradient = jax.value_and_grad(loss, has_aux=True)(point)
-            return gradient, (value, gradient, logit)
-
-        curvature, (value, gradient, logit) = jax.jacfwd(slope, has_aux=True)(point)
-        return value, gradient, curvature, logit
-
-    return jax.vmap(at)(points, choices)
-
-
 def _search(rule: str, starts: np.ndarray, tables: np.ndarray, memories: Memories) -> list[np.ndarray]:
-    """The point with the least loss that Newton's method finds for each table of choices, its Hessian and logits."""
+    """The point with the least loss that Newton's method finds for each table of choices, its Hessian and logits.
+
+    The loss is minus the log-likelihood.
+    """
 
     def at(points: np.ndarray) -> list[np.ndarray]:
         with jax.enable_x64(True):
-            return [points, *map(np.asarray, _derivatives(points, choices, memories, rule))]
+            logit, slopes, bends = map(np.asarray, expanded_logits(points, memories, rule))
+        q, total = expit(logit), choices.sum(-1)
+        by_logit = total * q - choices[..., 0]
+        gradient = (by_logit[:, None] @ slopes)[:, 0]
+        curvature = np.einsum("bs,bsij->bij", by_logit, bends)
+        curvature += (slopes * (total * q * (1 - q))[..., None]).swapaxes(1, 2) @ slopes
+        return [points, -_log_likelihoods(logit, choices), gradient, curvature, logit]
 
     choices = np.repeat(tables, len(starts), 0)
     found, damping = at(np.tile(starts, (len(tables), 1))), np.full(len(choices), DAMPED)

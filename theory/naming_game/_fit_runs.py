@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
-from scipy.special import chdtrc, chdtri
+from scipy.special import chdtrc, chdtri, expit
 
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import canonical_order, check_level, labelled, one_of, real_numbers, shown, stamp, whole_number
 from theory.naming_game._fit_rule import checked
-from theory.naming_game._rules import POSITIVE, RULES, Memories, logits, natural
+from theory.naming_game._rules import POSITIVE, RULES, Memories, expanded_logits
 from theory.naming_game._run_moments import run_moments
 
 STARTS = 5
@@ -24,9 +24,13 @@ WIDE = 0.15  # standard deviation of a share between runs, up to which noise is 
 ITERATIONS, GAIN = 60, 1e-4  # of the search at most, and the gain in nats at which it ends
 LONGEST = 2.0  # step of a coordinate
 DAMPED, FLAT = 1e-3, 1e-6  # damping at first, and at which it is given up as 1/FLAT; information in flat directions
+SHARE = (
+    0.25  # of a step times the gradient that it gains at least where damping falls; half of it by expected curvature
+)
 LEAST = 0.1  # of information, where a search of an end begins
 FURTHEST = 12.0  # distance of a coordinate from its estimate at which the search of an end is given up
 TRIES, NEAR = 15, 0.01  # of that search, and the relative error of the root of the deviance at which it ends
+SLOPES = 4  # at least: rules of fewer parameters then have the program of the others
 KICK = 0.1  # away from saddles of likelihoods that are even functions of a coordinate, such as `shift`
 USUAL = {"initial": "empty memories", "committed": "none", "topology": "none"}  # options of simulations
 BARRIER, INSIDE = 0.05, np.arange(1, 8) / 8  # nats between two modes, and where between them it is looked for
@@ -163,17 +167,15 @@ class Group(NamedTuple):
     shares: Float[np.ndarray, "runs rounds"]
 
 
-@partial(jax.jit, static_argnames=("rule", "memory_length", "rounds"))
-def _moments(point: jax.Array, rule: str, memory_length: int, rounds: int) -> tuple:
-    """Moments of the shares and their derivatives in the coordinates, which are the first axis."""
-    memories = Memories.of(MemorySpace(2, memory_length))
+@partial(jax.jit, static_argnames="rounds")
+def _moments(first: jax.Array, slopes: jax.Array, rounds: int) -> tuple:
+    """Moments of the shares by the probabilities of the first word, and their changes along several slopes of these."""
 
-    def moments(point: jax.Array) -> tuple:
-        first = jax.nn.sigmoid(logits(natural(point, rule), rule, memories))
+    def moments(first: jax.Array) -> tuple:
         return run_moments(jnp.stack([first, 1 - first], -1), rounds)
 
-    found, slopes = jax.vmap(lambda e: jax.jvp(moments, (point,), (e,)))(jnp.eye(len(point)))
-    return jax.tree.map(lambda values: values[0], found), slopes
+    found, changes = jax.vmap(lambda slope: jax.jvp(moments, (first,), (slope,)))(slopes)
+    return jax.tree.map(lambda values: values[0], found), changes
 
 
 class Likelihood(NamedTuple):
@@ -185,9 +187,14 @@ class Likelihood(NamedTuple):
 
     def predicted(self, point: np.ndarray) -> list[tuple[np.ndarray, ...]]:
         """Mean and covariance for each group, with their derivatives."""
-        rounds = max(group.shares.shape[1] for group in self.groups)
+        rounds, parameters = max(group.shares.shape[1] for group in self.groups), len(point)
+        memories = Memories.of(MemorySpace(2, self.memory_length))
         with jax.enable_x64(True):
-            both = jax.tree.map(np.asarray, _moments(jnp.asarray(point), self.rule, self.memory_length, rounds))
+            logit, slopes, _ = (np.asarray(values[0]) for values in expanded_logits(point[None], memories, self.rule))
+            first = expit(logit)
+            slopes = np.pad(first * (1 - first) * slopes.T, ((0, max(0, SLOPES - parameters)), (0, 0)))
+            found, changes = jax.tree.map(np.asarray, _moments(first, slopes, rounds))
+        both = found, [change[:parameters] for change in changes]
         result = []
         for n, shares in self.groups:
             cut = shares.shape[1]
@@ -228,9 +235,8 @@ class Likelihood(NamedTuple):
             if gradient @ step < GAIN or damping > 1 / FLAT:
                 break
             found = self(point + step)
-            better = found[0] > value
-            damping *= 0.2 if better else 8
-            if better:
+            damping *= 0.2 if found[0] - value > SHARE * (gradient @ step) else 8
+            if found[0] > value:
                 point, (value, gradient, information) = point + step, found
         return point, value
 

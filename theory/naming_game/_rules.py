@@ -6,7 +6,8 @@ adds to a response to the memory, so that the rule 'constant' is contained in ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -124,17 +125,36 @@ RULES: dict[str, Rule] = {
 PARAMETERS = tuple(dict.fromkeys(name for rule in RULES.values() for name in rule.parameters))
 
 
-def natural(coordinates: Float[Array, "*batch parameters"], rule: str) -> Float[Array, "*batch parameters"]:
+def natural(coordinates: Float[Array, " parameters"], rule: str) -> list[Float[Array, ""]]:
     """Parameters of a rule: exponentials of the coordinates of positive ones."""
-    positive = np.array([name in POSITIVE for name in RULES[rule].parameters])
-    return jnp.where(positive, jnp.exp(jnp.where(positive, coordinates, 0.0)), coordinates)
+    named = zip(RULES[rule].parameters, coordinates, strict=True)
+    return [jnp.exp(value) if name in POSITIVE else value for name, value in named]
 
 
-def logits(parameters: Float[Array, " parameters"], rule: str, memories: Memories) -> Float[Array, " states"]:
+def logits(parameters: Iterable[Float[Array, ""]], rule: str, memories: Memories) -> Float[Array, " states"]:
     """Logits of a rule in all memories."""
     empty, bias, *own = parameters
     response = RULES[rule].respond(memories, *own, *([bias] if RULES[rule].takes_bias else []))
     return jnp.where(memories.own[:, 0] == 0, empty, bias + response)
+
+
+@partial(jax.jit, static_argnames="rule")
+def expanded_logits(points: jax.Array, memories: Memories, rule: str) -> tuple[jax.Array, ...]:
+    """The logits (points, states) at several points, with first and second derivatives, which are the last axes."""
+
+    def value(point: jax.Array) -> tuple[jax.Array, jax.Array]:
+        logit = logits(natural(point, rule), rule, memories)
+        return logit, logit
+
+    def slope(point: jax.Array) -> tuple[jax.Array, tuple[jax.Array, ...]]:
+        slopes, logit = jax.jacfwd(value, has_aux=True)(point)
+        return slopes, (logit, slopes)
+
+    def at(point: jax.Array) -> tuple[jax.Array, ...]:
+        bends, (logit, slopes) = jax.jacfwd(slope, has_aux=True)(point)
+        return logit, slopes, bends
+
+    return jax.vmap(at)(points)
 
 
 def rule_policy(rule: str, parameters: Mapping[str, float], words: Sequence[str], *, memory_length: int) -> xr.Dataset:

@@ -6,6 +6,7 @@ rate at which intervals cover the truth is measured by tests/bench/bench_mechani
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -53,12 +54,17 @@ def data() -> xr.Dataset:
     return found
 
 
-@pytest.fixture(scope="module")
-def fit(data: xr.Dataset) -> xr.Dataset:
-    """With as few draws in the climb as in the search, so that one program serves both."""
+@pytest.fixture(scope="module", autouse=True)
+def few_slots() -> Iterator[None]:
+    """As few draws in the climb as in the search, so that one program serves both."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("theory.flag_game.mechanism1._fit.SLOTS", FEWER)
-        return mechanism1.fit(data, free=FREE, start=START, starts=1, runs=2000, bootstrap=4, seed=1)
+        yield
+
+
+@pytest.fixture(scope="module")
+def fit(data: xr.Dataset) -> xr.Dataset:
+    return mechanism1.fit(data, free=FREE, start=START, starts=1, runs=2000, bootstrap=4, seed=1)
 
 
 # --- gradients ---

@@ -80,7 +80,7 @@ def test_intervals_cover_and_the_true_rule_wins():
     The control are intervals of a third of the width, which cover half of the parameters.
     """
     random, wins, covered, narrow = np.random.default_rng(7), 0, [], []
-    names = [name for name in RULES for _ in range(3)]
+    names = [name for name in RULES for _ in range(2)]
     for seed, rule in enumerate(names):
         parameters = drawn(rule, random)
         counts = counted(rule_policy(rule, parameters, WORDS, memory_length=2), 300, seed)

@@ -6,7 +6,7 @@ import sympy as sp
 
 import meanfield
 import theory.naming_game as game
-from _policies import drift, linearised_drift, random_composition, random_policy
+from _policies import linearised_drift, random_composition, random_policy
 from meanfield import core
 
 
@@ -40,13 +40,6 @@ def test_derived_equation_is_that_of_eq_27(equation):
     for k in range(5):
         gain = sum(equation.x[i] * equation.x[j] * P[k][i][j] for i in range(5) for j in range(5))
         assert sp.expand(equation.rhs[k] - (gain - equation.x[k] * total)) == 0
-
-
-def test_drift_is_the_engine_s(equation):
-    policy, x = random_policy(1), random_composition(1, 5)
-    derived = np.array(equation.rhs.subs(values_of(equation, policy, x)), dtype=float).ravel()
-    engine = drift(x, policy["q"].values)
-    np.testing.assert_allclose(engine, derived, atol=1e-15)
 
 
 @pytest.mark.parametrize("eliminated", [0, 4])
