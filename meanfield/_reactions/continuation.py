@@ -297,7 +297,8 @@ class _Curve:
             )
             missed = np.concatenate([self.residual(z) + mu * psi, psi @ G, [psi @ psi - 1]])
             try:
-                change = np.linalg.solve(matrix, -missed)
+                # Without its type pyright takes 16 s to find those of the loop
+                change: np.ndarray = np.linalg.solve(matrix, -missed)
             except np.linalg.LinAlgError:
                 return None
             z, psi, mu = z + change[:size], psi + change[size:-1], mu + change[-1]

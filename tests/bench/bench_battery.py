@@ -10,8 +10,6 @@ import meanfield
 from _battery import FAMILIES, battery, counted, policy_of, softmax
 from _tables import show
 
-pytestmark = pytest.mark.bench
-
 
 def by_family(title, seconds):
     every = {**seconds, "all": [*itertools.chain(*seconds.values())]}

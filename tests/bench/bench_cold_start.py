@@ -9,8 +9,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 from _paths import ROOT, importing
 from _tables import show
 
@@ -82,14 +80,12 @@ def printed(code: str, name: str, length: int, **options: object) -> list:
     return json.loads(told.stdout.splitlines()[-1])
 
 
-@pytest.mark.bench
 def test_first_and_second_calls() -> None:
     rows = [(name, length, *printed(CHILD, name, length)) for name in CALLS for length in (3, 5)]
     columns = ("function", "H", "import", "first call", "programs", "second call", "programs")
     show("processor seconds in a fresh process", columns, rows)
 
 
-@pytest.mark.bench
 def test_stacks() -> None:
     """Many of the policies have two conventions and a saddle."""
     rows = []

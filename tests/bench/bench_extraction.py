@@ -103,7 +103,6 @@ def measured(way: str) -> dict:
     return json.loads(run.stdout.strip().splitlines()[-1])
 
 
-@pytest.mark.bench
 @pytest.mark.skipif(any(importlib.util.find_spec(name) is None for name in PACKAGES), reason="SmolLM2 is not installed")
 def test_prompts_a_second() -> None:
     harness = importlib.util.find_spec("lm_eval") is not None

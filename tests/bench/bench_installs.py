@@ -7,8 +7,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import pytest
-
 from _installs import LOWEST, NEWEST, PYTHONS, build, check, install, interpreter
 from _tables import show
 
@@ -17,7 +15,6 @@ COLUMNS = ("Python", "dependencies", "extras", "s", "MB", "check, s")
 EXTRAS = (("api",), ("cluster",), ("llm",))
 
 
-@pytest.mark.bench
 def test_installs() -> None:
     cases = [(version, age, ()) for version in PYTHONS for age in (LOWEST, NEWEST)]
     cases += [(HERE, NEWEST, extras) for extras in EXTRAS]

@@ -92,7 +92,6 @@ def error_of(found: Quantity, true: Quantity) -> float:
     return abs(found.value - true.value) / scale if found.name == true.name else np.inf
 
 
-@pytest.mark.bench
 @pytest.mark.parametrize("goal", ["kappa", "strong word"])
 def test_memories_for_a_goal(goal: str, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for library in ("OMP", "OPENBLAS"):

@@ -41,7 +41,6 @@ def recovered(seeds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return estimate, error, covered
 
 
-@pytest.mark.bench
 @pytest.mark.parametrize("factor", [1, 100])
 def test_intervals_cover_the_truth(factor: int) -> None:
     begin = time.perf_counter()

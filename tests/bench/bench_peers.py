@@ -102,7 +102,6 @@ def minimal_game() -> list[tuple]:
     return [(*states, p) for states, p in probability.items()]
 
 
-@pytest.mark.bench
 def test_three_states() -> None:
     """The minimal naming game of two words; z tells who simulates something else, by the share of A at the end."""
     task = {**MINIMAL_GAME, "runs": OWN_RUNS, "transitions": minimal_game()}
@@ -124,7 +123,6 @@ def test_three_states() -> None:
     show(title, ("simulator", "runs", *COLUMNS, "A at the end", "z"), rows)
 
 
-@pytest.mark.bench
 @pytest.mark.parametrize("memory_length", [3, 5])
 def test_naming_game(memory_length: int) -> None:
     """The naming game of many states, too many for a list of reactions: for rules of ordered pairs only."""
@@ -145,7 +143,6 @@ def test_naming_game(memory_length: int) -> None:
     show(title, ("simulator", *COLUMNS, "MiB"), rows)
 
 
-@pytest.mark.bench
 def test_neutral_voter() -> None:
     """An opinion wins with the probability of its share at the start, exactly: a wrong simulator can be fast."""
     n_agents, runs, rows = sum(NEUTRAL["counts"]), NEUTRAL["runs"], []
@@ -168,7 +165,6 @@ def test_neutral_voter() -> None:
     show(title, ("simulator", "rule", "A wins", "z", "undecided"), rows)
 
 
-@pytest.mark.bench
 def test_graphs() -> None:
     """Agents times units of time in a second; the last columns tell who simulates something else."""
     edges, nodes, rows = regular(GRAPH_AGENTS), np.arange(GRAPH_AGENTS), []

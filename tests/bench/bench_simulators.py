@@ -7,7 +7,6 @@ import time
 import networkx
 import numba
 import numpy as np
-import pytest
 
 import theory
 import validation
@@ -49,7 +48,6 @@ def plain_runs(states, q, successors, rounds, success):
             success[run] = agreed
 
 
-@pytest.mark.bench
 def test_naming_game() -> None:
     """Agents who conform but err too often to converge: every run plays all its rounds, and tests for consensus."""
     policy = majority_policy(MEMORY_LENGTH, 0.8)
@@ -82,7 +80,6 @@ def protocol_speed(n: int, method: str, budget: float) -> float:
     return runs * ROUNDS * n / (time.perf_counter() - begin)
 
 
-@pytest.mark.bench
 def test_protocols() -> None:
     for method in ("agents", "batches"):
         protocol_speed(10, method, 1)
@@ -114,7 +111,6 @@ def played(model: ReactionModel, n: int, rounds: int, repeat: int = 1, **options
     return seconds(lambda: reactions.simulate(model, counts, **options), repeat, time.process_time)
 
 
-@pytest.mark.bench
 def test_graphs() -> None:
     for n in (10**4, 10**6):
         scale_free = np.array(networkx.barabasi_albert_graph(n, 4, seed=1).edges)

@@ -30,7 +30,6 @@ def policy(published) -> xr.Dataset:
     return published.sel(model="gpt-4o", pair="African/White")
 
 
-@pytest.mark.bench
 def test_one_right_hand_side() -> None:
     """dx/dt at H = 3 and H = 5: the Hamiltonian's derivative against the dense tensor of Eq. 27."""
     for length in (3, 5):
@@ -48,7 +47,6 @@ def test_one_right_hand_side() -> None:
         ratios(f"one right-hand side, H = {length}, {n_states} states", rows)
 
 
-@pytest.mark.bench
 def test_batches() -> None:
     """One call for many policies, on each device, beside the labelled functions one policy at a time."""
     batched = {
@@ -89,7 +87,6 @@ def dense(policy: xr.Dataset, x: np.ndarray) -> float:
     return np.linalg.eigvals(np.asarray(columns).T).real.max()
 
 
-@pytest.mark.bench
 def test_leading_eigenvalue(policy) -> None:
     space, mixture = space_of(policy), meanfield.Population(policy).mixture
     x = meanfield.consensus(policy, "African").values
@@ -100,7 +97,6 @@ def test_leading_eigenvalue(policy) -> None:
     ratios("leading eigenvalue at a candidate, H = 5", rows)
 
 
-@pytest.mark.bench
 def test_stability_table_of_the_published_policies(published, policy) -> None:
     """And for one of its policies, beside the dense route at the same candidates and fixed points."""
     meanfield.stability_table(published)
@@ -119,7 +115,6 @@ def test_stability_table_of_the_published_policies(published, policy) -> None:
     ratios("stability table of GPT-4o {African, White}", rows)
 
 
-@pytest.mark.bench
 def test_critical_mass_beside_continuation(policy) -> None:
     """The explicit curve c(Q) beside what takes its place without it: fixed points at each of a row of fractions."""
     fractions = np.linspace(0, 0.2, 21)
@@ -136,7 +131,6 @@ def test_critical_mass_beside_continuation(policy) -> None:
     ratios("committed minority, H = 5", rows)
 
 
-@pytest.mark.bench
 def test_group_size_law(policy) -> None:
     """κ, which holds for all sizes, beside runs to consensus; a fraction of 10,000 has a standard error of 0.005."""
     meanfield.group_size_law(policy)
@@ -147,7 +141,6 @@ def test_group_size_law(policy) -> None:
     ratios("probability of the strong word, GPT-4o {African, White}", rows)
 
 
-@pytest.mark.bench
 def test_finite_size(policy) -> None:
     """The mean to order 1/N beside the ensemble whose standard error is the error of that order.
 

@@ -11,27 +11,8 @@ from _policies import random_policy
 from meanfield import InputError
 
 LONGEST_MESSAGE = 2000  # characters
-ANYTHING = [
-    0,
-    1,
-    2,
-    3,
-    -1,
-    0.5,
-    1.5,
-    1e-300,
-    1e300,
-    np.inf,
-    -np.inf,
-    np.nan,
-    2**40,
-    2**63,
-    10**400,
-    True,
-    None,
-    "2",
-    1j,
-]
+ANYTHING = [0, 1, 2, 3, -1, 0.5, 1.5, 1e-300, 1e300, np.inf, -np.inf, np.nan, 2**40, 2**63, 10**400, True, None]
+ANYTHING += ["2", 1j]
 ANYTHING += [np.float32(0.5), np.int8(2), np.int64(5), np.array(2), np.array([2]), [], [1], {}, (1, 2), b"2", object()]
 WORDS = ["a", "b", "his", "her", "", "é", "a b", "a/b", "\n", "\0", "x" * 5000, 1, None, ("a",), np.str_("c"), b"a"]
 WORDS += [np.nan]

@@ -117,6 +117,6 @@ def test_a_folder_of_the_user_that_hides_a_package_is_named(tmp_path, layout, fi
 
 def test_a_folder_that_hides_nothing_is_not_named(tmp_path):
     (tmp_path / "theory").mkdir()  # no package: Python prefers ours
-    code = "import validation, theory; print(theory.fit_mechanism1)"
+    code = "import validation, theory; print(theory.__all__)"
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -271,12 +271,12 @@ def test_a_pipe_of_another_code_page_takes_all_letters(tmp_path):
 def test_a_closed_stream(tmp_path):
     """Results go to stdout all the same; a result that has nowhere to go is an error."""
 
-    def run(kappa: str, closed: str) -> subprocess.CompletedProcess:
-        arguments = [sys.executable, "-m", "meanfield", "power", "--kappa", kappa, "-n", "24", "--out", "-"]
-        line = f"{shlex.join(arguments)} {closed}>&-"
+    def run(command: str, closed: str) -> subprocess.CompletedProcess:
+        line = f"{shlex.quote(sys.executable)} -m meanfield {command} {closed}>&-"
         return subprocess.run(line, shell=True, capture_output=True, text=True, cwd=tmp_path)
 
-    told, wrong, nowhere = run("0.1", "2"), run("x", "2"), run("0.1", "1")
+    power = "power --kappa 0.1 -n 24 --out -"
+    told, wrong, nowhere = run(power, "2"), run("other", "2"), run(power, "1")
     assert told.returncode == 0 and told.stdout.count("\n") > 1
     assert wrong.returncode == 2 and not wrong.stdout
     assert nowhere.returncode == 2

@@ -16,7 +16,7 @@ from _drawn_results import drawn as drawn_result
 from meanfield._plot import registry
 from meanfield._plot.plot import _dataset
 
-ALWAYS = {"solution", "spectrum", "fixed_points", "drift", "real_runs"}  # others in make test-slow
+ALWAYS = {"solution", "spectrum", "drift", "real_runs"}  # others in make test-slow
 VIEWS = [
     pytest.param(kind, view, marks=[pytest.mark.slow] * (kind not in ALWAYS or number > 0))
     for kind, views in registry.views().items()
