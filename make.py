@@ -164,6 +164,7 @@ def main() -> None:
         sys.exit(f"there is no job {name!r}: expected {', '.join(JOBS)}")
     for variable, value in {**ENVIRONMENT, **({"OPENBLAS_NUM_THREADS": "1"} if name in ON_ONE_THREAD else {})}.items():
         os.environ.setdefault(variable, value)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # tests start many processes, each of which would compile all files
     if name != "help":
         prepare()
     JOBS[name]()
