@@ -6,8 +6,8 @@ Every compiled simulator of single agents draws its pairs here, those of `valida
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from meanfield.toolbox import compiled
 from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
 
 # Edges of a graph: the agents at both ends (E, 2), and for edges that are not equally likely the random bits from which
@@ -29,7 +29,7 @@ NO_EDGES = (
 )
 
 
-@njit(cache=True)
+@compiled
 def pair_limits(n_agents):
     """N, and the remainders below which `next_pair` rejects a draw of its first and second agent.
 
@@ -40,7 +40,7 @@ def pair_limits(n_agents):
     return n, (ONE << HALF_BITS) % n, (ONE << HALF_BITS) % (n - ONE)
 
 
-@njit(cache=True)
+@compiled
 def next_pair(limits, s0, s1, s2, s3):
     """A uniformly random ordered pair of distinct agents, and the stream after it: (i, j, s0, s1, s2, s3)."""
     n, reject_first, reject_second = limits
@@ -55,14 +55,14 @@ def next_pair(limits, s0, s1, s2, s3):
     return i, j + np.uint64(j >= i), s0, s1, s2, s3
 
 
-@njit(cache=True)
+@compiled
 def edge_limits(n_edges):
     """E, and the remainder below which `next_edge` rejects a draw."""
     number = np.uint64(max(n_edges, 1))
     return number, (ONE << HALF_BITS) % number
 
 
-@njit(cache=True)
+@compiled
 def next_edge(limits, s0, s1, s2, s3):
     """The number of a uniformly random edge, and the stream after it.
 
@@ -78,7 +78,7 @@ def next_edge(limits, s0, s1, s2, s3):
     return product >> HALF_BITS, s0, s1, s2, s3
 
 
-@njit(cache=True)
+@compiled
 def next_two(n, m, s0, s1, s2, s3):
     """Uniformly random numbers below `n` and below `m`, and the stream after them; rejects draws like `next_pair`."""
     while True:

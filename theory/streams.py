@@ -8,7 +8,8 @@ Sources: Blackman and Vigna 2021, ACM Trans. Math. Softw. 47, 36; Steele, Lea an
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from meanfield.toolbox import compiled
 
 # uint64 with a Python integer would make numba go through float64, so every constant is typed.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -41,12 +42,12 @@ def seed_streams(seed: int, n_agents: int, runs: np.ndarray) -> np.ndarray:
     return splitmix(key[:, None] + steps)
 
 
-@njit(cache=True)
+@compiled
 def rotate_left(x, k):
     return (x << k) | (x >> (WORD_BITS - k))
 
 
-@njit(cache=True)
+@compiled
 def next_bits(s0, s1, s2, s3):
     """64 random bits and the next state of the stream: (bits, s0, s1, s2, s3)."""
     bits = rotate_left(s0 + s3, np.uint64(23)) + s0

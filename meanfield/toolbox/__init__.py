@@ -8,8 +8,10 @@ from meanfield.toolbox._lazy_package import lazy_package as lazy_package
 if TYPE_CHECKING:
     from meanfield._finite_size.law_path import signed_kappa as signed_kappa
     from meanfield._finite_size.law_path import weak_side as weak_side
+    from meanfield._numerics.compiled import compiled as compiled
     from meanfield._numerics.compiled import copy_to as copy_to
     from meanfield._numerics.compiled import in_threads as in_threads
+    from meanfield._numerics.compiled import inner as inner
     from meanfield._numerics.compiled import summed as summed
     from meanfield._numerics.roots import all_roots as all_roots
     from meanfield._numerics.stability import stability as stability

@@ -14,10 +14,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from meanfield.toolbox import compiled, inner
 from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
-from validation._engine.compiled import inner
 
 ALL_BITS = np.uint64(2**64 - 1)
 UNIT_SHIFT = np.uint64(11)
@@ -92,7 +91,7 @@ def log_factorial(x):
     return (x + 0.5) * math.log(x) - x + 0.5 * math.log(2 * math.pi) + stirling_rest(np.float64(x))
 
 
-@njit(cache=True)
+@compiled
 def log_factorial_ratio(a, d):
     """log((a + d)! / a!), without the cancellation that log-factorials of 10^8 would suffer in their seventh digit."""
     b = a + d
@@ -161,7 +160,7 @@ def inverted_hypergeometric(stream, few, many, drawn):
     return k
 
 
-@njit(cache=True)
+@compiled
 def draw_hypergeometric(stream, good, bad, sample):
     """Number of good ones among `sample` agents drawn without replacement from good + bad."""
     total = good + bad
@@ -197,7 +196,7 @@ def rejected_binomial(stream, n, p):
             return k
 
 
-@njit(cache=True)
+@compiled
 def draw_binomial(stream, n, p):
     """Number of successes in n trials, each with probability p."""
     rare = min(p, 1.0 - p)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from meanfield.toolbox import inner
 from theory.streams import ONE
-from validation._engine.compiled import inner
 
 DRAW_BITS = 63  # 64 would not leave room for 'always', which is 2^bits
 

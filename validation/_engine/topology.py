@@ -8,13 +8,12 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.sparse import coo_array, csr_array, issparse, triu
 from scipy.sparse.csgraph import connected_components
 
 from meanfield import InputError
 from meanfield.core import HEARS
-from meanfield.toolbox import one_of, shown
+from meanfield.toolbox import compiled, one_of, shown
 from theory.pairs import MATCHED, NO_EDGES
 from theory.streams import HALF_BITS, seed_streams
 from validation._engine.batches import draw_below
@@ -302,7 +301,7 @@ def between_groups(numbers: np.ndarray, weight: np.ndarray) -> Edges:
     )
 
 
-@njit(cache=True)
+@compiled
 def placed(start, committed, stream, states):
     """Writes the states of the agents to the nodes: the last ones at `committed`, all others anywhere."""
     taken = np.zeros(states.size, np.bool_)
@@ -383,7 +382,7 @@ def _complaints(matrix: csr_array, nodes: list[Any] | None) -> list[str]:
     return found
 
 
-@njit(cache=True)
+@compiled
 def _split(part, other, small, large):
     """Walker's table: each of the E places is filled by its own edge and at most one other."""
     n_small, n_large = 0, 0

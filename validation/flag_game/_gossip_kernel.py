@@ -10,12 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from meanfield.toolbox import copy_to
+from meanfield.toolbox import compiled, copy_to, inner
 from theory.pairs import next_pair, pair_limits
 from validation._engine.batches import draw_below, draw_uniform
-from validation._engine.compiled import inner
 
 PAIRWISE, BROADCAST, MANAGER = range(3)
 LIKELIEST, SAMPLED = range(2)
@@ -230,7 +228,7 @@ def probe(runs, run, rules, number):
     return same
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def advance(active, runs, team, rules, n_probes):
     """Plays the runs with the numbers `active` up to `n_probes` more probes, or to their ends.
 

@@ -7,12 +7,10 @@ without bias, and the bias p of two words is honoured to 63 bits.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from meanfield.toolbox import copy_to
+from meanfield.toolbox import compiled, copy_to, inner
 from theory.pairs import next_pair, pair_limits
 from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
-from validation._engine.compiled import inner
 
 NO_WORD = np.uint64(0)
 TWO_WORDS = np.uint64(3)
@@ -28,7 +26,7 @@ FOUR = np.uint64(4)
 TOP_BYTE = np.uint64(56)
 
 
-@njit(cache=True)
+@compiled
 def n_held(inventory):
     """The number of words in an inventory."""
     pairs = inventory - ((inventory >> ONE) & PAIRS)
@@ -41,7 +39,7 @@ def is_single(inventory):
     return inventory != NO_WORD and inventory & (inventory - ONE) == NO_WORD
 
 
-@njit(cache=True)
+@compiled
 def number_of(word):
     """The number of a word given as an inventory."""
     return np.int64(n_held(word - ONE))
@@ -97,7 +95,7 @@ def place(inventory, n_words):
     return number_of(inventory) if is_single(inventory) else n_words
 
 
-@njit(cache=True)
+@compiled
 def play_round(agents, counts, stream, absorbed, final, game, before, goes_on):
     """N interactions after `before` earlier ones, or up to consensus; returns how many of them were successes.
 
@@ -151,7 +149,7 @@ def write_consensus(absorbed, final, interaction, word, counts):
     copy_to(final, counts)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def advance(active, runs, agents, game, n_rounds, least):
     """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, at least up to round `least`."""
     n_agents = agents.shape[1]

@@ -13,14 +13,12 @@ from math import comb, prod
 
 import numpy as np
 import xarray as xr
-from numba import njit
 from scipy.sparse import csc_array, csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import gmres, splu
 
 from meanfield import ConvergenceError, InputError, Population
-from meanfield.toolbox import MIXED, as_population, copy_to, stamp, whole_number, word_coords
-from validation._engine.compiled import inner
+from meanfield.toolbox import MIXED, as_population, compiled, copy_to, inner, stamp, whole_number, word_coords
 from validation.naming_game._roster import combined_successors, make_cast, start_composition
 
 Numbers = float | Sequence[float] | np.ndarray | None
@@ -305,7 +303,7 @@ def _slot(table, rows, key, row):
     return slot
 
 
-@njit(cache=True)
+@compiled
 def _explore(q, child, weights, table, rows, targets, chances):
     """Every configuration that follows from rows[0], breadth first, and the interactions that lead there.
 

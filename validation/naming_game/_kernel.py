@@ -7,13 +7,12 @@ policy's probabilities to 63 bits.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from meanfield.core import HEARS
+from meanfield.toolbox import compiled, inner
 from theory.pairs import MATCHED, edge_limits, next_edge, next_pair, next_two, pair_limits
 from theory.streams import next_bits
 from validation._engine.batches import draw_below
-from validation._engine.compiled import inner
 from validation._engine.thresholds import draw_word
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._lazy_kernel import play_on
@@ -221,7 +220,7 @@ def note_consensus(consensus, played, first, needed, agreed, states, q):
     consensus[0], consensus[1] = played, word
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def advance(active, runs, records, n_rounds, limits, test, edges, groups, thresholds, successors, q, lazy):
     """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, of `Runs`.
 

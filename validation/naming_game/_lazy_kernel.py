@@ -12,12 +12,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from meanfield import MemorySpace
+from meanfield.toolbox import compiled, inner
 from theory.pairs import next_pair, pair_limits
 from theory.streams import GOLDEN, HALF_BITS, ONE, next_bits
-from validation._engine.compiled import inner
 from validation._engine.thresholds import draw_word, word_thresholds
 
 
@@ -76,7 +75,7 @@ def place_of(table, state):
     return place
 
 
-@njit(cache=True)
+@compiled
 def insert(table, states, rows):
     """Gives the `states` (n,) the `rows` (n,), both int64."""
     for k in range(states.size):
@@ -85,7 +84,7 @@ def insert(table, states, rows):
         table[place, 1] = rows[k]
 
 
-@njit(cache=True)
+@compiled
 def rows_of(table, states):
     """The rows of the `states`, int64 of shape (n,); -1 where a state is not known."""
     rows = np.empty(states.size, dtype=np.int32)

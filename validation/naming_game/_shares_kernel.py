@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from validation._engine.compiled import inner
+from meanfield.toolbox import inner
 
 
 @inner

@@ -13,11 +13,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from meanfield.toolbox import compiled, inner
 from theory.pairs import NO_EDGES
 from theory.streams import seed_streams
-from validation._engine.compiled import inner
 from validation._engine.ensemble import collection_paused, play_to_end
 from validation._engine.topology import Edges
 from validation.naming_game._convention import ROUNDS_AVERAGED
@@ -208,7 +207,7 @@ def _place_of(parts, division):
     return 1 + (parts - first) // later, (parts - first) % later, later
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _climb(active, game, division, flock, streams, highest, n_parts, longest, level):
     """Plays up to `n_parts` more parts of rounds of the runs `active`, until each is above `level` or at consensus.
 

@@ -11,11 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from numba import njit
 
-from meanfield.toolbox import in_threads
+from meanfield.toolbox import compiled, in_threads, inner
 from theory.streams import seed_streams
-from validation._engine.compiled import inner
 from validation._engine.ensemble import INTERACTIONS_A_NUMBER, portions
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._lazy_kernel import Answers, speak
@@ -125,7 +123,7 @@ def _play(
     return Ends(played, agreed / counted, times.argmax(1), times.max(1) / (2 * counted), progress[:, 2] == 1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _play_on(active, halted, states, rows, streams, said, times, progress, curves, limits, thresholds, table, sizes):
     """Plays the runs with the numbers `active` to their ends, or up to an agent whose memory has no row (`halted`)."""
     pair, n_agents = np.zeros(2, dtype=np.int64), states.shape[1]

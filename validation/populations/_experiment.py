@@ -8,12 +8,11 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numba import njit
 from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace
 from meanfield.datasets import RealPopulations
-from meanfield.toolbox import LARGEST_SEED, instance, one_of, past_slots, whole_number
+from meanfield.toolbox import LARGEST_SEED, compiled, instance, one_of, past_slots, whole_number
 from validation.populations._choices import NOTHING, Choices
 from validation.populations._conditions import (
     CONDITION,
@@ -206,7 +205,7 @@ def check_folds(by: str, folds: int) -> int:
     return whole_number("folds", folds, 2)
 
 
-@njit(cache=True)
+@compiled
 def _meet(players, rounds, unit, memory, successors, log_q, sharpness, bias, random, states, said):
     """All meetings in order; draws words where they are not given, and writes states and words."""
     n_words = log_q.shape[1]

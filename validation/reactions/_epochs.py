@@ -20,10 +20,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from meanfield.toolbox import compiled, inner
 from validation._engine.batches import chosen_row, draw_below, draw_bits, draw_entry, draw_uniform, play_batch
-from validation._engine.compiled import inner
 
 LEAST_UNIFORM_LOG = -37.0  # below log(2^-53), so that no uniform number lies beyond the table from 0 agents met on
 
@@ -42,7 +41,7 @@ def log_survival(n_agents: int, interactions: int) -> np.ndarray:
     return table
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def draw_length(stream, table, met, n_agents):
     """Number of interactions of fresh agents before the next collision, from the table `log_survival`."""
     surprise = -math.log(draw_uniform(stream))
@@ -58,7 +57,7 @@ def draw_length(stream, table, met, n_agents):
     return k
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def take_agent(stream, counts, number):
     """Removes a uniformly random one of the `number` agents in `counts` (K,); returns its state."""
     state = draw_entry(stream, counts, number)
@@ -66,7 +65,7 @@ def take_agent(stream, counts, number):
     return state
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def draw_row(stream, pair, first_row, thresholds):
     """The row of one outcome of the pair."""
     if first_row[pair + 1] - first_row[pair] == 1:
@@ -74,7 +73,7 @@ def draw_row(stream, pair, first_row, thresholds):
     return chosen_row(first_row, thresholds, pair, draw_bits(stream))
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def take_met(stream, place, fresh, met, n_fresh, waiting, first_row, after, thresholds, counted):
     """Removes the agent met with the number `place`: first come agents of `waiting` pairs, then agents in `met` (K,).
 
@@ -97,7 +96,7 @@ def take_met(stream, place, fresh, met, n_fresh, waiting, first_row, after, thre
     return after[row, side], waiting - 1, counted[row]
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def collide(stream, fresh, met, n_agents, n_met, waiting, first_row, after, thresholds, counted):
     """One interaction with at least one of the `n_met` agents met, who are in `met` (K,) and in the `waiting` pairs.
 

@@ -18,13 +18,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from meanfield.toolbox import copy_to
+from meanfield.toolbox import compiled, copy_to, inner
 from theory.pairs import NO_EDGES, edge_limits, next_edge, next_pair, pair_limits
 from theory.streams import ONE, next_bits
 from validation._engine.batches import chosen_row, draw_entry, play_batch
-from validation._engine.compiled import inner
 from validation._engine.thresholds import word_thresholds
 from validation.reactions._epochs import collide, draw_length, play_epoch
 
@@ -354,7 +352,7 @@ def play_batches(n_agents, counts, stream, absorbed, final, outcomes, table, epo
     return marked
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def advance(active, runs, agents, outcomes, table, epoch, meetings, n_rounds, least):
     """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, at least up to round `least`."""
     others = np.empty(outcomes.outside.shape[0], np.int64)

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from meanfield.toolbox import in_threads
+from meanfield.toolbox import compiled, in_threads
 from theory.flag_game.mechanism1._endpoints import Moments, moments_of_laws
 from theory.flag_game.mechanism1._parameters import Mechanism1
 from theory.pairs import next_pair, pair_limits
@@ -79,14 +78,14 @@ def simulated_moments(points: Sequence[Mechanism1], sizes: Sequence[int], runs: 
     return [moments_of_laws(law, runs) for law in zip(*laws, strict=True)]
 
 
-@njit(cache=True)
+@compiled
 def next_uniform(s0, s1, s2, s3):
     """A number strictly between 0 and 1, and the stream after it."""
     bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
     return (np.float64(bits >> MANTISSA) + 0.5) * 2.0**-53, s0, s1, s2, s3
 
 
-@njit(cache=True)
+@compiled
 def draw_fields(h, stream, given, limits, means, sds):
     """Writes the private fields into `h` (N, points); normal deviates by Box and Muller 1958."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
@@ -104,7 +103,7 @@ def draw_fields(h, stream, given, limits, means, sds):
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
 
 
-@njit(cache=True)
+@compiled
 def interact(belief, h, stream, n_interactions, rules):
     """Plays the interactions on the beliefs ℓ (N, points)."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
@@ -121,7 +120,7 @@ def interact(belief, h, stream, n_interactions, rules):
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def play_runs(streams, n_agents, n_interactions, given, limits, means, sds, rules, truth_votes, m, q):
     """Writes the ends of the runs of `streams` (runs, 4) into `truth_votes` (runs, points).
 
