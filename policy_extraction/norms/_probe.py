@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -236,14 +236,14 @@ def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset) -> xr.Data
     if lacking := [name for name in SOURCES if name not in getattr(unprobed, "data_vars", ())]:
         expected = "expected operation probabilities, such as theory.norms.default_operations()"
         raise InputError(f"unprobed lacks {lacking[0]!r}: {expected}")
-    result, mean = xr.Dataset(coords=unprobed.coords), _means(probes)
+    result = xr.Dataset(coords=unprobed.coords)
     for name, scene in SOURCES.items():
         table, given = unprobed[name].astype(np.float64), []
         for place in np.ndindex(table.shape):
             labels = {str(dim): str(table[dim].values[k]) for dim, k in zip(table.dims, place, strict=True)}
-            chance = mean(scene, labels) if scene else np.nan
+            chance = _mean(probes, scene, labels) if scene else np.nan
             if name == "detect_abstract":
-                other = mean(SOURCES["detect_conflict"], labels)
+                other = _mean(probes, SOURCES["detect_conflict"], labels)
                 chance = chance / other if np.isnan(other) or chance < other else 1.0
             if np.isnan(chance):
                 given.append(" ".join(labels.values()))
@@ -255,18 +255,10 @@ def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset) -> xr.Data
     return stamp(result, "norm_operations").assign_attrs(options, model=str(probes["model"].item()))
 
 
-def _means(probes: xr.Dataset) -> Callable[[str, Mapping[str, str]], float]:
-    """A function that gives the mean probability in a scene over what labels are about; NaN without a probe."""
-    dims = "agent", "behaviour", "standard"
-    probability = probes["probability"].transpose("scene", *dims)
-    scenes = dict(zip(probability["scene"].values.tolist(), probability.values, strict=True))
-    known = {name: probes[name].broadcast_like(probability[0]).transpose(*dims) for name in ("type", "willing", "kind")}
-
-    def mean(scene: str, labels: Mapping[str, str]) -> float:
-        about = np.ones(probability.shape[1:], dtype=bool)
-        for name, values in known.items():
-            if name in labels:
-                about &= values.values == labels[name]
-        return float(scenes[scene.format(**labels)][about].mean()) if about.any() else np.nan
-
-    return mean
+def _mean(probes: xr.Dataset, scene: str, labels: Mapping[str, str]) -> float:
+    """The mean probability in a scene over what the labels are about; NaN without a probe."""
+    about = xr.ones_like(probes["willing"], dtype=bool)
+    for dim in ("type", "willing", "kind"):
+        if dim in labels:
+            about = about & (probes[dim] == labels[dim])
+    return float(probes["probability"].sel(scene=scene.format(**labels)).where(about).mean())

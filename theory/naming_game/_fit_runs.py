@@ -24,9 +24,8 @@ WIDE = 0.15  # standard deviation of a share between runs, up to which noise is 
 ITERATIONS, GAIN = 60, 1e-4  # of the search at most, and the gain in nats at which it ends
 LONGEST = 2.0  # step of a coordinate
 DAMPED, FLAT = 1e-3, 1e-6  # damping at first, and at which it is given up as 1/FLAT; information in flat directions
-SHARE = (
-    0.25  # of a step times the gradient that it gains at least where damping falls; half of it by expected curvature
-)
+# Damping falls where a step gains at least this part of step · gradient; by the expected curvature it gains half.
+SHARE = 0.25
 LEAST = 0.1  # of information, where a search of an end begins
 FURTHEST = 12.0  # distance of a coordinate from its estimate at which the search of an end is given up
 TRIES, NEAR = 15, 0.01  # of that search, and the relative error of the root of the deviance at which it ends

@@ -87,10 +87,10 @@ class Ensemble(NamedTuple):
         if "word_share" in plan.recording.observables:
             recorded[0][:, 0] = q[start].mean(0)
         if "kind_word_share" in plan.recording.observables:
-            kind, share = start // (len(q) // n_kinds), np.zeros(recorded[3].shape[2:])
-            np.add.at(share, kind, q[start])
+            agents = np.bincount(start, minlength=len(q)).reshape(n_kinds, -1)
+            said = np.einsum("ks,ksw->kw", agents, q.reshape(n_kinds, -1, q.shape[1]))
             with np.errstate(invalid="ignore"):  # a kind without agents
-                recorded[3][:, 0] = share / np.bincount(kind, minlength=n_kinds)[:, None]
+                recorded[3][:, 0] = said / agents.sum(1)[:, None]
         return cls(np.tile(np.array([0, -1]), (plan.runs, 1)), *recorded)
 
 
@@ -98,7 +98,7 @@ class Runs(NamedTuple):
     """Runs side by side, as far as they have been played."""
 
     states: np.ndarray  # (run, N) of a lazy policy, else (run, 0)
-    rows: np.ndarray  # (run, N), int32: of each agent in tables of probabilities; its state, but of a lazy policy
+    rows: np.ndarray  # (run, N), int32: of each agent in tables of probabilities; its state, unless the policy is lazy
     streams: np.ndarray  # (run, 4)
     done: np.ndarray  # (run, 3), rounds played, interactions of the unfinished one, and whether a state has no row
     met: np.ndarray  # (run, W²), pairs of words in the latest round

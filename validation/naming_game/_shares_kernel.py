@@ -14,7 +14,7 @@ from meanfield.toolbox import inner
 def write_shares(states, q, groups, n_states, share):
     """Writes Q[word] = Σ_i q_word(i) / n over the n agents of each group into `share` (groups, W); NaN for none.
 
-    Groups are `groups` (N,), or without these kinds, of `n_states` rows of `q` each.
+    Groups are `groups` (N,), or, where these are empty, kinds of `n_states` rows of `q` each.
     """
     n_groups, n_words = share.shape
     numbers = np.zeros(n_groups)

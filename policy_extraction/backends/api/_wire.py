@@ -126,7 +126,8 @@ def open_client(address: str, api_key: str, timeout: float, secrets: Secrets, *,
 
     try:
         http = DefaultAsyncHttpxClient(
-            verify=address.startswith("https"),  # reading all certificates takes longer than ten requests
+            # Other addresses need no certificates, whose reading takes longer than ten requests; `stay` leaves for none
+            verify=address.startswith("https"),
             trust_env=proxies,
             event_hooks={"request": [stay], "response": [bound]},
         )

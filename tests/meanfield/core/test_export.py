@@ -18,6 +18,8 @@ from meanfield.core import _export
 q = np.full((1, 5, 2), 0.5)
 x = np.array([[0, 0.25, 0.25, 0.25, 0.25]])
 slope = _export.exported("meanfield.core._sensitivity", "word_share_gradient")
+drifts = _export.exported("meanfield.core._trajectory", "word_drifts")((q, np.ones(1), np.zeros(2)), x[:, None])
+assert drifts.dtype == np.float64
 _export._compile = None
 found = slope(q, np.ones(1), np.zeros(2), x)
 print(found.sum().round(6))

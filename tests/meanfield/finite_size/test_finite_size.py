@@ -243,8 +243,9 @@ def test_nothing_of_weight_is_neglected(monkeypatch):
 
 def test_the_start_is_certain_and_the_share_that_of_the_rate_equation():
     policy = random_policy(1)
-    result = finite_size(policy, times=TIMES - 2, n_agents=10)
+    result = finite_size(policy, times=TIMES - 2, n_agents=[10, 2**62])
     assert result["mean"].dims == ("n_agents", "time", "word")
+    np.testing.assert_allclose(result["mean"].sel(n_agents=2**62), result["word_share"], atol=1e-15)
     assert np.abs(result["word_share_correction"].values[0]).max() == 0
     assert result["word_share_variance"].values[0].max() == 0
     np.testing.assert_allclose(result["word_share"].values[0], policy["q"].values[0], atol=1e-15)

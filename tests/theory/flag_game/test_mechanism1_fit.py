@@ -475,6 +475,7 @@ BAD_COUNTS = [
 ]
 BAD_OPTIONS = [
     ({"free": ("J", "K")}, "free = ('J', 'K')"),
+    ({"free": -1}, "free = -1: expected different names"),
     ({"start": replace(APPENDIX_E, scale_T=0.0)}, "start.scale_T = 0"),
     ({"start": {"J": 2.0}}, "start = {'J': 2.0}: expected a Mechanism1"),
 ]

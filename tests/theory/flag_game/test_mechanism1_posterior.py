@@ -75,7 +75,8 @@ def test_the_same_seed_gives_the_same_draws() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [({"predict": [1]}, r"predict\[0\] = 1"), ({"draws": 10**12}, "draws = ")]
+    ("options", "message"),
+    [({"predict": [1]}, r"predict\[0\] = 1"), ({"predict": 1}, r"predict\[0\] = 1"), ({"draws": 10**12}, "draws = ")],
 )
 def test_bad_input_is_named(options: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
