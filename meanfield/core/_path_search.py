@@ -236,7 +236,8 @@ class PathProblem:
             rows = [(kept[k : k + fresh], np.False_) for k in range(0, rank, fresh)]
             rows.append((np.zeros((fresh, *y.shape[1:])), np.True_))
             found_with = [influences(self.arrays, *trajectory, interaction.basis, mass, *some) for some in rows]
-            y, seen = map(np.concatenate, zip(*((y, seen.swapaxes(0, 1)) for y, seen in found_with), strict=True))
+            y = np.concatenate([changed for changed, _ in found_with])
+            seen = np.concatenate([at_nodes.swapaxes(0, 1) for _, at_nodes in found_with])
             present = np.append(np.arange(rank), np.arange(len(y) - fresh, len(y)))
             y, parts = y[present], block_diag(parts, np.eye(fresh))
             made = np.tensordot(seen[present], parts, (0, 0)).reshape(BLOCK, n_parts, -1, n_parts)
@@ -454,10 +455,10 @@ class Inverse:
         found, rest, number = np.zeros_like(wanted), wanted, 0
         following = rest
         while number < MAX_KRYLOV and np.linalg.norm(rest) > tolerance * np.linalg.norm(wanted):
-            direction = self.of(following)
-            image = product(direction)
+            direction: np.ndarray = self.of(following)
+            image: np.ndarray = product(direction)
             for _ in range(2):  # rounding leaves parts along the others
-                along = images[:, :number].T @ image
+                along: np.ndarray = images[:, :number].T @ image
                 image, direction = image - images[:, :number] @ along, direction - directions[:, :number] @ along
             size = np.linalg.norm(image)
             if not size > 0:

@@ -89,12 +89,17 @@ def fit_tilts(log_q: np.ndarray, cells: Cells, units: int) -> Tilts:
         bend = np.einsum("iwc,jwc->ijc", centred * (total * p), centred)
         curvature[present] += np.moveaxis(np.add.reduceat(bend, starts, axis=2), 2, 0)
         step = np.linalg.solve(curvature, slope[:, :, None])[:, :, 0]
-        values = values + np.clip(step, -LARGEST_STEP, LARGEST_STEP)
+        values = values + limited(step)
         uncertain = np.diagonal(np.linalg.inv(curvature), axis1=1, axis2=2)
         second = (values**2 + uncertain).mean(0)
         second[:-1] = second[:-1].mean()
         spreads = np.maximum(np.sqrt(second), LEAST_SPREAD)
     return Tilts(1 + values[:, -1], values[:, :-1])
+
+
+def limited(step: np.ndarray) -> np.ndarray:
+    """A step of Newton's method, none of whose parts is larger than the largest."""
+    return np.clip(step, -LARGEST_STEP, LARGEST_STEP)
 
 
 class Law(NamedTuple):

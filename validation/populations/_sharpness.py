@@ -11,7 +11,7 @@ from scipy.special import ndtr, softmax
 
 from meanfield.datasets import RealPopulations
 from meanfield.toolbox import check_level
-from validation.populations._choice_model import LARGEST_STEP, Cells, Tilts, slopes
+from validation.populations._choice_model import Cells, Tilts, limited, slopes
 from validation.populations._empirical_policy import posterior
 from validation.populations._experiment import ALIKE, Experiment, as_table
 
@@ -127,9 +127,9 @@ def sharpness_posterior(experiment: Experiment) -> Posterior:
     slope, information, free, bound = _quadratic(log_beta, log_q, cells, known)
     for _ in range(STEPS):
         weight, mean, _ = _effects(slope + information @ log_beta, information, alike)
-        step = np.clip(weight @ mean[:, : len(alike)] - log_beta, -LARGEST_STEP, LARGEST_STEP)
-        change = free - np.tensordot(step, bound, 1)
-        log_q, log_beta = log_q + np.clip(change, -LARGEST_STEP, LARGEST_STEP), log_beta + step
+        step = limited(weight @ mean[:, : len(alike)] - log_beta)
+        change = limited(free - np.tensordot(step, bound, 1))
+        log_q, log_beta = log_q + change, log_beta + step
         slope, information, free, bound = _quadratic(log_beta, log_q, cells, known)
     weight, mean, covariance = _effects(slope + information @ log_beta, information, alike)
     # Less the mean of runs, by their shares of the choices
