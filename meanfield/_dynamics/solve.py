@@ -194,7 +194,7 @@ def _starts(stack: _Stack, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
     initial = in_order(initial, labels | {dim: range(sizes[dim]) for dim in COMPOSITION_DIMS}, "initial")
     initial = initial.transpose(..., "state")
     plain = xr.DataArray(real_numbers(initial.values, "initial"), dims=initial.dims)
-    validate_fractions(plain.values)
+    validate_fractions(plain.values, "initial")
     further = {str(dim): initial.sizes[dim] for dim in initial.dims if dim not in sizes}
     kept = {name: values for name, values in initial.coords.items() if values.dims and set(values.dims) <= set(further)}
     whole = plain.expand_dims({dim: n for dim, n in sizes.items() if dim not in plain.dims})

@@ -53,8 +53,10 @@ def consensus(policy: xr.Dataset | Population, word: str) -> xr.DataArray:
     return _all_in(population.space.consensus_state(word_index(population.policies[0], word)), policy)
 
 
-def validate_composition(composition: xr.DataArray | np.ndarray, population: Population | ReactionModel) -> np.ndarray:
-    """`composition` as an array; InputError unless each row lies on the simplex to 1e-6.
+def validate_composition(
+    composition: xr.DataArray | np.ndarray, population: Population | ReactionModel, name: str = "composition"
+) -> np.ndarray:
+    """`composition` as an array; InputError, with the `name` of the argument, unless each row sums to 1 within 1e-6.
 
     Of a population the result has shape (M, S); a composition of shape (S,) then holds for each of the M kinds of
     agents. A DataArray has the dims `state` and, for a population, `component`, and is aligned by its coordinates.
@@ -64,29 +66,32 @@ def validate_composition(composition: xr.DataArray | np.ndarray, population: Pop
     else:
         shape = (len(population.policies), population.space.n_states)
         labels = {"component": range(shape[0]), "state": range(shape[1])}
-    return fractions_in_order(composition, shape, labels)
+    return fractions_in_order(composition, shape, labels, name)
 
 
 def fractions_in_order(
-    composition: xr.DataArray | np.ndarray, shape: tuple[int, ...], labels: Mapping[str, Sequence[Hashable]]
+    composition: xr.DataArray | np.ndarray,
+    shape: tuple[int, ...],
+    labels: Mapping[str, Sequence[Hashable]],
+    name: str = "composition",
 ) -> np.ndarray:
     """`composition` of this shape and these labels as an array; InputError unless rows lie on the simplex."""
-    x = values_in_order(composition, labels, "composition")
+    x = values_in_order(composition, labels, name)
     if x.shape not in (shape, shape[-1:]):
         expected = f"({shape[-1]},)" if shape[0] in (1, shape[-1]) else f"{shape} or ({shape[-1]},)"
-        raise InputError(f"composition has shape {x.shape}: expected {expected}")
-    validate_fractions(x)
+        raise InputError(f"{name} has shape {x.shape}: expected {expected}")
+    validate_fractions(x, name)
     return np.array(np.broadcast_to(x, shape))
 
 
-def validate_fractions(x: np.ndarray) -> None:
+def validate_fractions(x: np.ndarray, name: str) -> None:
     """InputError unless every row of `x`, states on the last axis, lies on the simplex to 1e-6."""
     sums = x.sum(-1)
     wrong = ~(np.isfinite(sums) & (x.min(-1) >= -1e-6) & (np.abs(sums - 1) <= 1e-6))
     if wrong.any():
         first = tuple(np.argwhere(wrong)[0])
         raise InputError(
-            f"composition sums to {sums[first]} with minimum {x[first].min()}: expected fractions that sum to 1"
+            f"{name} sums to {sums[first]} with minimum {x[first].min()}: expected fractions that sum to 1"
         )
 
 

@@ -61,6 +61,6 @@ def initial_compositions(model: ReactionModel, initial: xr.DataArray | np.ndarra
         raise InputError("initial has a dim time: expected another name for a batch of starts")
     starts = initial.transpose(..., "state")
     starts = starts.copy(data=real_numbers(starts.values, "initial"))
-    validate_fractions(starts.values)
+    validate_fractions(starts.values, "initial")
     kept = {name: values for name, values in starts.coords.items() if "state" not in values.dims}
     return starts.drop_vars(list(starts.coords)).assign_coords(kept)

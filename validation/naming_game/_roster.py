@@ -188,7 +188,7 @@ def start_composition(population: Population, initial: str | xr.DataArray | np.n
     if isinstance(initial, str):
         word_number(population.words, initial, "initial")
         return consensus(population, initial).values
-    return validate_composition(initial, population)
+    return validate_composition(initial, population, "initial")
 
 
 def start_options(

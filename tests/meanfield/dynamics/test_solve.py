@@ -82,7 +82,7 @@ def test_a_start_that_is_steady_stays_where_it_is():
         ({"times": np.array([])}, "times = .*: expected increasing times"),
         ({"times": np.array([0.0, 2.0, 1.0])}, "increasing"),
         ({"max_time": 10.0}, "max_time = 10.0"),
-        ({"initial": np.ones(5)}, "composition sums to 5"),
+        ({"initial": np.ones(5)}, "initial sums to 5"),
         ({"rtol": -1.0}, "rtol = -1.0: expected"),
     ],
 )

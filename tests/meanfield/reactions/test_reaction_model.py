@@ -397,7 +397,7 @@ def test_wrong_models_are_named(change, message):
     [
         (lambda model: model.drift(np.ones(3)), r"x has shape \(3,\): expected \(2,\)"),
         (lambda model: model.index("R"), "state = 'R': expected one of 'S', 'I'"),
-        (lambda model: meanfield.solve(model, initial=np.ones(2), times=np.array([1.0])), "composition sums to 2"),
+        (lambda model: meanfield.solve(model, initial=np.ones(2), times=np.array([1.0])), "initial sums to 2"),
         (lambda model: meanfield.solve(model, initial=np.ones((2, 2)) / 2, times=np.array([1.0])), "or a DataArray"),
         (lambda model: meanfield.solve(model, initial=np.ones(2) / 2, times=np.array([1.0]), rtol=0.0), "rtol = 0"),
         (lambda model: meanfield.fixed_points(model, masses=[0.5, 0.5]), r"shape \(2,\): expected \(1,\)"),

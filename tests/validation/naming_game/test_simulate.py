@@ -156,7 +156,7 @@ def test_memory_that_is_not_heeded_changes_nothing(n_words: int, memory_length: 
         ({"committed": {"A": 0.5}}, "committed['A'] = 0.5: expected a whole number"),
         ({"committed_are_extra": True}, "committed_are_extra = True: expected numbers"),
         ({"initial": "C"}, "initial = 'C': expected one of A, B"),
-        ({"initial": np.ones(5)}, "composition sums to 5"),
+        ({"initial": np.ones(5)}, "initial sums to 5"),
         ({"record": "said", "record_rounds": 3}, "record = 'said': expected a sequence of some of word_share, said"),
         ({"record": ["says"], "record_rounds": 3}, "record = ['says']: expected a sequence of some of"),
         ({"record": [], "record_rounds": 3}, "record = []: expected a sequence"),
