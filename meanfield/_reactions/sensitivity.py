@@ -34,7 +34,7 @@ def reaction_sensitivity(model: ReactionModel, of: str, fixed_point: object) -> 
         )
     if not isinstance(fixed_point, (xr.DataArray, np.ndarray, list, tuple)):
         raise InputError(f"fixed_point = {fixed_point!r}: expected a composition for a ReactionModel")
-    x = validate_composition(fixed_point, model)
+    x = validate_composition(fixed_point, model, "fixed_point")
     speed = float(np.abs(model.drift(x)).max())
     if speed > AT_REST * model.fastest:
         raise InputError(f"fixed_point has max|dx/dt| = {speed:.2g}: expected a fixed point")
