@@ -24,7 +24,7 @@ Draw = Callable[[xr.Dataset], Figure | pd.DataFrame]
 class Item(NamedTuple):
     """A figure or table of a paper: where its numbers come from, and how they are drawn.
 
-    `draw` returns a figure, or a table of a table. An item that can't be computed has a `reason` and no functions.
+    `draw` returns a Figure or a pandas DataFrame. An item that can't be computed has a `reason` and no functions.
     """
 
     paper: str

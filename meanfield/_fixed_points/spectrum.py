@@ -284,7 +284,7 @@ def _dense_pairs(columns: np.ndarray, k: int) -> _Pairs:
 def _arnoldi(matrix: ReducedJacobian, k: int) -> _Pairs:
     """Eigenvalues with the largest real parts by Arnoldi iteration, or by LAPACK if it does not converge.
 
-    A large matrix for which it does not converge gives a value without vectors.
+    A large matrix for which it does not converge gives 0 with an infinite error.
     """
     operators = [
         LinearOperator((matrix.size, matrix.size), matvec=product, dtype=np.float64) for product in matrix.products()

@@ -160,7 +160,7 @@ class _Lanczos:
         return y, z
 
     def _worst_error(self) -> float:
-        """The largest effect of rounding on eigenvalues of T (Elsner), which are the matrix's once the iteration has
+        """Elsner's bound on rounding errors of the eigenvalues of T, which are the matrix's once the iteration has
         ended.
         """
         n = len(self._diagonal)

@@ -141,9 +141,9 @@ def _plausibility(index: np.ndarray, inward: bool, n_continuum: int) -> str:
 
 
 def _grid(size: int, rng: np.random.Generator) -> np.ndarray:
-    """log Q, up to a constant in each row: combinations of depths below the largest, and a lattice of shares.
+    """Logarithms of word shares, up to a constant a row: `DEPTHS` below the largest, combined, and a lattice of shares.
 
-    For few words all of them, and the search takes some at random; for many words random ones.
+    With few words all, of which the search draws some at random; with many words, random ones.
     """
     if len(DEPTHS) ** size <= MAX_GRID:
         depths = np.array([row for row in itertools.product(DEPTHS, repeat=size) if max(row) == 0])

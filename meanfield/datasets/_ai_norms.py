@@ -84,8 +84,8 @@ def ai_norms(
 ) -> RealPopulations:
     """The real LLM populations of [000] and [001]: choices by memory, ends of runs, and the runs in order.
 
-    The runs are read from the archives that were published with [001], a few seconds each. Where two tables that sum
-    them up are found, they are read instead, unless the runs are wanted in order.
+    The runs are read from the archives published with [001], in a few seconds each. Where two tables that sum them up
+    are found, those are read instead, unless `ordered`.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def ai_norms(
         A folder with `choice_counts.csv.gz` and `runs.csv`, or with archives (`llama31_data.zip`, `llama3_data.zip`,
         `claude_data.zip`, `llama2_data.zip`, or some of them), or with `ai_norms/` that holds these; or one archive.
         Such files are used as they are. Default: the folder in the environment variable MEANFIELD_DATA, then the cache,
-        then a download of the four archives from the upstream repository with known SHA-256.
+        then a download of the four archives, SHA-256 checked, from the upstream repository.
     ordered
         Read archives even where the two tables are found.
     progress

@@ -21,10 +21,10 @@ LITTLE_ENDIAN = (3, "<", None, None, None, -1, -1, 0)  # the state of a numpy.dt
 
 
 def members(path: Path, pattern: re.Pattern[str], largest: int) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the files in a zip archive whose names, without folders, match `pattern`.
+    """Files of a zip archive, as (name, content), whose names without folders match `pattern`.
 
-    InputError if `path` is not a zip archive, is damaged, encrypted or too large, holds a name twice, uses another
-    compression than deflate, or has a member of more than `largest` bytes, which is checked before it is read.
+    InputError if `path` is not a zip archive, is damaged, encrypted or too large, holds a name twice, uses compression
+    other than deflate, or has a member above `largest` bytes (checked before reading).
     """
     if path.stat().st_size > LARGEST_ARCHIVE:
         raise InputError(f"path = {path}: expected a zip archive of at most {LARGEST_ARCHIVE} bytes")

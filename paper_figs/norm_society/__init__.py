@@ -1,6 +1,6 @@
-"""An example: a society of agents with norms of their own, whose decisions a table or a language model makes. [003]
+"""An example: a society of agents with their own norms; a table or a language model decides for them. [003]
 
-`simulate_society` plays it; `TableOperations` and `NormOperations`, with a language model, decide for its agents.
+`simulate_society` plays it; `TableOperations`, or `NormOperations` with a language model, decides for agents.
 """
 
 from typing import TYPE_CHECKING

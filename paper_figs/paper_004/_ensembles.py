@@ -69,9 +69,9 @@ def _counted(policy: xr.Dataset, sizes: list[int], runs: list[int], max_rounds: 
 
 
 def by_winner(table: xr.Dataset) -> xr.Dataset:
-    """Runs of `outcomes` that the strong and the weak word win: how many, and when they end.
+    """How many runs of `outcomes` the strong and the weak word win, and when these end.
 
-    The strong word is that of most runs in the largest group in which enough of them end, or else in all groups. The
+    The strong word wins most runs at the largest size at which enough reach consensus, or else over all sizes. The
     mode is the most frequent consensus time, NaN where few runs end at the word.
     """
     wins = table["count"].values[:, :-1].sum(-1)

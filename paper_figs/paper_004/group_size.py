@@ -67,8 +67,8 @@ def _rows(found: xr.Dataset, axes: list[Axes]) -> Iterator[tuple[Axes, xr.Datase
 def draw_biases(found: xr.Dataset) -> Figure:
     """Individual and collective bias.
 
-    Bias of a single agent with an empty memory against the fraction of runs of 24 agents that agree on the strong word,
-    for eleven pairs and four models; the dashed line is the minimal naming game with that bias.
+    Fraction of runs of 24 agents that agree on the strong word against the bias of one agent with an empty memory, for
+    eleven pairs and four models; the dashed line is the minimal naming game with that bias.
 
     10,000 runs a point instead of 1,000; the models at hand only.
     """

@@ -172,7 +172,7 @@ def load_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
     """Read prompts from a TOML file with the layout of `policy_extraction/prompts/templates/flag_game_002.toml`.
 
     The file has the texts `name` and `retry`; a table for each of `message`, `statement`, `decision`, `observer` and
-    `manager`, with `system`, `user`, the list `schemas` for m = 1, 2 and 3, and `lists_countries`; and the table
+    `manager`, with `system`, `user`, `schemas` for bandwidths m = 1, 2, 3, and `lists_countries`; and the table
     `susceptibility` with `bounds` and the lists of lines `message` and `decision`. `FlagGamePrompts` explains them. A
     user message needs all its slots: ``$memory``, ``${allowed}`` and ``$schema``; ``${susceptibility}`` in `message`
     and `decision`; ``$model`` in `statement`; ``$reports`` in `decision` and `manager`. `retry` needs ``$problem``. A

@@ -1,18 +1,17 @@
 """A Gaussian process of the logits of words in memories, given the answers.
 
-A policy is a function of the logits f(s, w) of the W words w in a memory s. Where in the memory a word was said and
-heard, its pattern u, decides most, for all words alike. The covariance of f(s, w) and f(s', w') is
+A policy is a function of the logits f(s, w) of the W words w in a memory s. Most depends on a word's pattern u: where
+in the memory it was said and heard, alike for all words. The covariance of f(s, w) and f(s', w') is
 
     shared(u, u') + [w = w']·(own(u, u') + bias + near + alone·[s = s']).
 
-`shared` and `own`, what a word does differently from others, are sums of a part that is linear in the pattern, a
-Gaussian in how often the word was said and heard, weighted by recency, and exp(-Σ_j θ_j |u_j - u'_j|). `near` is
+`shared` and `own` (how a word differs from others) each add a part linear in the pattern, a Gaussian in
+recency-weighted counts of the word said and heard, and exp(-Σ_j θ_j |u_j - u'_j|), with rates θ_j fitted. `near` is
 exp(-Σ_j ν_j [interaction j differs]). Exchanging words in all memories changes nothing but their names.
 
 An answer tells the logits up to a constant, so W - 1 contrasts of a memory are known: y, the logits times an
-orthonormal basis of the vectors that sum to 0. The parameters have the largest marginal likelihood of the
-answers under weak log-normal priors. Source: Rasmussen and Williams 2006, Gaussian Processes for Machine Learning,
-Sec. 2.2 and 5.4.
+orthonormal basis of the vectors that sum to 0. The parameters maximise the answers' marginal likelihood times weak
+log-normal priors. Source: Rasmussen and Williams 2006, Gaussian Processes for Machine Learning, Sec. 2.2 and 5.4.
 """
 
 from __future__ import annotations

@@ -144,9 +144,9 @@ def prompt_variants(
     Parameters
     ----------
     model, words, memory_length, options
-        As in `extract`. Kept records of earlier variants are reused.
+        As in `extract`. Cached records of earlier ones are reused.
     variants
-        Variants by name: a template, payoffs, or a pair of both; the rest is as in `extract`. None for
+        Variants by name: a template, payoffs, or both as a pair; the rest is as in `extract`. None for
         `standard_variants`.
 
     Returns
@@ -166,7 +166,7 @@ def prompt_variants(
 
     Examples
     --------
-    A model that leans to "his" where a failure costs 100 points.
+    A model that leans more to "his" if failure costs 100 points.
 
     >>> from policy_extraction.backends import Scores
     >>> from policy_extraction.measuring import prompt_variants

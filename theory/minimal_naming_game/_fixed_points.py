@@ -131,15 +131,14 @@ def fixed_points(
 def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0, accepts: Answers = SURE) -> float:
     """The fraction of agents committed to A above which the state that favours B is gone.
 
-    At this fraction the state meets a saddle in a fold, a root of `critical_polynomial`. For the rule 'listener' and
+    This root of `critical_polynomial` is the fold at which the state meets a saddle. For the rule 'listener' and
     committed_b = 0 it is ((1 - √(1 - p + p²))/p)². At p = ½ this is 7 - 4√3 = 0.0718, and 0.0979 for 'both'
     (Xie et al. 2011, Phys. Rev. E 84, 011130). For agents committed to B instead, swap the words: p → 1 - p.
 
     Parameters
     ----------
     p
-        Probability that an agent with both words utters A. At p = 1 with committed_b = 0 and sure
-        answers the result is 0.
+        Probability that an agent with both words utters A. At p = 1, committed_b = 0 and default `accepts` it is 0.
     rule
         'both' or 'listener'.
     committed_b

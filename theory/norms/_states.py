@@ -89,8 +89,8 @@ def initial_composition(start: str | Behaviour | Fractions, agents: Sequence[Nor
     Parameters
     ----------
     start
-        A name of `BEHAVIOURS` or a `Behaviour`, for the types of `agents` and what they like; or {(type, preference):
-        fraction}, which sum to 1.
+        A name in `BEHAVIOURS` or a `Behaviour`, to count `agents` by type and preference; or {(type, preference):
+        fraction}, summing to 1.
     agents
         Agents with different names; by default the ten of [003].
 
@@ -101,7 +101,8 @@ def initial_composition(start: str | Behaviour | Fractions, agents: Sequence[Nor
     Raises
     ------
     InputError
-        If an agent has no preference for the behaviour, or fractions are negative, of unknown keys, or do not sum to 1.
+        If an agent has no preference on the behaviour, or fractions are negative, have unknown keys, or do not sum to
+        1.
 
     See Also
     --------

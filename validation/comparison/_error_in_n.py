@@ -3,7 +3,7 @@
 The mean over many runs differs from the rate equation by O(1/N).
 
 - Its size at each N: the noise of the mean would look like an error that shrinks like 1/√N. So the runs are dealt into
-  G groups, and products of the differences of two groups replace the square of the mean difference,
+  G groups, and products of the differences of two groups replace the squared mean difference,
 
       error² = mean over rounds and words of Σ_{g≠h} D_g D_h / (G(G-1)),
 
@@ -11,9 +11,9 @@ The mean over many runs differs from the rate equation by O(1/N).
   1981, Ann. Stat. 9, 586).
 - Its limit for N → ∞: a slope can't show it, since a small constant error hides below a large one that falls. So the
   line D = a + b/N goes through the two largest sizes, and a is compared with its uncertainty in each round: its
-  standard error and, from three sizes on, the effect of a term c/N². The series exists where all runs follow one
-  path, and then their variance falls as 1/N. Where runs still choose between two words the difference falls
-  exponentially, and no limit can be given.
+  standard error and, from three sizes on, the effect of a term c/N². The series in 1/N exists if all runs follow one
+  path; their variance then falls as 1/N. Where runs still choose between two words the difference falls exponentially,
+  and no limit can be given.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What is recorded of a round: shares of words in what is said, and among agents, at nodes and across edges.
+"""Records of a round: words said, success, shares among agents and at nodes, and disagreement across edges.
 
-Loops are written out: for slices, sums and quotients of arrays numba compiles many functions, which takes seconds.
+Loops are written out, since numba takes seconds to compile slices, sums and quotients of arrays.
 """
 
 from __future__ import annotations

@@ -108,9 +108,9 @@ def sweep(
         Cases: each a mapping of at most one word to a number of agents committed to it. A policy without the word is
         skipped. Populations with committed fractions allow no case but ``{}``, nobody.
     topologies
-        Who meets whom: a mapping of names to what `simulate` takes as `topology`, or None for everybody. The result has
-        one more dim for it. A store is continued where graphs have the same edges, and functions make the same
-        first graph for each size and seed.
+        Who meets whom: a mapping of names to `topology` of `simulate`; None: everybody meets everybody. The result has
+        one more dim for it. A store is continued if graphs have the same edges and functions make the same first graph
+        for each size and seed.
     client
         A `distributed.Client`, whose workers simulate combinations; this process writes them. Default: one after the
         other, each on all cores.
@@ -124,8 +124,8 @@ def sweep(
     Raises
     ------
     InputError
-        If an argument is out of range, as in `simulate`, the store holds something else, or it would take more memory
-        when read than `simulate` may take.
+        If an argument is out of range (see `simulate`), the store holds something else, or reading it would take more
+        memory than `simulate` may take.
     StorageError
         If the store can't be written; finished combinations stay.
 

@@ -167,10 +167,10 @@ def _never(n_agents: int) -> Rule:
 
 
 def _rules(runs: pd.DataFrame, window: int | None, usual: Rule) -> list[Rule]:
-    """The rule of each run in order: its successes in a row, if these stopped it, else what stopped most others.
+    """Each run's rule: the successes in a row that stopped it, or else the number that most often stopped one.
 
-    A run that went on after as many successes in a row as stopped others stops never. Runs that are known by their ends
-    alone have one rule.
+    A run that went on after the number that most often stopped others never stops. Given `window`, or without streaks,
+    all have one rule.
     """
     by_streak = runs["by_streak"].to_numpy()
     if window is not None or not by_streak.any():

@@ -118,7 +118,7 @@ class Experiment:
     def folds(self, by: str, folds: int, seed: int) -> Iterator[tuple[str, np.ndarray]]:
         """Name of each fold, and whether each run is in it.
 
-        Runs under each condition are dealt to the folds at random; or the runs of an experiment are a fold.
+        By 'run', runs under each condition are dealt to folds at random; by 'experiment', each is a fold.
         """
         if by == "experiment":
             runs, added = self.runs, ((" ", "initial_consensus"), (" to ", "committed_word"))

@@ -73,7 +73,7 @@ def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def microscopic_bias(counts: pd.DataFrame, strong: str, *, interactions: int = 3) -> pd.DataFrame:
-    """Growing preference of agents for the strong of two words in their first interactions. Source: [000] Table 1, SI1.
+    """Growing preference for the strong one of two words in agents' first interactions. Source: [000] Table 1, SI1.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def microscopic_bias(counts: pd.DataFrame, strong: str, *, interactions: int = 3
 
     Returns
     -------
-    DataFrame, a row for each memory ("own,partner|…") and a row 'all' for each interaction, with `choices`, the number
+    DataFrame, a row for each memory ("own,partner|…") and, from interaction 2, a row 'all', with `choices`, the number
     seen, and
 
     - `share` of the strong word; in a row 'all' the mean over memories weighted by `weight`, the probability of a
@@ -94,15 +94,15 @@ def microscopic_bias(counts: pd.DataFrame, strong: str, *, interactions: int = 3
     - `equal_share`, in a row 'all' the mean with equal weights, as the papers print it, and `pooled_share`, the share
       in all choices, where memories count as often as they were seen;
     - `p_exact`, of the exact binomial test of ½, in a row 'all' for the pooled choices;
-    - `p_bootstrap`, the probability that 70 % of the choices, drawn with replacement, are at least as biased to the
-      same side, which the papers estimate with 10,000 draws.
+    - `p_bootstrap`, the probability (estimated from 10,000 draws in the papers) that 70 % of the choices, drawn with
+      replacement, lean at least as far the same way.
 
     Shares of memories never seen are NaN; weights and means use the policy estimated for them.
 
     Raises
     ------
     InputError
-        If there are not two words, `strong` is none of them, or `interactions` is out of range.
+        If `strong` is not one of exactly two words, or `interactions` is out of range.
 
     See Also
     --------

@@ -1,9 +1,8 @@
 """Tests of whether all agents of real populations followed one policy, at all times.
 
-Each statistic grows where choices depart from a policy in one way. Residuals are e = [word was said] - p, or
-log q(said) minus its mean for the direction of sharpness. Given the past each has mean 0 under the policy, so that
-products with anything known before it are martingale differences: runs may stop, and agents may return to a memory,
-because of what was said.
+Each statistic grows with one kind of departure from a policy q. Residuals are 1 (said) or 0 minus the word's
+probability; for sharpness, log q(said) minus its mean. Given the past each has mean 0 under q, so its product with
+anything known before is a martingale difference, even if what was said stops a run or returns an agent to a memory.
 """
 
 from __future__ import annotations

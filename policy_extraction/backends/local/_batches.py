@@ -1,6 +1,6 @@
 """Log-probabilities of answers from plain batches, for every causal language model.
 
-They have equal lengths: without padding every position is exact. A shared beginning runs once if a cache can be copied.
+Sequences in a batch are equally long: unpadded, each is exact. A shared prefix is run once if a cache can be copied.
 """
 
 from __future__ import annotations

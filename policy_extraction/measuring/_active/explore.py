@@ -162,9 +162,9 @@ class GoalExploration(Exploration[Known]):
         self.variance = self.posterior.variances(self.codes)[:, 0] / LOGIT**2
 
     def _candidates(self, slopes: np.ndarray | None, n_tests: int) -> Candidates:
-        """Tests, and the memories that matter for a goal of these derivatives (S,) or are visited and uncertain.
+        """Tests, and memories that matter for a goal with these slopes (S,) or are visited and uncertain.
 
-        Tests are drawn half by their variance, half by the derivatives alone.
+        Tests are drawn half by |slope| times standard deviation, half by |slope| or visits alone.
         """
         slope, rest = moments(self.mean, self.variance, self.doubt.tails)
         spread = np.where(self.known, 0.0, slope**2 * self.variance + rest)

@@ -1,8 +1,8 @@
 """Mechanism 1 agent by agent, exactly as in [002] Appendix E, many runs side by side.
 
-A run draws the same random numbers in the same order under all parameters: for each agent the component, then the
-normal deviate of its field; for each interaction the pair, then the message. Runs of the same number under two sets of
-parameters therefore differ by the parameters alone (common random numbers).
+A run draws the same random numbers in the same order under all parameters: for each agent's field a mixture component,
+then a normal deviate; for each interaction the pair, then the message. Run k under two sets of parameters therefore
+differs by the parameters alone (common random numbers).
 """
 
 from __future__ import annotations

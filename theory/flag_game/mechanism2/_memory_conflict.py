@@ -118,9 +118,9 @@ def grounded_answers(
     rewrite: float | np.ndarray,
     similarity: float,
 ) -> np.ndarray:
-    """The equations on four groups of `number` labels of anchor `weight` each; the first two groups are T and S.
+    """Answer probabilities of four groups, each of `number` labels of anchor `weight`; the first are T and S.
 
-    `weight` and `number` have the shape (4,) or (..., 4), the others the shape of `r` or none.
+    `weight` and `number` have shape (4,) or (..., 4); others are scalars or shaped like `r`.
     """
     alpha, gamma = np.asarray(uptake)[..., None], np.asarray(rewrite)[..., None]
     p = weight / (weight * number).sum(-1, keepdims=True)  # of one label
