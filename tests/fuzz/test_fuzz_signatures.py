@@ -43,6 +43,7 @@ ELSEWHERE = tuple(package for package in PUBLIC if package.startswith("meanfield
 LONG_GAMES = ("max_rounds", "rounds", "interactions", "interactions_per_agent", "encounters", "kappa")
 LONG = {(name, "2**31") for name in LONG_GAMES}
 LONG |= {("validation.minimal_naming_game.simulate", "n_agents", "2**31")}  # in batches, and they need little memory
+LONG |= {("theory.flag_game.mechanism1.posterior", "warmup", "2**31")}  # draws that are not kept need none
 
 
 class Recorded(BaseException):
