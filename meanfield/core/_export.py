@@ -28,7 +28,8 @@ from meanfield.toolbox._cache_folder import cache_folder
 LOADER = b"cpu_aot_loader"  # whose complaints about tuning flags of the processor are not errors
 # Each program takes 100 to 300 of the 65,530 mappings that Linux allows a process, and one that needs more crashes
 KEPT_IN_MEMORY = 64
-# Compiling takes a third less time, and programs run as fast. The last two keep the caller's settings out.
+# Compiling takes a third less time; most programs run as fast, some up to a fifth slower. The last two keep the
+# caller's settings out.
 OPTIONS = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_backend_optimization_level": 1,
